@@ -28,8 +28,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bough.adapters.executors.dbos import MANY, POLLED
+from bough.adapters.executors.dbos import POLLED
 from bough.adapters.executors.fleet import LEASE
+from bough.adapters.executors.intake import MANY
 from bough.core import events as e
 from bough.core.budget.limits import Limits, Spend
 from bough.core.journal.task_fold import evolve_task

@@ -33,18 +33,8 @@ from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import Rules
 from bough.engine import run_loop
-from bough.ports import (
-    FileChange,
-    Judgement,
-    Merged,
-    Ports,
-    Sandbox,
-    ToolResult,
-    Tools,
-    Verifier,
-    Workspace,
-    Workspaces,
-)
+from bough.ports import FileChange, Merged, Ports, Sandbox, ToolResult, Tools, Workspace, Workspaces
+from bough.ports.verifier import Judgement, Verifier
 from bough.testing import ScriptedModel, call
 
 PHASES, JOBS = 4, 8

@@ -24,7 +24,7 @@ _SHOWING = {"core", "ports", "steering", "trust", "app", "views", "config", "wor
 MAY_IMPORT = {
     "core": {"core"},
     "steering": {"core"},
-    "ports": {"core", "steering"},
+    "ports": {"core", "ports", "steering"},
     "slots": {"core"},
     "trust": {"core", "trust"},
     "installed": {"core"},

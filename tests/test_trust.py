@@ -13,7 +13,8 @@ import pytest
 from msgspec.structs import fields
 
 from bough import config
-from bough.core.textual.cleaning import clean_markdown, clean_message, fence
+from bough.core.conversation.text_fitting import fence_text
+from bough.core.textual.cleaning import clean_markdown, clean_message
 from bough.trust import files, programs
 from bough.trust.files import Place
 from bough.trust.wishes import applies_unasked
@@ -194,4 +195,4 @@ def test_text_is_cleaned_for_where_it_goes() -> None:
     assert not any(line.startswith(("Bough-", "Co-authored-by")) for line in message.splitlines())
     page = clean_markdown(evil)
     assert "<img" not in page and all(line.startswith(">") for line in page.splitlines())
-    assert fence("a\n```\nb").splitlines()[0] == "````"
+    assert fence_text("a\n```\nb").splitlines()[0] == "````"

@@ -51,27 +51,19 @@ __all__ = [
 
 _HOMES = {
     "BoughError": "bough.core.errors",
+    "GoalEntry": "bough.core.backlog.entry",
     "Outcome": "bough.views.run_view",
     "Plan": "bough.core.planning.plan",
     "Step": "bough.core.planning.plan",
-    "GoalEntry": "bough.core.backlog.entry",
-    "Stream": "bough.api",
-    "add_goals": "bough.api",
-    "load_workflow": "bough.api",
-    "report_backlog": "bough.api",
-    "resume": "bough.api",
-    "run": "bough.api",
-    "run_backlog": "bough.api",
-    "run_sync": "bough.api",
-    "stream": "bough.api",
 }
+"""Where the names are that `bough.api` does not define."""
 
 
 def __getattr__(name: str) -> object:
     """Names are loaded when they are first used: `bough --help` needs none of them."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'bough' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES.get(name, "bough.api")), name)
 
 
 def __dir__() -> list[str]:

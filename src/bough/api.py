@@ -54,6 +54,17 @@ class RunOptions(TypedDict, total=False):
     trust_config: bool
 
 
+class GoalOptions(RunOptions, total=False):
+    """Options of `run`."""
+
+    dir: Path | str
+    check: str | None
+    criteria: tuple[str, ...]
+    requires_testing: bool
+    apply: bool
+    watch: RunObserver | None
+
+
 def _warn(ignored: Mapping[str, str]) -> None:
     listed = ", ".join(f"{name} = {value}" for name, value in ignored.items())
     warnings.warn(
@@ -141,25 +152,17 @@ class Stream:
 
 
 @asynccontextmanager
-async def stream(
-    goal: str | Step | Plan,
-    *,
-    dir: Path | str = ".",
-    check: str | None = None,
-    apply: bool = False,
-    watch: RunObserver | None = None,
-    **chosen: Unpack[RunOptions],
-) -> AsyncIterator[Stream]:
+async def stream(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> AsyncIterator[Stream]:
     """`run`, watched: `async with stream(…) as events`, then `async for record in events`.
 
     Leaving the block early stops the run at once; `resume` continues it.
     """
     from bough.app import RunObserver
 
-    observer = watch or RunObserver()
+    observer = options.get("watch") or RunObserver()
     events = Stream(observer)
-    watched = replace(observer, recorded=events.recorded)
-    running = asyncio.ensure_future(run(goal, dir=dir, check=check, apply=apply, watch=watched, **chosen))
+    options["watch"] = watched = replace(observer, recorded=events.recorded)
+    running = asyncio.ensure_future(run(goal, **options))
     running.add_done_callback(lambda _: events.ended())
     try:
         yield events
@@ -192,17 +195,9 @@ async def resume(
             return await (await opened.as_begun(name, choices)).resume(name, choices, watch or RunObserver())
 
 
-def run_sync(
-    goal: str | Step | Plan,
-    *,
-    dir: Path | str = ".",
-    check: str | None = None,
-    apply: bool = False,
-    watch: RunObserver | None = None,
-    **chosen: Unpack[RunOptions],
-) -> Outcome:
+def run_sync(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Outcome:
     """`run` for programs without an event loop."""
-    return asyncio.run(run(goal, dir=dir, check=check, apply=apply, watch=watch, **chosen))
+    return asyncio.run(run(goal, **options))
 
 
 async def add_goals(*goals: str | GoalEntry, dir: Path | str = ".", backlog: str = "backlog") -> list[str]:

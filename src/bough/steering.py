@@ -4,10 +4,10 @@ that has lost it."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import ExitStack, asynccontextmanager
 from itertools import takewhile
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bough.core.events import AnyEvent, Halt, Record
 
@@ -114,3 +114,15 @@ class Fence:
     async def cross(self) -> None:
         if self._check is not None:
             await self._check()
+
+
+@asynccontextmanager
+async def run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """Start the work. It does not outlive the block."""
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -6,12 +6,10 @@ import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from bough.core.errors import NotFound, UsageError
 from bough.core.planning.plan import Plan
+from bough.core.workflow.command_values import fill_step
 from bough.core.workflow.loading import Workflow, load
-from bough.core.workflow.placeholders import fill_places
 from bough.core.workflow.problems import decode_text, suggest_nearest
 from bough.trust.files import Place
 
@@ -74,19 +72,8 @@ def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
         if type(error) is UsageError:  # It says only why the file cannot be read.
             raise UsageError(f"The workflow {said} cannot be read: {str(error).rstrip('.')}.") from None
         raise
-    goal = plan.goal
-    if goal.steps:
-        return plan
     # A workflow that is one step has no other results to fill in: its braces are resolved here.
-    return Plan(
-        replace(
-            goal,
-            instructions=fill_places(goal.instructions, {}, {}),
-            criteria=tuple(fill_places(text, {}, {}) for text in goal.criteria),
-            run=fill_places(goal.run, {}, {}),
-            env={name: fill_places(text, {}, {}) for name, text in goal.env.items()},
-        )
-    )
+    return plan if plan.goal.steps else Plan(fill_step(plan.goal, {}))
 
 
 def reader(root: Path) -> Callable[[str], str]:

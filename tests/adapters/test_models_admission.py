@@ -12,7 +12,7 @@ import pytest
 from bough.adapters.models.admission import Gate, PacedModel
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.pace import Allowance, Pace
+from bough.adapters.models.pace import Bucket, Pace
 from bough.adapters.models.wire import Client
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Sign, TransientError, WaitEnded
@@ -165,7 +165,7 @@ def test_what_a_provider_does_not_count_is_not_waited_for() -> None:
         agents.server.name = agents.model.name = "anthropic:m"
         gate = agents.gate
         first = gate.pace.send(0.0, "anthropic:m", 0)
-        gate.pace.hear(gate.timer(), first, Allowance(1_000_000, 1_000_000, 0.001))
+        gate.pace.hear(gate.timer(), first, Bucket(1_000_000, 1_000_000, 0.001))
         gate.pace.drop(first)
         spent = []
         for _ in range(8):

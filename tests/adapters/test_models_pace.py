@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bough.adapters.models.pace import FAILURES, Allowance, Pace, Sent, read_allowance
+from bough.adapters.models.pace import FAILURES, Bucket, Pace, Sent, read_allowance
 
 M = "openai:m"
 
@@ -111,7 +111,7 @@ def test_an_answer_ends_a_row_of_failures() -> None:
 
 def test_requests_wait_for_the_tokens_that_a_provider_has_left() -> None:
     one = pace()
-    one.hear(0.0, first := send(one, 0.0), Allowance(limit=60_000, left=10_000, rate=1_000))
+    one.hear(0.0, first := send(one, 0.0), Bucket(limit=60_000, level=10_000, rate=1_000))
     one.answered(first)
     send(one, 0.0, 9_000)
     assert one.wait(0.0, M, 3_000) == pytest.approx(2.0)
@@ -124,9 +124,9 @@ def test_requests_wait_for_the_tokens_that_a_provider_has_left() -> None:
 def test_tokens_of_later_requests_are_not_forgotten_when_an_earlier_answer_comes() -> None:
     one = pace()
     first = send(one, 0.0)
-    one.hear(0.0, first, Allowance(10_000, 10_000, 100))
+    one.hear(0.0, first, Bucket(10_000, 10_000, 100))
     send(one, 0.0, 6_000)
-    one.hear(0.0, first, Allowance(10_000, 9_000, 100))
+    one.hear(0.0, first, Bucket(10_000, 9_000, 100))
     assert one.wait(0.0, M, 4_000) == pytest.approx(10.0), "9,000 of which 6,000 are spoken for"
 
 
@@ -163,6 +163,6 @@ def test_what_providers_say_of_tokens_a_minute(
     headers: dict[str, str], found: tuple[float, float, float] | None
 ) -> None:
     read = read_allowance(headers, NOW)
-    assert (None if read is None else (read.limit, read.left, round(read.rate, 6))) == (
+    assert (None if read is None else (read.limit, read.level, round(read.rate, 6))) == (
         None if found is None else (found[0], found[1], round(found[2], 6))
     )

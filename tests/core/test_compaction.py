@@ -23,7 +23,6 @@ from bough.core.conversation.compaction import (
     count_useless,
     find_cut,
     has_helped,
-    is_breaker_open,
     is_due,
     list_reads,
     measure_messages,
@@ -32,7 +31,7 @@ from bough.core.conversation.compaction import (
     summarize_plainly,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.pruning import EssentialFacts, split_transcript
+from bough.core.conversation.pruning import EssentialFacts, build_material, split_transcript
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.rules import CompactionRules, Rules
@@ -76,10 +75,10 @@ def test_rules_that_make_no_sense_are_refused(wrong: str) -> None:
 def test_three_useless_ones_in_a_row_break() -> None:
     count = 0
     for before, after, expected in [(100, 95, 1), (100, 20, 0), (100, 99, 1), (100, 120, 2), (100, 81, 3)]:
-        assert not is_breaker_open(count, RULES)
+        assert count < RULES.breaker
         count = count_useless(count, before, after)
         assert count == expected
-    assert is_breaker_open(count, RULES)
+    assert count >= RULES.breaker
     assert has_helped(100, 80) and not has_helped(100, 81)
 
 
@@ -304,7 +303,7 @@ def test_truncated_tells_what_happened() -> None:
 def test_every_question_can_be_asked(messages: list[Message], needed: EssentialFacts, so_far: str, limit: int) -> None:
     cuts = split_transcript(messages, 300)
     for number, part in enumerate(cuts, 1):
-        values = compaction.build_question(part, number, len(cuts), needed, so_far, limit)
+        values = build_material(part, number, len(cuts), needed, so_far, limit)
         asked = context.render(template("compactor"), values)
         assert part in asked and so_far.strip() in asked
         assert values["fence"] not in part

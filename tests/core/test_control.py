@@ -79,7 +79,6 @@ def test_a_step_that_was_left_out_says_nothing() -> None:
     a = settled("a", State.SKIPPED)
     b = replace(B, condition=condition("not success"))
     task = change(world(A, b).task, settled={"a": a}, ended={"a": a})
-    assert control_flow.collect_results(task) == {}
     assert control_flow.explain_skip(task, b) == "", "of nothing only a negation is true"
 
 

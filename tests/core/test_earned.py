@@ -14,8 +14,7 @@ from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed, read_probes, split_cases
 from bough.core.acceptance.requirements import Kind, Requirement
-from bough.core.acceptance.shown import Difference
-from bough.core.acceptance.verdict import Check, Verdict
+from bough.core.acceptance.verdict import Check, Difference, Verdict
 from bough.core.budget.limits import Limits
 from bough.core.conversation.code_outline import compare_texts
 from bough.core.conversation.structured_answer import Problems

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from bough.core.budget.grants import add_limits, compute_free, compute_grant, compute_root_rounds, convert_spend
-from bough.core.budget.limits import Limits, Spend, compute_remaining, find_reached_limit
+from bough.core.budget.grants import compute_free, compute_grant, compute_root_rounds
+from bough.core.budget.limits import Limits, Spend, add_limits, compute_remaining, convert_spend, find_reached_limit
 from bough.core.ladder.escalation import Situation, Trouble
 
 NEAR = 1e-6

@@ -33,7 +33,7 @@ def test_of_a_changed_file_only_what_is_new_or_changed_is_shown() -> None:
 
 def test_a_new_file_is_shown_whole_and_what_does_not_fit_is_named() -> None:
     assert "def kept(a)" in outline_files({"tools.py": NEW}, 10_000, {})
-    assert outline_files({"tools.py": NEW}, 20) == "(left out for their length: tools.py)"
+    assert outline_files({"tools.py": NEW}, 20, {}) == "(left out for their length: tools.py)"
 
 
 def test_other_languages_by_their_lines() -> None:

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bough.core.budget.limits import Spend
 from bough.core.conversation.context import render
 from bough.core.conversation.structured_answer import Problems
+from bough.core.events import ChildSettled
 from bough.core.events.planning import Estimated
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
@@ -22,7 +24,10 @@ from bough.core.planning.given_steps import sort_by_needs
 from bough.core.planning.guidance import SizeEstimate, read_estimate
 from bough.core.planning.plan_changes import Changed, apply_changes
 from bough.core.planning.tool_specs import CHANGE, GATE, PLAN, SPLIT
-from bough.core.tree.task_groups import Note
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note, TaskChildren, TaskPlan, TaskTalk
+from bough.core.tree.task_state import State
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 
 # ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────
@@ -70,27 +75,22 @@ PAST = (
     prompt_values.Past("lock", "blocked", "fcntl hangs."),
 )
 NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
+PLANNED = TaskPlan(
+    estimate=Estimated(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
+    wish="Leave the screen out.",
+    proposed=level("load", "save").steps,
+    steps=level("show", "sort").steps,
+)
+ENDED = {one.name: ChildSettled(one.name, State(one.state), one.summary, "", Spend(), files=one.files) for one in PAST}
+TASK = Task("goal", step=GOAL, plan=PLANNED, children=TaskChildren(settled=ENDED), talk=TaskTalk(notes=NOTES))
+TOLD = Inherited(results=("load: Wrote load().",), later=("show: Draw it.",))
+PHASE = Task("storage", step=PARENT, inherited=TOLD, talk=TaskTalk(notes=NOTES))
 REPLAN = prompt_values.build_replan_values(GOAL, "goal", "storage is blocked", PAST, kept=NOTES)
 RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
-    "gate": (GATE, prompt_values.build_gate_values(GOAL, KNOWN, 40)),
-    "planner": (
-        PLAN,
-        prompt_values.build_planner_values(
-            GOAL,
-            KNOWN,
-            3,
-            estimate=Estimated(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
-            wish="Leave the screen out.",
-            proposed=level("load", "save").steps,
-        ),
-    ),
-    "phase_planner": (
-        PLAN,
-        prompt_values.build_phase_values(
-            PARENT, "storage", GOAL, KNOWN, 2, past=PAST, later=("show: Draw it.",), kept=NOTES
-        ),
-    ),
-    "plan_change": (CHANGE, prompt_values.build_change_values(GOAL, PAST, level("show", "sort").steps, NOTES)),
+    "gate": (GATE, prompt_values.build_gate_values(TASK, KNOWN, 40)),
+    "planner": (PLAN, prompt_values.build_planner_values(TASK, KNOWN, 3, "")),
+    "phase_planner": (PLAN, prompt_values.build_phase_values(PHASE, GOAL, KNOWN, 2, "")),
+    "plan_change": (CHANGE, prompt_values.build_change_values(TASK)),
     "decomposer": (
         SPLIT,
         prompt_values.build_split_values(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES),

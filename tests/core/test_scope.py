@@ -7,26 +7,18 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget.limits import Limits, Spend
-from bough.core.planning.plan import PlanningRules, Retry, Step
+from bough.core.planning.plan import ContextMode, PlanningRules, Retry, Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
-from bough.core.tree.scope import (
-    Fresh,
-    RetryStrategy,
-    Scope,
-    TaskList,
-    TaskTree,
-    Unchanged,
-    build_scope,
-    read_retry,
-)
+from bough.core.tree.next_moves import compute_wait
+from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren, TaskTalk
 from bough.core.tree.task_state import State
 from tests.core.tasks import change
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
-RIGHT = Step("right", "Look right.")
+RIGHT = Step("right", "Look right.", context="inherited")
 TASK = Task(
     "hall",
     step=Step("hall", "Search the hall.", steps=(Step("left", "Look left."), RIGHT)),
@@ -37,7 +29,7 @@ TASK = Task(
 
 
 def test_a_tree_tells_the_way_down_and_what_siblings_made() -> None:
-    told = TaskTree().told(TASK, RIGHT)
+    told = build_inherited(TASK, RIGHT)
     assert told.above == ("goal: Find it.", "hall: Search the hall.")
     assert told.results == ("left: a wolf (changed a.py)",)
     assert told.dead_ends == ("the stairs", "left: the carpet")
@@ -45,42 +37,37 @@ def test_a_tree_tells_the_way_down_and_what_siblings_made() -> None:
 
 
 def test_a_list_tells_all_that_is_finished() -> None:
-    told = TaskList().told(TASK, RIGHT)
+    flat = change(TASK, rules=Rules(planning=PlanningRules(context="list")))
+    told = build_inherited(flat, RIGHT)
     assert told.above == ("goal: Find it.",)
     assert told.results == ("cellar: a key", "left: a wolf (changed a.py)")
-    flat = change(TASK, rules=Rules(planning=PlanningRules(context="list")))
-    assert isinstance(build_scope(flat, RIGHT).context, TaskList) and isinstance(
-        build_scope(TASK, RIGHT).context, TaskTree
-    )
 
 
 def test_a_step_is_told_what_runs_in_parallel() -> None:
     left = replace(TASK.step.steps[0], files=("a.py", "b.py"))
     busy = change(TASK, steps=(left, RIGHT), ended={})
     busy = change(busy, running={"left": e.ChildStarted("left", "left", Limits(5))})
-    told = build_scope(busy, RIGHT).told
-    assert told.beside == ("left (a.py, b.py)",) and build_scope(TASK, RIGHT).told.beside == ()
+    told = build_inherited(busy, RIGHT)
+    assert told.beside == ("left (a.py, b.py)",) and build_inherited(TASK, RIGHT).beside == ()
     alone = replace(told, beside=())
-    assert Unchanged().key(RIGHT, "t", "m", told) == Unchanged().key(RIGHT, "t", "m", alone), "that is chance"
+    assert compute_key(RIGHT, "t", "m", told) == compute_key(RIGHT, "t", "m", alone), "that is chance"
 
 
 def test_a_phase_is_told_what_comes_after_it() -> None:
     phase = replace(RIGHT, plan_first=True)
-    last = Step("last", "Look up. " * 100)
+    last = Step("last", "Look up. " * 100, context="inherited")
     planned = change(TASK, steps=(TASK.step.steps[0], phase, last), begun={"left": 1})
-    (told,) = build_scope(planned, phase).told.later
+    (told,) = build_inherited(planned, phase).later
     assert told.startswith("last: Look up.") and told.endswith("Look up. …") and len(told) < 320
-    assert build_scope(planned, last).told.later == ()
+    assert build_inherited(planned, last).later == ()
 
 
 def test_modes() -> None:
-    scope = build_scope(TASK, RIGHT)
-    isolated, shared, inherited = (scope.child(mode) for mode in ("isolated", "shared", "inherited"))
-    assert isolated.told == Inherited() and not isolated.writes
-    assert shared.told == inherited.told == scope.told
-    assert shared.writes and not inherited.writes
-    loop = build_scope(change(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
-    assert loop.child("isolated").told == Inherited(loop=True), "what `break` means is not a matter of context"
+    modes: tuple[ContextMode, ...] = ("isolated", "shared", "inherited")
+    isolated, shared, inherited = (build_inherited(TASK, replace(RIGHT, context=mode)) for mode in modes)
+    assert isolated == Inherited() and shared == inherited != isolated
+    loop = build_inherited(change(TASK, step=replace(TASK.step, repeat=2)), replace(RIGHT, context="isolated"))
+    assert loop == Inherited(loop=True), "what `break` means is not a matter of context"
 
 
 @pytest.mark.parametrize(
@@ -94,32 +81,27 @@ def test_modes() -> None:
     ],
 )
 def test_waits(step: Step, waits: list[float | None]) -> None:
-    strategy = read_retry(step)
-    assert [strategy.wait(tries) for tries in range(1, len(waits) + 1)] == waits
+    assert [compute_wait(step, tries) for tries in range(1, len(waits) + 1)] == waits
 
 
-def test_kinds_of_retries() -> None:
-    assert read_retry(Step("a", on_error="skip")) == RetryStrategy()
-    assert read_retry(Step("a", on_error="skip")).wait(0) is None
-    assert read_retry(Step("a", on_error="retry", max_retries=3)) == RetryStrategy(3)
-    assert RetryStrategy(2_000, 5.0, 100.0).wait(1_999) == 86_400.0, "no wait is longer than a day"
+def test_what_is_not_retried_and_the_longest_wait() -> None:
+    assert compute_wait(Step("a", on_error="skip"), 0) is None
+    endless = Step("a", on_error="retry", max_retries=2_000, retry=Retry(5.0, 100.0))
+    assert compute_wait(endless, 1_999) == 86_400.0, "no wait is longer than a day"
 
 
 STEP = Step("a", "Do it.", test_command="true")
 
 
 def test_a_key_names_all_that_the_outcome_hangs_on() -> None:
-    cache = Unchanged()
-    key = cache.key(STEP, "base", "m", Inherited())
-    assert key and key == cache.key(replace(STEP, needs=("b",), on_error="skip", rounds=9), "base", "m", Inherited())
+    key = compute_key(STEP, "base", "m", Inherited())
+    assert key and key == compute_key(replace(STEP, needs=("b",), on_error="skip", rounds=9), "base", "m", Inherited())
     others = (
-        cache.key(replace(STEP, instructions="Do it well."), "base", "m", Inherited()),
-        cache.key(replace(STEP, test_command="false"), "base", "m", Inherited()),
-        cache.key(STEP, "other", "m", Inherited()),
-        cache.key(STEP, "base", "n", Inherited()),
-        cache.key(STEP, "base", "m", Inherited(results=("b: done",))),
+        compute_key(replace(STEP, instructions="Do it well."), "base", "m", Inherited()),
+        compute_key(replace(STEP, test_command="false"), "base", "m", Inherited()),
+        compute_key(STEP, "other", "m", Inherited()),
+        compute_key(STEP, "base", "n", Inherited()),
+        compute_key(STEP, "base", "m", Inherited(results=("b: done",))),
     )
     assert len({key, *others}) == 6
-    assert not cache.key(Step("a", run="make"), "base", "m", Inherited()), "a command may hang on the world outside"
-    assert not Fresh().key(STEP, "base", "m", Inherited())
-    assert isinstance(Scope(TaskTree(), Fresh()).child("shared").cache, Fresh)
+    assert not compute_key(Step("a", run="make"), "base", "m", Inherited()), "a command may hang on the world outside"

@@ -10,8 +10,9 @@ import pytest
 
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.messages import Call, Message, Replied, Result, Said
-from bough.core.textual import read_calls, task_files
+from bough.core.textual import task_files
 from bough.core.textual.paths import Known, collect_known
+from bough.core.textual.reading import read_calls
 
 GOAL = "Implement the exercise described in README.md, in leap.py, so that its tests in leap_test.py pass."
 LEAP = collect_known(["README.md", "bough.toml", "leap.py", "leap_test.py"], GOAL)

@@ -11,8 +11,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import changed_tests, examination, judge_ruling
 from bough.core.acceptance.probes import Outcome, Probe, Probed
-from bough.core.acceptance.shown import Difference
-from bough.core.acceptance.verdict import AllowedChange, Disagreement, Ruling, Verdict
+from bough.core.acceptance.verdict import AllowedChange, Difference, Disagreement, Ruling, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.compaction import find_cut
 from bough.core.decide import decide

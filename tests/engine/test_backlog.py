@@ -89,7 +89,7 @@ async def test_every_goal_is_a_run_with_a_branch_and_needs_build_on_each_other(p
         kinds = {name: kind for name, (kind, _) in (await house.kinds()).items()}
         assert kinds == {"one": "proven", "two": "proven", "bad": "given_up"}
         assert await session.store.runs() == [
-            item.run for item in sorted(backlog.items.values(), key=lambda i: i.taken_at)
+            item.run for item in sorted(backlog.items.values(), key=lambda i: i.settled_at)
         ]
         two, bad = backlog.items["two"].report, backlog.items["bad"].report
         assert two is not None and bad is not None and not bad.branch

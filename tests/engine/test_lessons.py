@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bough.app import Choices, RunObserver, open_session
-from bough.app.lessons import forget_lesson, load_lessons, promote_lesson
+from bough.app.earlier_runs import forget_lesson, load_lessons, promote_lesson
 from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.planning.plan import build_goal_step

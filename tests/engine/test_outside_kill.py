@@ -15,7 +15,8 @@ from bough.core.messages import Call
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
 from bough.engine import run_loop
-from bough.ports import Ports, Talk, ToolResult, TurnEnded, TurnProgress, Workspace
+from bough.ports import Ports, ToolResult, Workspace
+from bough.ports.agents import Talk, TurnEnded, TurnProgress
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project, ports_in

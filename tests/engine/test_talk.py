@@ -110,7 +110,7 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
             assert again.status == "waiting", "nothing has been answered"
             with pytest.raises(UsageError, match="message is empty"):
                 await run_messages.answer_question(session, outcome.run, "  ")
-            assert await run_messages.answer_question(session, outcome.run, "a plus, not a minus", by="anna") is None
+            assert await run_messages.answer_question(session, outcome.run, "a plus, not a minus") is None
             with pytest.raises(UsageError, match="already answered"):
                 await run_messages.answer_question(session, outcome.run, "another one")
             assert (await session.resume(outcome.run, choices, app.RunObserver())).completed
@@ -121,7 +121,7 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
     asyncio.run(answer())
     journal = asyncio.run(journal_of(project))
     (heard,) = journal.of(e.PersonAnswered)
-    assert (heard.text, heard.by) == ("a plus, not a minus", "anna") and heard.said
+    assert (heard.text, heard.by) == ("a plus, not a minus", run_messages.find_person()) and heard.said
     assert len(journal.of(e.QuestionAsked)) == 1, "one question, however often it was waited for"
 
 
@@ -188,7 +188,7 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
     async def work() -> None:
         async def at_first(prompt: Prompt) -> Answer:
             async with app.open_session(project) as session:
-                assert await run_messages.pause_run(session, await session.find(None), by="anna")
+                assert await run_messages.pause_run(session, await session.find(None))
             await session_heard.wait()
             return _WORK[0]
 
@@ -197,7 +197,11 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
         async with app.open_session(project, create=True) as session:
             step = app.Choices(model=ScriptedModel(at_first), flat=True)
             outcome = await session.start(build_goal_step("Make add add.", check=CHECK), step, watch)
-            assert (outcome.status, outcome.summary, outcome.exit_status) == ("paused", "paused by anna", 6)
+            assert (outcome.status, outcome.summary, outcome.exit_status) == (
+                "paused",
+                f"paused by {run_messages.find_person()}",
+                6,
+            )
             go_on = app.Choices(model=ScriptedModel(by_progress(*_WORK)))
             assert (await session.resume(outcome.run, go_on, app.RunObserver())).completed
             assert await run_messages.pause_run(session, outcome.run) is None

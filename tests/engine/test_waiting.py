@@ -17,8 +17,7 @@ from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Refused, TransientError
 from bough.core.messages import Prompt
 from bough.core.planning.plan import build_goal_step
-from bough.interfaces.cli.display import JsonDisplay
-from bough.interfaces.cli.execution import retry_on_quota
+from bough.interfaces.cli.execution import JsonDisplay, retry_on_quota
 from bough.testing import ScriptedModel, call
 from tests.harness import FIXED, QUICK_CHECK, journal_of, make_project, run_to_end
 from tests.interfaces.shell import bough

@@ -33,7 +33,7 @@ def the_dashboard_of_a_run_imports_the_project(place: Place) -> list[str]:
     dashboard = Dashboard()
     with contextlib.suppress(BoughError):
         dashboard.start(place.project)
-    dashboard.end()
+    dashboard.close()
     return place.ran
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Requirement
-from bough.core.acceptance.shown import Difference, Shown
+from bough.core.acceptance.verdict import Difference, Shown
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import AcceptanceRules, Rules

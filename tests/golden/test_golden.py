@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.acceptance.verdict import Failure, Tampering, Verdict
+from bough.core.acceptance.verdict import Failure, Remark, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (
     FORMAT,
@@ -174,7 +174,7 @@ V1: list[tuple[str, AnyEvent]] = [
                 cases="5" * 64,
                 failures=(Failure("tests/test_a.py::test_b", "regression", "assert 1 == 2"),),
                 flaky=("tests/test_a.py::test_c",),
-                tampering=(Tampering("tests/test_a.py", 0, "test_d was removed"),),
+                tampering=(Remark("tests/test_a.py", 0, "test_d was removed"),),
             )
         ),
     ),

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from bough.core import events as e
-from bough.core.acceptance.verdict import Failure, Tampering, Verdict
+from bough.core.acceptance.verdict import Failure, Remark, Verdict
 from bough.core.ids import CONTROL, GOAL, RUN, parent_path
 from bough.core.journal.task_fold import list_points
 from bough.core.messages import Call
@@ -207,9 +207,7 @@ def test_verdicts_show_their_evidence() -> None:
     )
     failed = Verdict("failed", "no", command="pytest", exit_status=1, how="junit", failed=5, failures=failures)
     assert list_shortcomings(failed, 3) == ["test_0 (new): -1 != 5", "test_1 (regression)", "… and 3 more"]
-    tampered = Verdict(
-        "tampered", "no", tampering=(Tampering("test_a.py", 3, "test_add was removed"),), failures=failures
-    )
+    tampered = Verdict("tampered", "no", tampering=(Remark("test_a.py", 3, "test_add was removed"),), failures=failures)
     assert list_shortcomings(tampered, 3) == ["test_a.py:3: test_add was removed"]
     assert describe_verdict(Verdict("not_verified", "no check found")) == "not verified: no check found"
 

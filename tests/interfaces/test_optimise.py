@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bough import app
-from bough.app.optimise import FEWEST, HELPERS, Comparison, PlannerBench, Spent
+from bough.app.optimise import FEWEST, HELPERS, Comparison, PlannerBench
 from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Call, Prompt
 from bough.core.planning.guidance import Lesson, places
@@ -109,7 +109,7 @@ def compare(folder: Path, answer: Callable[[Prompt], Answer]) -> Comparison:
 
     async def go() -> Comparison:
         async with app.open_session(folder, create=True) as session, ports_in(session, ScriptedModel(answer)) as ports:
-            return await PlannerBench(HELPERS[1], ports, Spent(), lambda words: None).compare(lessons, 8)
+            return await PlannerBench(HELPERS[1], ports, lambda words: None).compare(lessons, 8)
 
     return asyncio.run(go())
 

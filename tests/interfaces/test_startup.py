@@ -61,7 +61,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("run", "--help"), ("show", "--help")])
 def test_help_loads_next_to_nothing(tmp_path: Path, args: tuple[str, ...]) -> None:
     loaded = modules_after(tmp_path, *args)
-    assert not loaded & (HEAVY | {"asyncio", "msgspec", "sqlite3", "subprocess", "bough.app", "bough.core.events"})
+    assert not loaded & (
+        HEAVY | {"asyncio", "msgspec", "sqlite3", "subprocess", "bough.app.journal", "bough.core.events"}
+    )
 
 
 def test_importing_the_python_interface_loads_no_adapters() -> None:

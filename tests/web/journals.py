@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -14,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from bough.adapters.stores.liveness import worker_id
-from bough.adapters.stores.sqlite import SqliteStore, _read_end, encode_event
+from bough.adapters.stores.sql import encode_event
+from bough.adapters.stores.sqlite import SqliteStore
+from bough.adapters.stores.sqlite_file import SqliteConnection
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Failure, Verdict
@@ -78,12 +79,12 @@ async def _write(root: Path, run: str, told: Sequence[Told], clock: Callable[[],
     store = SqliteStore(root / ".bough" / "journal.db", clock=clock)
     ends: dict[str, tuple[int, bytes]] = {}
 
-    def insert(db: sqlite3.Connection) -> None:
+    def insert(db: SqliteConnection) -> None:
         """In one go: a hundred thousand transactions take minutes."""
         for task, event in told:
-            version, link = ends.get(task) or _read_end(db, run, task)
+            version, link = ends.get(task) or store._read_end(db, run, task)
             store._insert(db, run, task, version, link, [encode_event(event)])
-            ends[task] = _read_end(db, run, task)
+            ends[task] = store._read_end(db, run, task)
 
     await store._database.write(insert)
     await store.close()

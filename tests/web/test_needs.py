@@ -20,8 +20,7 @@ from bough.core.errors import BoughError
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.acp import EditorSession
-from bough.interfaces.cli.display import JsonDisplay
-from bough.interfaces.cli.execution import Person
+from bough.interfaces.cli.execution import JsonDisplay, Person
 from bough.interfaces.web.actions import act
 from bough.steering import Stop
 from bough.testing import ScriptedModel, call

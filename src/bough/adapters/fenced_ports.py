@@ -6,41 +6,40 @@ run's name: it calls no model, starts no command, touches no file of a workspace
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any, cast
 
-from bough.ports import Model, Sandbox, Tools, Workspace, Workspaces
+from bough.ports import Model, Sandbox, Tools, Workspaces
 from bough.steering import Fence
 
 
 def fence_model(model: Model, fence: Fence) -> Model:
-    return cast(Model, _Fenced(model, fence, ("ask",)))
+    return cast(Model, _Fenced(model, fence, "ask"))
 
 
 def fence_tools(tools: Tools, fence: Fence) -> Tools:
-    return cast(Tools, _Fenced(tools, fence, ("run",)))
+    return cast(Tools, _Fenced(tools, fence, "run"))
 
 
 def fence_sandbox(sandbox: Sandbox, fence: Fence) -> Sandbox:
-    return cast(Sandbox, _Fenced(sandbox, fence, ("run", "serve", "sweep")))
+    return cast(Sandbox, _Fenced(sandbox, fence, "run", "serve", "sweep"))
 
 
 def fence_workspaces(workspaces: Workspaces, fence: Fence) -> Workspaces:
-    return cast(Workspaces, _FencedWorkspaces(workspaces, fence, ("open", "reserve", "discard", "sweep", "merge")))
+    return cast(Workspaces, _FencedWorkspaces(workspaces, fence, "reserve", "discard", "sweep", "merge"))
 
 
 class _Fenced:
     """Passes everything through; the named methods cross the fence first."""
 
-    def __init__(self, target: Any, fence: Fence, methods: Sequence[str]) -> None:
+    def __init__(self, target: Any, fence: Fence, *methods: str) -> None:
         self._target, self._fence, self._methods = target, fence, methods
 
     def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self._target, name)
-        return self._fence_call(name, attribute) if name in self._methods else attribute
+        method = getattr(self._target, name)
+        if name not in self._methods:
+            return method
 
-    def _fence_call(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(method)
         async def fenced(*args: Any, **kwargs: Any) -> Any:
             await self._fence.cross()
@@ -50,13 +49,6 @@ class _Fenced:
 
 
 class _FencedWorkspaces(_Fenced):
-    def _fence_call(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        fenced = super()._fence_call(name, method)
-        if name != "open":
-            return fenced
-
-        async def opened(*args: Any, **kwargs: Any) -> Workspace:
-            workspace = await fenced(*args, **kwargs)
-            return cast(Workspace, _Fenced(workspace, self._fence, ("snapshot", "restore", "checkpoint")))
-
-        return opened
+    async def open(self, *args: Any, **kwargs: Any) -> Any:
+        await self._fence.cross()
+        return _Fenced(await self._target.open(*args, **kwargs), self._fence, "snapshot", "restore", "checkpoint")

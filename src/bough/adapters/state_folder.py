@@ -11,16 +11,14 @@ from pathlib import Path
 
 def find_state_folder(env: Mapping[str, str] = os.environ) -> Path:
     """It may not exist."""
-    state = Path(env.get("XDG_STATE_HOME") or "")
-    # A path that is not absolute would be in the repository.
-    return (state if state.is_absolute() else _find_home(env) / ".local" / "state") / "bough"
+    return _find_folder(env)[0]
 
 
 def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
     """The same, created. Not a home: a system user's does not exist on purpose, and `OSError` says so."""
-    folder = find_state_folder(env)
-    if not Path(env.get("XDG_STATE_HOME") or "").is_absolute() and not os.path.isdir(_find_home(env)):  # noqa: PTH112
-        raise FileNotFoundError(errno.ENOENT, "there is no such home folder", str(_find_home(env)))
+    folder, home = _find_folder(env)
+    if not os.path.isdir(home):  # noqa: PTH112
+        raise FileNotFoundError(errno.ENOENT, "there is no such home folder", str(home))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
@@ -28,10 +26,14 @@ def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
 def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | None:
     """Where checkouts of the project at `root` lie that must have none of its files above them; None: there is no
     such place."""
-    if not Path(env.get("XDG_STATE_HOME") or "").is_absolute() and not os.path.isdir(_find_home(env)):  # noqa: PTH112
+    folder, home = _find_folder(env)
+    if not os.path.isdir(home):  # noqa: PTH112
         return None
-    return find_state_folder(env) / "checkouts" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    return folder / "checkouts" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
 
 
-def _find_home(env: Mapping[str, str]) -> Path:
-    return Path(env.get("HOME") or "/nonexistent")
+def _find_folder(env: Mapping[str, str]) -> tuple[Path, Path]:
+    """The folder, and what must exist for it to be created."""
+    state, home = Path(env.get("XDG_STATE_HOME") or ""), Path(env.get("HOME") or "/nonexistent")
+    # A path that is not absolute would be in the repository.
+    return (state / "bough", Path("/")) if state.is_absolute() else (home / ".local" / "state" / "bough", home)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Span, TracerProvider
@@ -22,7 +23,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from bough import __version__
 from bough.core import events as e
-from bough.core.messages import Call, Usage
+from bough.core.messages import Call
 from bough.core.settings.agent_settings import title_of
 from bough.core.tree.task_state import SETTLED, State
 
@@ -111,20 +112,19 @@ class Spans:
                 named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": role, "bough.tier": tier}
                 named |= {"bough.agent": title_of(agent)} if agent else {}
                 self._start(task, "attempt", f"invoke_agent {role}", at, named, under="task")
-            case e.ModelAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds) as event:
+            case e.ModelAnswered(text=text) as event:
                 calls = [
                     {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
                     for call in event.calls
                 ]
-                told = self._show_conversation(task)
                 parts = [*([{"type": "text", "content": text}] if text else []), *calls]
                 if not event.spare:
-                    self._add_model_span(task, at, seconds, model, usage, cost, parts, FINISHED[event.stop], told)
+                    self._add_model_span(task, at, event, parts, FINISHED[event.stop], self._show_conversation(task))
                 self._hear(task, "assistant", *parts)
                 self._calls |= {(task, call.id): call for call in event.calls}
-            case e.HelperAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds, helper=helper):
+            case e.HelperAnswered(text=text, helper=helper) as event:
                 parts = [{"type": "text", "content": text}]
-                self._add_model_span(task, at, seconds, model, usage, cost, parts, "stop", {"bough.helper": helper})
+                self._add_model_span(task, at, event, parts, "stop", {"bough.helper": helper})
             case e.ToolFinished(call=call, ok=ok, output=output, seconds=seconds):
                 asked = self._calls.pop((task, call), Call(call, "tool", ""))
                 of_it = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": asked.name}
@@ -173,10 +173,8 @@ class Spans:
     ) -> None:
         parent = self._open.get((task, under)) or self._open.get((task, "task")) if under else None
         parent = parent or self._find_parent_span(task, what)
-        context = set_span_in_context(parent) if parent is not None else None
-        span = self._tracer.start_span(
-            name, context=context, start_time=_to_nanoseconds(at), attributes=dict(attributes)
-        )
+        began = _to_nanoseconds(at)
+        span = self._tracer.start_span(name, _within(parent), start_time=began, attributes=dict(attributes))
         assert isinstance(span, Span)
         self._open[task, what] = span
         if what == "task":
@@ -206,24 +204,22 @@ class Spans:
         self,
         task: str,
         at: float,
-        seconds: float,
-        model: str,
-        usage: Usage,
-        cost: float | None,
+        answered: e.ModelAnswered | e.HelperAnswered,
         parts: Sequence[Mapping[str, str]],
         finished: str,
         more: Mapping[str, Any],
     ) -> None:
         parent = self._open.get((task, "attempt")) or self._open.get((task, "task")) or self._open.get((RUN, "run"))
         tier = self._tiers.get(task, "main") if "bough.helper" not in more else "fast"
-        asked = self._models.get(tier) or self._models.get("main") or f"bough:{model}"
+        asked = self._models.get(tier) or self._models.get("main") or f"bough:{answered.model}"
+        usage = answered.usage
         provider, _, name = asked.partition(":")
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": PROVIDERS.get(provider, provider),
             "gen_ai.conversation.id": self._ids.run,
             "gen_ai.request.model": name,
-            "gen_ai.response.model": model or name,
+            "gen_ai.response.model": answered.model or name,
             "gen_ai.response.finish_reasons": (finished,),
             "gen_ai.usage.input_tokens": usage.input,  # Those from the cache, and those that went there, are in it.
             "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
@@ -231,26 +227,26 @@ class Spans:
             "gen_ai.usage.output_tokens": usage.output,
             **more,
         }
-        if cost is not None:
-            attributes["bough.cost.usd"] = cost
+        if answered.cost is not None:
+            attributes["bough.cost.usd"] = answered.cost
         if self._content:
             said = [{"role": "assistant", "parts": parts, "finish_reason": finished}]
             attributes["gen_ai.output.messages"] = msgspec.json.encode(said).decode()
-        context = set_span_in_context(parent) if parent is not None else None
-        began = _to_nanoseconds(at - seconds)
-        span = self._tracer.start_span(f"chat {name}", context, SpanKind.CLIENT, attributes, start_time=began)
+        began = _to_nanoseconds(at - answered.seconds)
+        span = self._tracer.start_span(f"chat {name}", _within(parent), SpanKind.CLIENT, attributes, start_time=began)
         span.end(_to_nanoseconds(at))
 
     def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:
         """A moment, with a link to the step whose work was merged."""
         path = child if task == "goal" else f"{task}/{child}"
         links = [Link(self._tasks[path])] if path in self._tasks else []
-        context = set_span_in_context(self._open[task, "task"]) if (task, "task") in self._open else None
         attributes: dict[str, Any] = {"bough.step": child, "bough.conflicts": conflicts}
-        span = self._tracer.start_span(
-            f"merge {child}", context, SpanKind.INTERNAL, attributes, links, _to_nanoseconds(at)
-        )
-        span.end(_to_nanoseconds(at))
+        parent, now = _within(self._open.get((task, "task"))), _to_nanoseconds(at)
+        self._tracer.start_span(f"merge {child}", parent, SpanKind.INTERNAL, attributes, links, now).end(now)
+
+
+def _within(parent: Span | None) -> Context | None:
+    return set_span_in_context(parent) if parent is not None else None
 
 
 def _to_nanoseconds(at: float) -> int:

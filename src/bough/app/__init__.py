@@ -14,20 +14,17 @@ if TYPE_CHECKING:
 __all__ = ["Choices", "Journal", "PlannedGoal", "RunObserver", "Session", "load_prompt", "open_journal", "open_session"]
 
 _HOMES = {
-    "Choices": "bough.app.choices",
-    "Journal": "bough.app.journal",
-    "PlannedGoal": "bough.app.choices",
-    "RunObserver": "bough.app.choices",
-    "Session": "bough.app.session",
-    "load_prompt": "bough.app.prompts",
-    "open_journal": "bough.app.journal",
-    "open_session": "bough.app.session",
+    "choices": ("Choices", "PlannedGoal", "RunObserver"),
+    "journal": ("Journal", "open_journal"),
+    "prompts": ("load_prompt",),
+    "session": ("Session", "open_session"),
 }
 
 
 def __getattr__(name: str) -> object:
     """Names are loaded when they are first used: `bough show` needs a journal and not a session, which loads git,
     models and settings (docs/design/start-up.md)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'bough.app' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"bough.app.{module}"), name)
+    raise AttributeError(f"module 'bough.app' has no attribute {name!r}")

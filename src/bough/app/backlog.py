@@ -77,7 +77,13 @@ async def add_goals(
     wanted = {name: resolve_needs(backlog, entry, wanted) for name, entry in wanted.items()}
     check_needs(live, wanted)
     for name, entry in wanted.items():
-        await _list_goal(journal, backlog, name, entry)
+        try:
+            async with journal.store.claim(backlog.stream, name, worker_id(), LEASE) as claim:
+                await journal.store.append(claim, [e.GoalListed(entry, find_person())], 0)
+        except (ClaimHeld, VersionConflict):
+            raise UsageError(
+                f"Another process has just added a goal called `{name}`: give this one another name."
+            ) from None
     return answers
 
 
@@ -85,17 +91,6 @@ def resolve_needs(backlog: Backlog, entry: GoalEntry, added: Mapping[str, GoalEn
     """The entry with its needs by name; a person may give numbers and beginnings of names."""
     names = [need if need in (added or {}) else backlog.find(need).name for need in entry.needs]
     return replace(entry, needs=tuple(dict.fromkeys(names)))
-
-
-async def _list_goal(journal: Journal, backlog: Backlog, name: str, entry: GoalEntry) -> None:
-    store = journal.store
-    try:
-        async with store.claim(backlog.stream, name, worker_id(), LEASE) as claim:
-            await store.append(claim, [e.GoalListed(entry, find_person())], 0)
-    except (ClaimHeld, VersionConflict):
-        raise UsageError(
-            f"Another process has just added a goal called `{name}`: give this one another name."
-        ) from None
 
 
 async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry: GoalEntry) -> GoalEntry:
@@ -134,25 +129,17 @@ async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] 
         settled = item.report is not None and item.report.status == "completed"
         if not item.run or item.name in mine or settled or item.dropped:
             continue
-        if (seen := await _look_at_run(journal, item, make_listing(backlog, item.name))) is not None:
-            found[item.name] = seen
+        run = await journal.run(item.run)
+        if not is_of(run, make_listing(backlog, item.name)):
+            continue
+        ended = (run.end.end, run.end.summary) if run.end else (run.halt.reason, run.halt.message) if run.halt else None
+        if await journal.store.holder(item.run, RUN) is not None:
+            found[item.name] = Seen("running", live=True)
+        elif item.report is not None and ended is not None:  # Else it was interrupted: whoever takes it resumes it.
+            status, why = ended
+            answered = status in FOR_A_PERSON and not (await load_waiting(journal, item.run)).open(live=False)
+            found[item.name] = Seen(status, why, answered=answered)
     return found
-
-
-async def _look_at_run(journal: Journal, item: BacklogItem, listing: str) -> Seen | None:
-    run = await journal.run(item.run)
-    if not is_of(run, listing):
-        return None
-    if await journal.store.holder(item.run, RUN) is not None:
-        return Seen("running", live=True)
-    if item.report is None:
-        return None  # It was interrupted: whoever takes the goal resumes it.
-    status = run.end.end if run.end is not None else run.halt.reason if run.halt is not None else ""
-    why = run.end.summary if run.end is not None else run.halt.message if run.halt is not None else ""
-    if not status:
-        return None
-    waits = status in FOR_A_PERSON
-    return Seen(status, why, answered=waits and not (await load_waiting(journal, item.run)).open(live=False))
 
 
 async def find_held(journal: Journal, backlog: Backlog) -> frozenset[str]:

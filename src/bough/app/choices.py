@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from bough import config as settings
+from bough.adapters.sandboxes.levels import Mode
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.agent_choice import list_named_agents
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
 from bough.core.rules import CheckRules, Rules
 from bough.core.settings.agent_settings import OWN
 from bough.ports import Approval, Model
 from bough.steering import Stop
-
-if TYPE_CHECKING:
-    from bough import config as settings
-    from bough.adapters.sandboxes.levels import Mode
-    from bough.core.planning.guidance import ApprovalAdvice
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -105,9 +103,12 @@ class Choices(Struct, frozen=True):
         planning = replace(configured.planning, **said)
         return replace(configured, planning=planning, checks=allowed, accept_failing=accepts)
 
-    def confine_sandbox(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
+    def configure(self, configured: settings.Config) -> settings.Config:
+        """The settings with what is chosen for commands: their sandbox, and what is set up before them."""
         said = {"mode": self.sandbox, "network": self.network}
-        return replace(configured, **{name: value for name, value in said.items() if value is not None})
+        sandbox = replace(configured.sandbox, **{name: value for name, value in said.items() if value is not None})
+        check = replace(configured.check, setup=self.setup or configured.check.setup)
+        return replace(configured, sandbox=sandbox, check=check)
 
     def attempts(self, goal: Step) -> Step:
         """The goal, as several attempts at it where the person wants that."""

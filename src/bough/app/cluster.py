@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bough.adapters.workspaces.git import GitWorkspaces
@@ -15,7 +14,6 @@ from bough.ports import Store
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor
     from bough.adapters.stores.postgresql import PostgresStore
-    from bough.adapters.workspaces.surroundings import Surroundings
     from bough.app.choices import Choices
 
 
@@ -33,24 +31,16 @@ def find_clock(store: Store) -> Callable[[], float]:
     return time.time if journal is None else journal.now
 
 
-def open_workspaces(
-    store: Store,
-    root: Path,
-    home: Path,
-    link_ignored: bool,
-    around: Surroundings,
-    layered: Callable[[], bool],
-    outside: Path | None,
-    remote: str = "",
-) -> GitWorkspaces:
+def open_workspaces(store: Store, remote: str, **where: Any) -> GitWorkspaces:
+    """`where`: the arguments of any workspaces."""
     journal = find_shared_store(store)
     if journal is None:
         if remote:
             raise UsageError("--remote needs --store: it is for runs on many machines.")
-        return GitWorkspaces(root, home, link_ignored, around, layered, outside)
+        return GitWorkspaces(**where)
     from bough.adapters.workspaces.exchange import SharedWorkspaces
 
-    workspaces = SharedWorkspaces(root, home, link_ignored, around, layered, outside)
+    workspaces = SharedWorkspaces(**where)
     workspaces.share(journal.server, remote)
     return workspaces
 

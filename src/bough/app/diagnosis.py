@@ -9,9 +9,10 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from select import select
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,10 +27,9 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.home import find_root
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.app.choices import Choices, RunObserver
-from bough.app.journal import require_folder
+from bough.app.journal import find_project_root
 from bough.app.journal_location import find_address, open_store
 from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.session import open_session
@@ -41,10 +41,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
 from bough.installed import command_for
 from bough.ports import Sandbox
-from bough.trust.programs import start_program
-
-if TYPE_CHECKING:
-    from bough.core.events import BaseChecked
+from bough.trust.programs import run_program, start_program
 
 
 class Diagnosis(Struct, frozen=True):
@@ -62,8 +59,11 @@ class Diagnosis(Struct, frozen=True):
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     """What works here. Writes nothing and calls no model."""
     env = dict(os.environ)
-    root = find_root(require_folder(folder))
-    findings = [await _diagnose_journal(root)]
+    root = find_project_root(folder)
+    rg = shutil.which("rg")
+    search = rg or "rg is not installed: the search tool works without it, but more slowly"
+    ripgrep = Diagnosis("ripgrep", rg is not None, search, needed=False)
+    findings = [_diagnose_git(), ripgrep, await _diagnose_journal(root)]
     ignored: dict[str, str] = {}
     try:
         config = settings.load_config(root, env, make_consent(root, env, tell=ignored.update))
@@ -106,15 +106,26 @@ async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, 
     level = sandbox.level
     led = f"commands could {', '.join(found)}" if found else "none succeeded"
     tests = f"{tried} escape attempts, {led}"
-    if level.name == "none":
-        return Diagnosis("sandbox", False, f"switched off: {tests}", needed=False)
-    if level.name == "seatbelt":
-        return Diagnosis("sandbox", False, f"sandbox-exec: commands can {'; '.join(level.gaps)}. {tests}", needed=False)
-    if level.name == "landlock":
-        why = f"Landlock {level.abi} only, because there are no namespaces ({level.why_not_more})"
-        return Diagnosis("sandbox", False, f"{why}: commands can {'; '.join(level.gaps)}. {tests}", needed=False)
-    says = f"namespaces, seccomp and Landlock {level.abi or '(none)'}; {sandbox.network.says}; {tests}"
-    return Diagnosis("sandbox", not found, says)
+    if level.name == "namespaces":
+        says = f"namespaces, seccomp and Landlock {level.abi or '(none)'}; {sandbox.network.says}; {tests}"
+        return Diagnosis("sandbox", not found, says)
+    gaps = f"commands can {'; '.join(level.gaps)}. {tests}"
+    says = {
+        "none": f"switched off: {tests}",
+        "seatbelt": f"sandbox-exec: {gaps}",
+        "landlock": f"Landlock {level.abi} only, because there are no namespaces ({level.why_not_more}): {gaps}",
+    }[level.name]
+    return Diagnosis("sandbox", False, says, needed=False)
+
+
+def _diagnose_git() -> Diagnosis:
+    try:
+        said = run_program(["git", "--version"], project=None, timeout=10)
+    except FileNotFoundError:
+        return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
+    except (OSError, subprocess.SubprocessError) as error:
+        return Diagnosis("git", False, f"git does not run: {error}")
+    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
 
 
 async def _diagnose_journal(root: Path) -> Diagnosis:
@@ -156,9 +167,9 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
     return findings
 
 
-async def run_check(folder: Path | str) -> BaseChecked:
+async def run_check(folder: Path | str) -> e.BaseChecked:
     """The project's check on the files as they are. Where bough has no state yet, it leaves none."""
-    home = find_root(require_folder(folder)) / ".bough"
+    home = find_project_root(folder) / ".bough"
     is_new = not home.exists()
     try:
         async with open_session(folder, create=True) as opened:
@@ -174,7 +185,7 @@ async def _load_knowledge(
 ) -> tuple[settings.Config, str, Knowledge]:
     """The settings that apply, the main model, and what is known about it."""
     env = dict(os.environ)
-    root = find_root(require_folder(folder))
+    root = find_project_root(folder)
     config = settings.load_config(root, env, make_consent(root, env))
     client = Client()
     try:
@@ -289,46 +300,30 @@ async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
         closing(socket.create_server(("127.0.0.1", 0))) as server,
         start_program(["sleep", "60"], project=None, env={}) as bystander,
     ):
+        workspace, mine, token = make_plain_folder(Path(top)), Path(top) / "mine.txt", f"7{os.getpid()}"
+        mine.write_text(_SECRET)
+        mine.chmod(0o600)
+        port, reached = server.getsockname()[1], partial(select, [server], [], [], 0.1)
+        attempts: list[tuple[str, str, Callable[[bytes], object]]] = [
+            ("read your files", f"cat {mine}", lambda said: _SECRET.encode() in said),
+            ("write outside of the workspace", f"echo x > {mine}", lambda said: mine.read_text() != _SECRET),
+            ("change modes of your files", f"chmod 666 {mine}", lambda said: mine.stat().st_mode & 0o777 != 0o600),
+            ("reach services on this machine", f"exec 3<>/dev/tcp/127.0.0.1/{port}", lambda said: reached()[0]),
+            ("kill your processes", f"kill -9 {bystander.pid}", lambda said: bystander.poll() is not None),
+            ("see your processes", f"cat /proc/{bystander.pid}/cmdline", lambda said: b"sleep" in said),
+            ("outlive their call", f"setsid sleep {token} & exit 0", lambda said: _is_alive(token)),
+            ("be root in a namespace of their own", "unshare -Ur cat /proc/self/uid_map", lambda said: b" 0 " in said),
+            ("leave set-user-ID files", "cp /bin/true t; chmod u+s t", lambda said: _is_special(workspace.root / "t")),
+        ]  # fmt: skip
+        found = []
         try:
-            return await _try_escapes(sandbox, Path(top), server, bystander)
+            for can, line, succeeded in attempts:
+                finished = await sandbox.run(["bash", "-c", line], workspace=workspace, timeout=20, limit=100_000)
+                if succeeded(finished.output):
+                    found.append(can)
         finally:
             bystander.kill()
-
-
-async def _try_escapes(
-    sandbox: Sandbox, top: Path, server: socket.socket, bystander: subprocess.Popen[bytes]
-) -> tuple[int, list[str]]:
-    mine, token = top / "mine.txt", f"7{os.getpid()}"
-    mine.write_text(_SECRET)
-    mine.chmod(0o600)
-    workspace = make_plain_folder(top)
-    server.settimeout(0.1)
-    port = server.getsockname()[1]
-    attempts: list[tuple[str, str, Callable[[bytes], bool]]] = [
-        ("read your files", f"cat {mine}", lambda said: _SECRET.encode() in said),
-        ("write outside of the workspace", f"echo x > {mine}", lambda said: mine.read_text() != _SECRET),
-        ("change modes of your files", f"chmod 666 {mine}", lambda said: mine.stat().st_mode & 0o777 != 0o600),
-        ("reach services on this machine", f"exec 3<>/dev/tcp/127.0.0.1/{port}", lambda said: _was_reached(server)),
-        ("kill your processes", f"kill -9 {bystander.pid}", lambda said: bystander.poll() is not None),
-        ("see your processes", f"cat /proc/{bystander.pid}/cmdline", lambda said: b"sleep" in said),
-        ("outlive their call", f"setsid sleep {token} & exit 0", lambda said: _is_alive(token)),
-        ("be root in a namespace of their own", "unshare -Ur cat /proc/self/uid_map", lambda said: b" 0 " in said),
-        ("leave set-user-ID files", "cp /bin/true t; chmod u+s t", lambda said: _is_special(workspace.root / "t")),
-    ]  # fmt: skip
-    found = []
-    for can, line, succeeded in attempts:
-        finished = await sandbox.run(["bash", "-c", line], workspace=workspace, timeout=20, limit=100_000)
-        if succeeded(finished.output):
-            found.append(can)
-    return len(attempts), found
-
-
-def _was_reached(server: socket.socket) -> bool:
-    try:
-        server.accept()[0].close()
-    except TimeoutError:
-        return False
-    return True
+        return len(attempts), found
 
 
 def _is_alive(token: str) -> bool:

@@ -109,11 +109,15 @@ class Journal(Struct, frozen=True):
             run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
         return run
 
+    async def holder(self, name: str) -> str | None:
+        """The process that runs it, in words; None: there is none."""
+        found = await self.store.holder(name, RUN)
+        return describe_worker(found) if found is not None else None
+
     async def standing(self, run: RunView) -> tuple[str, str | None]:
         """The status of a run and the process that runs it. `interrupted`: unfinished, and no process runs it."""
-        holder = await self.store.holder(run.name, RUN)
-        if holder is not None:
-            return "running", describe_worker(holder)
+        if holder := await self.holder(run.name):
+            return "running", holder
         # It may have ended, and let go of its claim, since the view was made.
         if run.status == "running" and ((now := await self.run(run.name)).end or now.halt):
             run = await self.view(run.name)
@@ -177,13 +181,18 @@ class Journal(Struct, frozen=True):
 @asynccontextmanager
 async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
     """Open the journal of the project around a folder read-only: at once, without git, keys or settings."""
-    root = find_root(require_folder(folder))
+    root = find_project_root(folder)
     check_home(root / ".bough")
     store = open_store(root, root / ".bough", create=False)
     try:
         yield Journal(root, store)
     finally:
         await store.close()
+
+
+def find_project_root(folder: Path | str) -> Path:
+    """The top of the project around a folder."""
+    return find_root(require_folder(folder))
 
 
 def require_folder(folder: Path | str) -> Path:

@@ -6,8 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.state_folder import find_state_folder, make_state_folder
-from bough.adapters.workspaces.home import find_root
-from bough.app.journal import require_folder
 from bough.app.journal_location import find_address
 from bough.trust.files import Place
 
@@ -42,8 +40,3 @@ def write_private_page(name: str, page: str) -> Path | None:
     except OSError:
         return None
     return file.shown
-
-
-def find_project_root(folder: Path) -> Path:
-    """The top of the project around a folder."""
-    return find_root(require_folder(folder))

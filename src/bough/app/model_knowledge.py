@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -14,12 +14,10 @@ from bough.adapters.models.capabilities import Capabilities, read_capabilities
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.protocols import NONE, KnownProtocols, Setting
 from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, parse_model_name
+from bough.adapters.models.wire import Client
 from bough.adapters.state_folder import find_state_folder
 from bough.core.messages import ModelProtocol
 from bough.core.settings.agent_settings import MODEL
-
-if TYPE_CHECKING:
-    from bough.adapters.models.wire import Client
 
 MEMORY = "models.json"
 """The file in the person's state folder with what runs learned about models."""

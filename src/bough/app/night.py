@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 
 from msgspec import Struct, field
@@ -33,7 +33,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
 from bough.core.tree.file_overlap import Touched
 from bough.ports import Claim
-from bough.steering import Stop
+from bough.steering import Stop, run_beside
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0
@@ -90,31 +90,21 @@ async def work_through(session: Session, plan: NightPlan, choices: Choices, watc
     worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))
     if worker.backlog.open_night is None and await worker.has_nothing_to_do():
         return worker.backlog  # An empty night would take the place of the last one on the page.
-    async with _heartbeat(session):
+
+    async def beat() -> None:
+        """Keep the claims of goals whose run is just beginning or has just ended."""
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            with suppress(StoreError):  # A claim that is lost meanwhile is noticed by the next append.
+                await session.store.renew(worker_id(), LEASE)
+
+    async with run_beside(beat()):
         await worker.begin()
         try:
             why = await worker.run_to_end()
         finally:
             await worker.leave()
         return await worker.finish(why)
-
-
-@asynccontextmanager
-async def _heartbeat(session: Session) -> AsyncIterator[None]:
-    """Keep the claims of goals whose run is just beginning or has just ended."""
-
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(LEASE / 3)
-            with suppress(StoreError):  # A claim that is lost meanwhile is noticed by the next append.
-                await session.store.renew(worker_id(), LEASE)
-
-    beating = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
 
 
 class NightWorker:
@@ -180,10 +170,6 @@ class NightWorker:
 
     async def _wait(self, until: float) -> None:
         """Sleep until a goal ends, somebody writes to the journal, or that moment comes."""
-        for name, live in list(self.live.items()):
-            if live.work.done():
-                self.live.pop(name).work.result()
-                return
         waits = [live.work for live in self.live.values()]
         woken, news = asyncio.create_task(self._woken.wait()), asyncio.create_task(self._news.wait())
         left = max(0.0, until - time.time()) if until else None
@@ -201,8 +187,7 @@ class NightWorker:
 
     async def _catch_up(self) -> None:
         self._looked = time.monotonic()
-        known = self.backlog.seq
-        for record in await self.session.store.read(self.backlog.stream, since=known):
+        for record in await self.session.store.read(self.backlog.stream, since=self.backlog.seq):
             self.backlog = evolve_backlog(self.backlog, record)
             if isinstance(record.event, e.StopRequested):
                 self.watch.stop.request(now=record.event.now)
@@ -257,21 +242,17 @@ class NightWorker:
 
     async def _take(self, item: BacklogItem, cost: float | None) -> bool:
         """Claim the goal and record which run works on it; False: somebody else has it."""
-        session, held = self.session, AsyncExitStack()
-        night = self.backlog.open_night
+        store, night = self.session.store, self.backlog.open_night
         assert night is not None
         try:
-            claim = await held.enter_async_context(
-                session.store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
-            )
-            taken = await self._plan_taking(item, night, cost)
-            await session.store.append(claim, [taken], item.version)
+            async with AsyncExitStack() as holding:
+                claim = await holding.enter_async_context(
+                    store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
+                )
+                await store.append(claim, [await self._plan_taking(item, night, cost)], item.version)
+                held = holding.pop_all()
         except (ClaimHeld, ClaimLost, VersionConflict):
-            await held.aclose()
             return False
-        except BaseException:
-            await held.aclose()
-            raise
         await self._catch_up()
         stop = Stop()
         if self.watch.stop.requested:
@@ -295,18 +276,14 @@ class NightWorker:
             return replace(known, cost=reserved, before=before, worker=worker_id())
         base = night.started.base
         for need in item.entry.needs:
-            base = await self._add_work(base, need)
+            done = await session.work(self.backlog.items[need].run)
+            merged = await session.workspaces.merge(done.base, base, done.tree)
+            base = "" if merged.conflicts else merged.tree
+            if not base:  # They conflict.
+                break
         origin = night.started.base if base != night.started.base else ""
         name = await session.find_free_name()
         return e.GoalTaken(name, base, origin, cost, before, night.started.commit, worker_id())
-
-    async def _add_work(self, tree: str, need: str) -> str:
-        """The tree with the work of a goal that is needed. Empty: they conflict."""
-        if not tree:
-            return ""
-        done = await self.session.work(self.backlog.items[need].run)
-        merged = await self.session.workspaces.merge(done.base, tree, done.tree)
-        return "" if merged.conflicts else merged.tree
 
     async def _run_goal(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
         """Work on a goal that is claimed, and record what came of it."""

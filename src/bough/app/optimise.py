@@ -21,21 +21,14 @@ from bough.app.run_ports import open_ports
 from bough.app.session import Session
 from bough.core import events as e
 from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
+from bough.core.budget.limits import Spend
 from bough.core.conversation import context
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import NewerRun, TransientError, UsageError
 from bough.core.ids import parent_path
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
 from bough.core.planning import prompt_values
-from bough.core.planning.guidance import (
-    LONGEST,
-    Lesson,
-    Score,
-    guidance_of,
-    score_gate,
-    score_plan,
-    with_guidance,
-)
+from bough.core.planning.guidance import LONGEST, Lesson, Score, guidance_of, score_gate, score_plan, with_guidance
 from bough.core.planning.plan import Tier
 from bough.core.planning.tool_specs import GATE, PLAN
 from bough.core.tree.task_state import State
@@ -76,13 +69,6 @@ class Comparison(Struct, frozen=True):
         return bool(self.guidance) and optimised > plain + 1e-9
 
 
-class Spent(Struct):
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-    unpriced: bool = False
-
-
 class Helper(Struct, frozen=True):
     name: str
     tier: Tier
@@ -98,9 +84,9 @@ HELPERS = (Helper("gate", "fast", GATE, score_gate), Helper("planner", "main", P
 
 async def optimise_planner(
     session: Session, choices: Choices, calls: int, tell: Callable[[str], None]
-) -> tuple[list[Comparison], Spent]:
+) -> tuple[list[Comparison], Spend]:
     """Look for better guidance for the gate and the planner, with at most `calls` answers each, and keep what is
-    better."""
+    better. What was spent has a round for each call."""
     optimising.check_installed()
     lessons = await lessons_of(session)
     if len(lessons) < FEWEST:
@@ -109,7 +95,7 @@ async def optimise_planner(
             f"{len(lessons)} here: run it again after more runs."
         )
     models = choices.models(session.config.models)
-    found, spent = [], Spent()
+    found, spend = [], Spend()
     async with open_ports(session, models, choices, RunObserver(), find_endpoints(session, models, choices)) as ports:
         for helper in HELPERS:
             known = [lesson for lesson in lessons if helper.name == "gate" or not lesson.atomic]
@@ -117,18 +103,20 @@ async def optimise_planner(
                 why_not = f"only {len(known)} completed runs were large enough for a plan; {FEWEST} are needed"
                 found.append(Comparison(helper.name, ports.models[helper.tier].name, 0, (), why_not=why_not))
                 continue
-            found.append(await PlannerBench(helper, ports, spent, tell).compare(known, calls))
+            bench = PlannerBench(helper, ports, tell)
+            found.append(await bench.compare(known, calls))
+            spend = spend.plus(bench.spend)
     _keep(session.home / FILE, found)
-    return found, spent
+    return found, spend
 
 
 class PlannerBench:
     """Tries other guidance for one helper."""
 
-    def __init__(self, helper: Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
+    def __init__(self, helper: Helper, ports: Ports, tell: Callable[[str], None]) -> None:
         self._helper = helper
         self._ports = ports
-        self._spent = spent
+        self.spend = Spend()
         self._tell = tell
         self._template = load_prompt(helper.name)
         self._plain = guidance_of(self._template)
@@ -175,11 +163,9 @@ class PlannerBench:
 
     async def _asked(self, guidance: str, lesson: Lesson) -> Answer:
         """An answer to the prompt as a run would ask it; the same question is asked once."""
-        known = self._answers.get((guidance, lesson.run))
-        if known is not None:
+        if known := self._answers.get((guidance, lesson.run)):
             return known
-        plain = guidance == self._plain
-        template = self._template if plain else with_guidance(self._template, guidance)
+        template = self._template if guidance == self._plain else with_guidance(self._template, guidance)
         question = context.render(template, self._helper.values(lesson))
         key = f"optimise#{self._helper.name}#{len(self._answers)}"
         asked = helper_prompt(key, question, self._ports, self._helper.tier, self._helper.tool)
@@ -207,10 +193,7 @@ class PlannerBench:
                 if tried + 1 == TRIES:
                     raise
                 await asyncio.sleep(min(error.retry_after or 2.0, 60.0))
-        self._spent.calls += 1
-        self._spent.tokens += answer.usage.input + answer.usage.output
-        self._spent.cost += answer.cost or 0.0
-        self._spent.unpriced = self._spent.unpriced or answer.cost is None
+        self.spend = self.spend.called(answer.usage, answer.cost, 0.0).plus(Spend(rounds=1))
         return replace(answer, extra="")
 
 
@@ -226,8 +209,7 @@ async def lessons_of(session: Session) -> list[Lesson]:
     found = []
     for name in sorted(await session.store.runs()):
         with suppress(NewerRun):
-            lesson = await _lesson(session, name)
-            if lesson is not None:
+            if (lesson := await _lesson(session, name)) is not None:
                 found.append(lesson)
     return found
 
@@ -241,24 +223,17 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     checked = await session.store.read(name, kinds=(e.BaseChecked.__name__,))
     command = next((record.event.command for record in checked if isinstance(record.event, e.BaseChecked)), "")
     known = await describe(session.workspaces, run.base, command, task.step.instructions)
-    goal = context.build_planner_goal(task)
     rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
-    guess = task.plan.estimate
     work = await session.work(name)
     paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]
     room = run.rules.planning.max_depth
     parents = {parent_path(path) for path in view.tasks}  # The others did something themselves.
     return Lesson(
         run=name,
-        goal=goal,
-        gate=prompt_values.build_gate_values(goal, known, rounds, grows=run.grows),
+        goal=context.build_planner_goal(task),
+        gate=prompt_values.build_gate_values(task, known, rounds, grows=run.grows),
         planner=prompt_values.build_planner_values(
-            goal,
-            known,
-            room,
-            estimate=guess,
-            requirements=task.asked,
-            means=describe_means(guess.programs if guess else (), run.jobs, LEAF_ROUNDS if run.grows else rounds),
+            task, known, room, describe_means(task, run.jobs, LEAF_ROUNDS if run.grows else rounds)
         ),
         requirements=task.asked,
         room=room,

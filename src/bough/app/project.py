@@ -71,10 +71,8 @@ class Project(Journal, frozen=True):
         """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
         now."""
         run = await self.run(name)
-        network = choices.network or run.network
-        sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
-        check = replace(self.config.check, setup=choices.setup or run.setup or self.config.check.setup)
-        return replace(self, config=replace(self.config, sandbox=sandboxed, check=check))
+        network, setup = choices.network or run.network or None, choices.setup or run.setup
+        return replace(self, config=Choices(network=network, setup=setup).configure(self.config))
 
     async def find_free_name(self) -> str:
         """A name that no run has now; another process may take it at any time."""
@@ -123,8 +121,7 @@ class Project(Journal, frozen=True):
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns the process that runs it, or None."""
-        holder = await self.store.holder(name, RUN)
-        if holder is not None:
+        if holder := await self.holder(name):
             await self.store.post(name, CONTROL, e.StopRequested(now, find_person()))
         return holder
 

@@ -12,7 +12,6 @@ import pwd
 import secrets
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,14 +20,12 @@ from bough.adapters.sandboxes.approval import YES, Permit
 from bough.app.journal import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
 from bough.ports import Approval
+from bough.steering import Inbox
 from bough.views.waiting import KINDS, Waiting, WaitingView
-
-if TYPE_CHECKING:
-    from bough.steering import Inbox
 
 LONGEST = 20_000
 """Longest message in characters: more belongs in a file of the project."""
@@ -42,7 +39,7 @@ def find_person() -> str:
         return f"user {os.getuid()}"
 
 
-async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by: str = "") -> str | None:
+async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> str | None:
     """Send a message to a run's agents. Returns the process that runs it, or None: then they get it when the run is
     resumed."""
     words = _clean_words(text)
@@ -53,8 +50,8 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         if found.state in SETTLED and task != GOAL:
             raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
-    await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person(), task))
-    return await journal.store.holder(name, RUN)
+    await journal.store.post(name, CONTROL, e.PersonSaid(words, find_person(), task))
+    return await journal.holder(name)
 
 
 async def restore_requirement(journal: Journal, name: str, number: int) -> str | None:
@@ -64,10 +61,10 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
         raise UsageError(f"No message has replaced requirement {number} of {name}: see `bough report {name}`.")
     await _require_unfinished(journal, name)
     await journal.store.post(name, CONTROL, e.RequirementRestored(number, find_person()))
-    return await journal.store.holder(name, RUN)
+    return await journal.holder(name)
 
 
-async def answer_question(journal: Journal, name: str, text: str, by: str = "", task: str = "") -> str | None:
+async def answer_question(journal: Journal, name: str, text: str, task: str = "") -> str | None:
     """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
     answer waits for `resume`."""
     words = _clean_words(text)
@@ -82,8 +79,8 @@ async def answer_question(journal: Journal, name: str, text: str, by: str = "", 
         tasks = ", ".join(each.task for each in asked)
         raise UsageError(f"Several tasks of {name} have a question: choose one with --task ({tasks}).")
     to = "" if asked[0].task == GOAL else asked[0].task
-    await answer_once(journal, name, asked[0], e.PersonSaid(words, by or find_person(), to))
-    return await journal.store.holder(name, RUN)
+    await answer_once(journal, name, asked[0], e.PersonSaid(words, find_person(), to))
+    return await journal.holder(name)
 
 
 async def find_question(journal: Journal, name: str) -> str:
@@ -100,10 +97,10 @@ async def load_waiting(journal: Journal, name: str) -> WaitingView:
     return found
 
 
-async def list_waiting(journal: Journal, name: str) -> list[Waiting]:
-    """What waits for a person now."""
-    live = await journal.store.holder(name, RUN) is not None
-    return (await load_waiting(journal, name)).open(live)
+async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = "") -> list[Waiting]:
+    """What waits for a person now: of that kind and that task, if they are given."""
+    waiting = (await load_waiting(journal, name)).open(live=await journal.holder(name) is not None)
+    return [each for each in waiting if kind in ("", each.kind) and task in ("", each.task)]
 
 
 async def answer_once(
@@ -126,11 +123,10 @@ def _answers(event: e.AnyEvent, said: e.AnyEvent) -> bool:
     return getattr(event, "task", "") == getattr(said, "task", "")
 
 
-async def pause_run(journal: Journal, name: str, by: str = "") -> str | None:
+async def pause_run(journal: Journal, name: str) -> str | None:
     """Pause a live run after its current effect. Returns the process that runs it, or None."""
-    holder = await journal.store.holder(name, RUN)
-    if holder is not None:
-        await journal.store.post(name, CONTROL, e.PauseRequested(by or find_person()))
+    if holder := await journal.holder(name):
+        await journal.store.post(name, CONTROL, e.PauseRequested(find_person()))
     return holder
 
 
@@ -159,8 +155,8 @@ def read_own_plan(plan: Plan, text: str) -> Approval:
 
 async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Waiting, Plan]:
     """The plan that waits for an answer, and what waits; of several, that task's."""
-    for each in await list_waiting(journal, name):
-        if each.plan is not None and task in ("", each.task):
+    for each in await list_waiting(journal, name, task=task):
+        if each.plan is not None:
             return each, each.plan
     raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
 
@@ -215,8 +211,7 @@ class AskAnywhere(Struct, frozen=True, eq=False):
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "", task: str = "") -> str:
     """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the first one, of
     that task if it is given."""
-    held = [each for each in await list_waiting(journal, name) if each.kind == "command"]
-    waiting = [each for each in held if id in ("", each.id) and task in ("", each.task)]
+    waiting = [each for each in await list_waiting(journal, name, "command", task) if id in ("", each.id)]
     if not waiting:
         raise UsageError(f"No command of {name} is waiting for your answer: see `bough status {name}`.")
     await answer_once(journal, name, waiting[0], e.CommandRuled(waiting[0].id, allow, say, find_person()))

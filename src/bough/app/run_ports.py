@@ -9,10 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from msgspec import Struct
-
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
-from bough.adapters.models.admission import FirstContact, Gate, PacedModel
+from bough.adapters.models.admission import FirstContact, PacedModel
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
@@ -34,7 +32,8 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
 from bough.core.settings.agent_settings import MODEL
-from bough.ports import Model, Ports, Sandbox, Tools, Verifier, Workspaces
+from bough.ports import Model, Ports, Sandbox, Tools, Workspaces
+from bough.ports.verifier import Verifier
 from bough.steering import Fence, Inbox, Stop
 
 if TYPE_CHECKING:
@@ -69,12 +68,12 @@ async def open_ports(
     if outside and outside.names:
         agents = Agents(project, outside, asks)
         agents.check(sorted(outside.names))  # Before anything starts.
-    made = await _make_models(project, models, choices, endpoints, began, agents, hidden)
+    made, known = await _make_models(project, models, choices, endpoints, began, agents, hidden, fence, watch.stop)
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
         if (spans := _open_spans(project.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
-        for model in made.by_name.values():
+        for model in made.values():
             closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(project, sandbox, fence)
         verifier = _VerifierOnDemand(partial(_make_verifier, project, sandbox, furnished, env, folder))
@@ -86,7 +85,7 @@ async def open_ports(
         closing.callback((activity := ActivityFile(project.home, watch, project.store)).close)
         ports = Ports(
             store=project.store,
-            models={tier: made.paced(name, fence, watch.stop) for tier, name in models.items()},  # type: ignore[misc]
+            models={tier: made[name] for tier, name in models.items()},  # type: ignore[misc]
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
@@ -94,7 +93,7 @@ async def open_ports(
             clock=find_clock(project.store),
             worker=worker_id(),
             prompt=choose_prompts(project.config.limits.planning, project.home),
-            protocols=made.known.protocols,
+            protocols=known.protocols,
             agent=agents.of if agents is not None else None,
             inbox=inbox,
             fence=fence,
@@ -103,7 +102,7 @@ async def open_ports(
             doing=activity.doing,
             recorded=_record_spans(activity, spans),
             person=find_person(),
-            unreachable=made.known.unreachable,
+            unreachable=known.unreachable,
             executor=executor,
             **{name: getattr(watch, name) for name in ("stop", "waiting", "approve", "ask")},
             **({"leave": servers.leave, "prepare": servers.prepare} if servers is not None else {}),  # type: ignore[arg-type]
@@ -119,21 +118,6 @@ def _open_sandbox(project: Project, env: Mapping[str, str], asks: Permit | None)
     return require_approval(commands, project.config.approve.commands, asks)
 
 
-class _Models(Struct, frozen=True):
-    """The models of a run, what is known about them, and the gates of their endpoints."""
-
-    by_name: Mapping[str, Model]
-    known: Knowledge
-    gates: Mapping[str, Gate]
-    """The caller's own models and agents have none."""
-
-    def paced(self, name: str, fence: Fence, stop: Stop) -> Model:
-        """The model behind the gate of its endpoint, where all who ask there wait for their turn. The fence comes after
-        that: the run may be another's by then."""
-        model = fence_model(self.by_name[name], fence)
-        return PacedModel(model, self.gates[name], stop) if name in self.gates else model
-
-
 async def _make_models(
     project: Project,
     models: Mapping[str, str],
@@ -142,7 +126,12 @@ async def _make_models(
     began: Mapping[str, ModelProtocol],
     agents: Agents | None,
     hidden: list[str],
-) -> _Models:
+    fence: Fence,
+    stop: Stop,
+) -> tuple[dict[str, Model], Knowledge]:
+    """The models of a run by name, and what is known about them. Each is behind the gate of its endpoint, where all who
+    ask there wait for their turn; the caller's own and agents have none. The fence comes after that: the run may be
+    another's by then."""
     config, given = project.config, choices.given()
     base_url = choices.base_url or config.models.base_url
     known = await gather_knowledge(
@@ -156,10 +145,9 @@ async def _make_models(
         began=began,
     )
     made: dict[str, Model] = {}
-    gates: dict[str, Gate] = {}
     for name in dict.fromkeys(models.values()):
         if name.startswith(MODEL) and agents is not None:
-            made[name] = agents.model(name, project.home / "desk", config.limits)
+            made[name] = fence_model(agents.model(name, project.home / "desk", config.limits), fence)
             continue
         model = given.get(name) or FirstContact(
             make_model(
@@ -174,10 +162,12 @@ async def _make_models(
                 own_price=config.prices.get(name.partition("@")[0]),
             )
         )
-        made[name] = RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+        model = RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+        made[name] = fence_model(model, fence)
         if name not in given and not name.startswith(MODEL):
-            gates[name] = project.client.gate(endpoints.get(name) or base_url or name.partition(":")[0])
-    return _Models(made, known, gates)
+            gate = project.client.gate(endpoints.get(name) or base_url or name.partition(":")[0])
+            made[name] = PacedModel(made[name], gate, stop)
+    return made, known
 
 
 def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> ProvisionedWorkspaces:
@@ -202,21 +192,17 @@ class _VerifierOnDemand:
     def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
         self._make = make
         self._made: ProjectVerifier | None = None
-        self._preferred = ("", False)
 
     def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            self._made = self._make()
-            self._made.prefer(*self._preferred)
+        self._made = self._made or self._make()
         return getattr(self._made, name)
 
     async def find(self, task: Task) -> Check | None:
         return await self.__getattr__("find")(task) if task.step.requires_testing else None
 
     def prefer(self, command: str, scouted: bool = False) -> None:
-        self._preferred = (command, scouted)
-        if self._made is not None:
-            self._made.prefer(command, scouted)
+        if command:
+            self.__getattr__("prefer")(command, scouted)
 
     def begin(self, run: Run, task: Task) -> None:
         if task.step.requires_testing:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,11 +29,10 @@ from bough.adapters.workspaces.surroundings import Surroundings, read_variables
 from bough.app.choices import JOBS, Choices, OutsideAgents, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.delivery import Delivery
-from bough.app.follow_up import Followed, load_followed
+from bough.app.earlier_runs import Followed, learn_from, load_followed, tell_lessons
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
-from bough.app.lessons import learn_from, tell_lessons
-from bough.app.run_messages import answer_once, find_person, load_waiting
+from bough.app.run_messages import answer_once, find_person, list_waiting
 from bough.app.run_models import check_prices, find_endpoints, find_substitute_model
 from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
@@ -47,28 +45,30 @@ from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_pl
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
+from bough.steering import run_beside
 from bough.trust.files import Place
 from bough.trust.home import check_home
 from bough.views.run_view import Outcome
-
-T = TypeVar("T")
 
 
 class StartingPoint(Struct, frozen=True):
     """Where a run starts, if that was settled before: a goal of a backlog."""
 
-    name: str
-    base: str
+    name: str = ""
+    base: str = ""
     origin: str = ""
     listed: str = ""
     rules: Rules | None = None
+
+
+ANYWHERE = StartingPoint()
 
 
 class Session(Delivery, frozen=True):
     """A project that is open for work: runs start, resume and are judged in it."""
 
     async def start(
-        self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint | None = None
+        self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint = ANYWHERE
     ) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
         written. `at`: under which name and from which files, where that was settled before. `ClaimHeld` when another
@@ -76,17 +76,20 @@ class Session(Delivery, frozen=True):
         earlier = await load_followed(self, choices.continues) if choices.continues else None
         if earlier is not None and not isinstance(goal, Plan):
             goal = replace(goal, test_command=goal.test_command or earlier.check)
-        rules = at.rules if at is not None and at.rules is not None else choices.rules(self.config.limits)
+        rules = at.rules or choices.rules(self.config.limits)
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
         agents = choices.agents(self.config.builders.named())
         outside = choices.outside(agents, plan.goal)
         configured = earlier.models if earlier else self.config.models
         models = choices.models(configured, find_substitute_model(plan.goal, agents))
         endpoints = find_endpoints(self, models, choices, earlier.endpoints if earlier else {})
+        inherited = earlier.inherited if earlier else Inherited()
+        if self._keeps_lessons(choices):
+            inherited = await tell_lessons(self, plan.goal, inherited)
         watch = watch.or_later(choices.ask_later)
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
-        async with _run_beside(self._find_base(earlier, at)) as taking:
+        async with run_beside(self._find_base(earlier, at)) as taking:
             # Loaded while the person's files are read: each takes a tenth of a second.
             from bough.app.run_ports import open_ports
             from bough.engine import run_loop
@@ -110,23 +113,28 @@ class Session(Delivery, frozen=True):
                     settings=dict(self.theirs),
                     endpoints=endpoints,
                     agents=agents,
-                    inherited=await self._find_known(plan.goal, earlier, choices),
+                    inherited=inherited,
                     protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
-                    listed=at.listed if at else "",
+                    listed=at.listed,
+                    fresh=choices.fresh,
+                    ask_later=choices.ask_later,
+                    network=choices.network or "",
+                    setup=choices.setup or "",
+                    agent_env=choices.agent_env,
+                    agent_network=choices.agent_network or "",
+                    continues=earlier.run if earlier else "",
+                    origin=earlier.origin if earlier else at.origin,
                 )
-                first = _note_choices(first, choices, earlier, at)
-                name = at.name if at is not None else await self.find_free_name()
+                name = at.name or await self.find_free_name()
                 while not await run_loop.start_run(name, first, ports):
-                    if at is not None:
+                    if at.name:
                         raise ClaimHeld(f"Another run is called {name}.", "")
                     name = await self.find_free_name()
         return await self._conclude(name, choices)
 
-    async def _find_base(self, earlier: Followed | None, at: StartingPoint | None) -> str:
+    async def _find_base(self, earlier: Followed | None, at: StartingPoint) -> str:
         """The files that a run starts from: those of the run before it, settled ones, or the person's as they are."""
-        if earlier is not None and earlier.base:
-            return earlier.base
-        return at.base if at is not None else await self.workspaces.take()
+        return (earlier.base if earlier else at.base) or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
         """Resume a run that was stopped, halted or killed. For a finished one, return its outcome."""
@@ -183,11 +191,6 @@ class Session(Delivery, frozen=True):
                 await self.workspaces.sweep(name, "")
             async with self.hold(name):
                 await self.finish_rewind(name)
-
-    async def _find_known(self, goal: Step, earlier: Followed | None, choices: Choices) -> Inherited:
-        """What a run knows when it begins."""
-        inherited = earlier.inherited if earlier else Inherited()
-        return await tell_lessons(self, goal, inherited) if self._keeps_lessons(choices) else inherited
 
     async def _conclude(self, name: str, choices: Choices) -> Outcome:
         """How a run ended; what it proved is kept, where the person wants that."""
@@ -302,9 +305,8 @@ class Session(Delivery, frozen=True):
         their names. A live run takes it and continues; one that has halted continues with `bough resume`."""
         from bough.engine.change_approval import rule_by_person
 
-        live = await self.store.holder(name, RUN) is not None
-        found = (await load_waiting(self, name)).open(live)
-        asked = [each for each in found if each.kind == "tests" and task in ("", each.task)]
+        live = await self.holder(name) is not None
+        asked = await list_waiting(self, name, "tests", task)
         if not asked:
             raise UsageError(f"No test of {name} is waiting for your approval: see `bough status {name}`.")
         if live:
@@ -325,23 +327,6 @@ class Session(Delivery, frozen=True):
         return tests
 
 
-def _note_choices(
-    first: e.RunStarted, choices: Choices, earlier: Followed | None, at: StartingPoint | None
-) -> e.RunStarted:
-    """The beginning of a run with what the person chose for it and where it comes from."""
-    return replace(
-        first,
-        fresh=choices.fresh,
-        ask_later=choices.ask_later,
-        network=choices.network or "",
-        setup=choices.setup or "",
-        agent_env=choices.agent_env,
-        agent_network=choices.agent_network or "",
-        continues=earlier.run if earlier else "",
-        origin=earlier.origin if earlier else at.origin if at else "",
-    )
-
-
 def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
     """Agents that may work at once: as many as the workers have slots, where there are workers. git merges their work,
     which older versions cannot do."""
@@ -352,18 +337,6 @@ def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
         named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
         raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")
     return jobs
-
-
-@asynccontextmanager
-async def _run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """Start the work. It does not outlive the block."""
-    task = asyncio.create_task(work)
-    await asyncio.sleep(0)
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -384,9 +357,7 @@ async def open_session(
     chosen = choices or Choices()
     consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
     loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
-    loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
-    if chosen.setup:
-        loaded = replace(loaded, check=replace(loaded.check, setup=chosen.setup))
+    loaded = chosen.configure(loaded)
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"
@@ -396,20 +367,25 @@ async def open_session(
     store = redact_secrets(journal, known)
     client = Client(loaded.limits.backoff_first, loaded.limits.backoff_longest)
     mode = loaded.sandbox.mode
-    around = build_surroundings(root, find_relative_folder(root, here), loaded, env)
+    place = "" if here == root else here.relative_to(root).as_posix()
+    around = build_surroundings(root, place, loaded, env)
     try:
         yield Session(
             root=root,
             home=home,
-            folder=find_relative_folder(root, here),
+            folder=place,
             config=loaded,
             theirs=theirs,
             store=store,
             workspaces=open_workspaces(
                 journal,
-                *(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+                chosen.remote,
+                root=root,
+                home=home,
+                link_ignored=mode != "none",
+                surroundings=around,
+                layered=lambda: find_level(mode).name == "namespaces",
                 outside=find_checkouts(root, env),
-                remote=chosen.remote,
             ),
             surroundings=around,
             env=env,
@@ -419,10 +395,6 @@ async def open_session(
     finally:
         await client.close()
         await store.close()
-
-
-def find_relative_folder(root: Path, here: Path) -> str:
-    return "" if here == root else here.relative_to(root).as_posix()
 
 
 def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:

@@ -13,13 +13,12 @@ from msgspec import Struct
 
 from bough import config
 from bough.adapters.consent_store import Consents
-from bough.adapters.workspaces.home import find_root
-from bough.app.journal import require_folder
+from bough.app.journal import find_project_root
 
 
 def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
     """The project around a folder, and what its settings ask for that the person has neither allowed nor refused."""
-    root, env = find_root(require_folder(folder)), dict(os.environ)
+    root, env = find_project_root(folder), dict(os.environ)
     found: dict[str, str] = {}
     config.list_layers(root, env, make_consent(root, env, ask=lambda _, wishes: found.update(wishes)))
     return root, found
@@ -27,7 +26,7 @@ def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
 
 def answer_wishes(folder: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
     """Keep the person's answer with their own state, for the project around the folder."""
-    Consents(dict(os.environ)).keep(find_root(require_folder(folder)), wishes, allowed)
+    Consents(dict(os.environ)).keep(find_project_root(folder), wishes, allowed)
 
 
 Ask = Callable[[Path, Mapping[str, str]], bool | None]
@@ -90,7 +89,7 @@ class EffectiveSettings(Struct, frozen=True):
 def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
     """The settings that are set; with `everything`, the defaults too."""
     env = dict(os.environ)
-    root = find_root(require_folder(folder))
+    root = find_project_root(folder)
     ignored: dict[str, str] = {}
     found = config.list_layers(root, env, make_consent(root, env, tell=ignored.update))
     sources: dict[tuple[str, str], str] = {}

@@ -12,13 +12,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
 import bough
-from bough.adapters.executors.dbos import Intake, decode_first
-from bough.adapters.executors.fleet import LEASE, Janitor, Member, drain, list_present_workers
+from bough.adapters.executors.dbos import Handed, decode_first
+from bough.adapters.executors.fleet import LEASE, Janitor, Member, Worker, drain, list_present_workers
+from bough.adapters.executors.intake import Intake
+from bough.adapters.stores.postgresql import PostgresStore
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_shared_store
 from bough.app.journal import require_folder
@@ -26,15 +28,8 @@ from bough.app.run_models import find_endpoints
 from bough.app.run_ports import open_ports
 from bough.app.session import Session
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
-from bough.core.ids import RUN
-from bough.core.journal.run_fold import fold_run
 from bough.engine.remote_leaf import carry_leaf
 from bough.ports import Ports, Store
-
-if TYPE_CHECKING:
-    from bough.adapters.executors.dbos import Handed
-    from bough.adapters.executors.fleet import Worker
-    from bough.adapters.stores.postgresql import PostgresStore
 
 NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
 """What running a task loads."""
@@ -65,11 +60,10 @@ class Serving:
         if odd := next((tag for tag in tags if not _TAG.fullmatch(tag)), None):
             raise UsageError(f"`{odd}` cannot be a tag: use letters, digits, `.`, `_`, `+` and `-`.")
         self._session = session
-        self._journal: PostgresStore = journal
+        self._journal = journal
         self._say = say
-        version = bough.__version__
-        self._member: Member = Member(journal.server, name, slots, tuple(tags), version, lease or LEASE)
-        self._janitor: Janitor = Janitor(journal.server)
+        self._member = Member(journal.server, name, slots, tuple(tags), bough.__version__, lease or LEASE)
+        self._janitor = Janitor(journal.server)
         self._draining = asyncio.Event()
         self._ending = asyncio.Event()
 
@@ -186,7 +180,7 @@ class Serving:
     async def _ports(self, name: str) -> AsyncIterator[Ports]:
         """The ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
         session = self._session
-        run = fold_run(name, await session.store.read(name, RUN))
+        run = await session.run(name)
         outside = OutsideAgents(run.agents, run.agent_env, run.agent_network, run.plan.goal)
         async with open_ports(
             session,

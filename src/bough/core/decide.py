@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
 from bough.core.budget.limits import LAST_SHARE, Spend, describe_spent, find_reached_limit
-from bough.core.conversation.compaction import is_breaker_open, is_due
+from bough.core.conversation.compaction import is_due
 from bough.core.events import ChildSettled, ExaminationSkipped
 from bough.core.ids import GOAL, depth
 from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Cause, Trouble, escalate
@@ -82,11 +82,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
     if task.takes_spare:
         spend = Spend(seconds=spend.seconds)
     # An agent that acts in text hands nothing over: every answer that changes something is checked immediately.
-    limit = (
-        find_reached_limit(spend, task.budget.limits)
-        if task.in_text
-        else find_reached_limit(spend, task.budget.limits, LAST_SHARE)
-    )
+    limit = find_reached_limit(spend, task.budget.limits, 1.0 if task.in_text else LAST_SHARE)
     if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))
     if _has_unheard_message(task) and not again:
@@ -171,7 +167,7 @@ def _is_too_long(task: Task) -> bool:
 def _find_compaction_trouble(task: Task) -> Trouble | None:
     """Compacting again would not help."""
     attempt, rules = task.attempt, task.rules.compaction
-    if attempt is None or not is_breaker_open(attempt.useless, rules):
+    if attempt is None or attempt.useless < rules.breaker:
         return None
     says = f"{rules.breaker} compactions in a row left the conversation too long for the model's window"
     full = f"about {attempt.used:,} of {attempt.window:,} tokens are in use"
@@ -216,11 +212,9 @@ def _gather(task: Task) -> c.Command:
         return c.Conclude(State.FAILED, f"its step {_describe_end(child)}")
     if has_succeeded(task):
         return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
-    limit = find_reached_limit(task.budget.spend, task.budget.limits)
-    if limit:
+    if limit := find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Rest("budget", describe_spent(task.id, limit))
-    bad = list_unsuccessful(task)
-    said = "; ".join(map(_describe_end, bad))
+    said = "; ".join(map(_describe_end, list_unsuccessful(task)))
     return _escalate(task, Trouble("children", f"its steps cannot continue: {said}"))
 
 
@@ -331,10 +325,8 @@ def decide_agentless(task: Task) -> c.Command:
             return c.Conclude(State.FAILED, describe_command_end(task))
         if task.step.on_error in ("retry", "skip"):
             return c.Conclude(State.FAILED, "its command was interrupted")
-        said = (
-            f"`{shorten_line(task.step.run, 160)}` was interrupted, and its effects outside the workspace are unknown"
-        )
-        return c.Rest("stopped", f"{said}: `bough resume` runs it again")
+        said = "was interrupted, and its effects outside the workspace are unknown: `bough resume` runs it again"
+        return c.Rest("stopped", f"`{shorten_line(task.step.run, 160)}` {said}")
     if task.step.role == "critic":
         return _decide_critic(task)
     return c.ChangeState(State.TESTING, "the step is only a check")

@@ -57,12 +57,12 @@ class Unavailable(BoughError):
 class TransientError(Unavailable):
     """A transport error: timeout, 429, 5xx, a cut stream. Retried, recorded, and never "stuck"."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, retry_after: float | None = None, sign: Sign = "") -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.nobody = False
         """Nothing listens there, or the host does not exist."""
-        self.sign: Sign = ""
+        self.sign = sign
         self.usage: Usage | None = None
         """The part of the answer that arrived before it broke off, which is paid for."""
 

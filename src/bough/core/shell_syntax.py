@@ -12,7 +12,11 @@ from typing import NamedTuple
 
 _ENDS = frozenset("&|;()\n")
 """Characters that end a simple command."""
-_REDIRECTS = frozenset("<>")
+_REDIRECTS = re.compile(r"[<>][<>&|]*")
+_STOPS = _ENDS | frozenset("<> \t")
+_PIECE = re.compile(r"""(?s)'([^']*)'|"((?:\\.|\$(?!\()|[^"`$\\])*)"|\\(.?)|(\$(?!\()|[^'"`$\\])""")
+"""A part of a word: in single or double quotes, an escaped character, or a plain one. Nothing with a substitution in
+it, and no quote without an end, is one."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _LIVE = frozenset("$*?[{")
 """Characters that mean something to a shell within a word, unless they are quoted."""
@@ -63,13 +67,13 @@ def split_commands(line: str) -> tuple[Part, ...]:
         elif char == "#":
             end = line.find("\n", at)
             at = len(line) if end < 0 else end
-        elif char in _REDIRECTS:
+        elif redirect := _REDIRECTS.match(line, at):
             if line.startswith("<<", at):
                 return ()
             # `2>&1` and `>file`: neither the descriptor before it nor the file after it is a word of the command.
             if words and words[-1].end == at and words[-1].text.isdigit():
                 words.pop()
-            at, skip = _skip_redirect(line, at), True
+            at, skip = redirect.end(), True
         else:
             word = _read_word(line, at)
             if word is None:
@@ -81,67 +85,32 @@ def split_commands(line: str) -> tuple[Part, ...]:
     return tuple(part for part in found if part)
 
 
-def _skip_redirect(line: str, at: int) -> int:
-    while at < len(line) and line[at] in "<>&|":
-        at += 1
-    return at
-
-
 def _strip_assignments(words: list[Word]) -> Part:
-    first = 0
-    while first < len(words) and (_ASSIGNMENT.match(words[first].text) or _is_env(words[first : first + 2])):
-        first += 1
-    return tuple(words[first:])
-
-
-def _is_env(words: list[Word]) -> bool:
-    """`env A=1 …` is just another way to set variables."""
-    return len(words) == 2 and words[0].text == "env" and bool(_ASSIGNMENT.match(words[1].text))
+    """The words after the variables that are set before a command. `env A=1 …` is just another way to set them."""
+    while words and _ASSIGNMENT.match(words[1 if words[0].text == "env" and words[1:] else 0].text):
+        words = words[1:]
+    return tuple(words)
 
 
 def _read_word(line: str, start: int) -> Word | None:
     """The word that begins at `start`; None if it contains something that is not parsed here."""
-    text: list[str] = []
-    at, live = start, line[start] == "~"
-    while at < len(line):
-        char = line[at]
-        if char in _ENDS or char in _REDIRECTS or char in " \t":
-            break
-        if char == "`" or line.startswith("$(", at):
+    text, at, live = "", start, line[start] == "~"
+    while at < len(line) and line[at] not in _STOPS:
+        piece = _PIECE.match(line, at)
+        if piece is None:
             return None
-        if char in "'\"":
-            inner = _read_quoted(line, at)
-            if inner is None:
-                return None
-            live |= char == '"' and bool(re.search(r"(?<!\\)\$", line[at : inner[1]]))
-            text.append(inner[0])
-            at = inner[1]
+        single, double, escaped, plain = piece.groups()
+        if double is not None:
+            text += re.sub(r'\\(["\\$`])', r"\1", double)
+            live |= bool(re.search(r"(?<!\\)\$", double))
+        elif escaped is not None:  # At the end of a line a backslash escapes nothing.
+            text += escaped
+            live |= escaped in ("", "\n")
         else:
-            # A backslash escapes the next character; at the end of a line it escapes nothing.
-            live |= char in _LIVE or (char == "\\" and line[at + 1 : at + 2] in ("", "\n"))
-            at += char == "\\"
-            text.append(line[at : at + 1])
-            at += 1
-    return Word("".join(text), start, min(at, len(line)), live)
-
-
-def _read_quoted(line: str, start: int) -> tuple[str, int] | None:
-    """The text inside the quotes that open at `start`, and where the line continues after them."""
-    quote = line[start]
-    text: list[str] = []
-    at = start + 1
-    while at < len(line):
-        char = line[at]
-        if char == quote:
-            return "".join(text), at + 1
-        if quote == '"' and (char == "`" or line.startswith("$(", at)):
-            return None
-        if quote == '"' and char == "\\" and line[at + 1 : at + 2] in ('"', "\\", "$", "`"):
-            at += 1
-            char = line[at]
-        text.append(char)
-        at += 1
-    return None
+            text += single or plain or ""
+            live |= plain in _LIVE
+        at = piece.end()
+    return Word(text, start, at, live)
 
 
 def split_argv(line: str) -> list[str] | None:

@@ -89,9 +89,8 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
     if check is None:
-        told, proposed = await _scout(run, task, ports, fresh)
-        yield told
-        yield _tell_found(proposed) if proposed else [e.BaseChecked()]
+        async for events in _scout(run, task, ports, e.BaseChecked(), fresh):
+            yield events
         return
     yield [e.BaseStarted(check.command, check.why, check.environment)]
     looking = asyncio.create_task(_run_base_check(ports, run, task, check, fresh))
@@ -112,17 +111,12 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
         looking.cancel()
         watching.close()
     if _runs_nothing(found) and not goal.test_command:
-        told, proposed = await _scout(run, task, ports, fresh)
-        yield told
-        yield _tell_found(proposed or found)
+        async for events in _scout(run, task, ports, found, fresh):
+            yield events
         return
     if found.command != check.command:
         yield [e.BaseStarted(found.command, found.why, found.environment)]
     yield [found, e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else [found]
-
-
-def _tell_found(found: e.BaseChecked) -> Sequence[e.AnyEvent]:
-    return [e.BaseStarted(found.command, found.why, found.environment), found]
 
 
 def _runs_nothing(found: e.BaseChecked) -> bool:
@@ -134,12 +128,18 @@ def _runs_nothing(found: e.BaseChecked) -> bool:
     return fails and not found.lacking and not hash_refutation(found.said)
 
 
-async def _scout(run: Run, task: Task, ports: Ports, fresh: bool) -> tuple[Sequence[e.AnyEvent], e.BaseChecked | None]:
-    """What is to be recorded of a question to a model, and the check that counts; `fresh` ones are asked without."""
-    if not (task.step.requires_testing and run.rules.scout) or fresh:
-        return [], None
-    told, found = await find_check(run, task, ports, partial(ports.progress, GOAL))
-    return [told] if told.commands or told.refused else [], found
+async def _scout(
+    run: Run, task: Task, ports: Ports, found: e.BaseChecked, fresh: bool
+) -> AsyncIterator[Sequence[e.AnyEvent]]:
+    """What is to be recorded of a question to a model, and the check that counts: the proposed one, or what was found
+    without it. No model is asked for a `fresh` one."""
+    if task.step.requires_testing and run.rules.scout and not fresh:
+        told, proposed = await find_check(run, task, ports, partial(ports.progress, GOAL))
+        found = proposed or found
+        if told.commands or told.refused:
+            yield [told]
+    started = [e.BaseStarted(found.command, found.why, found.environment)] if found.command else []
+    yield [*started, found]
 
 
 async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check, fresh: bool) -> e.BaseChecked:

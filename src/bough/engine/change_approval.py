@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import commands as c
@@ -15,11 +14,9 @@ from bough.core.acceptance.judge_ruling import RULE, Ruling, read_ruling
 from bough.core.acceptance.verdict import AllowedChange, Disagreement
 from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
-from bough.core.errors import Unavailable
-from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.consult import consult, render_answer
+from bough.engine.consult import Consulted, render_answer, render_repair, try_consult
 from bough.engine.person_messages import ask_about_changes
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
@@ -27,33 +24,25 @@ from bough.ports import Batches
 JUDGE = "judge"
 
 
-class DisputeRuling(Struct, frozen=True):
-    """The result of a dispute, and the events that record its cost."""
-
-    events: tuple[e.AnyEvent, ...]
-    ruling: Ruling | None
-    """None: the judge is unavailable."""
-    error: str = ""
-
-
-async def ask_judge(task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str) -> DisputeRuling:
-    """Ask once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing. Raises
-    `Unavailable` when the model refuses."""
+async def ask_judge(
+    task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str
+) -> tuple[Consulted, Ruling | None]:
+    """Ask once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing. There is
+    none when the judge is unavailable."""
     values = {"request": request, "dispute": dispute, "question": question}
     events: tuple[e.AnyEvent, ...] = ()
     more, found = "", Problems(("no answer",))
     for _ in range(2):
-        asked = await consult(task, runtime, JUDGE, "strong", values, RULE, more)
-        events = (*events, *asked.events)
+        asked = await try_consult(task, runtime, JUDGE, "strong", values, RULE, more)
+        asked = replace(asked, events=(*events, *asked.events))
         if asked.answer is None:
-            return DisputeRuling(events, None, asked.error)
+            return asked, None
         ruling = read_ruling(asked.answer, request)
         if isinstance(ruling, Ruling):
-            return DisputeRuling(events, ruling)
-        found = ruling
-        repair = prompt_values.build_repair_values(RULE.name, found, render_answer(asked.answer))
-        more = context.render(runtime.ports.prompt("plan_repair"), repair)
-    return DisputeRuling(events, Ruling(False, "", f"the judge gave no valid ruling: {found.said[0]}"))
+            return asked, ruling
+        events, found = asked.events, ruling
+        more = render_repair(runtime.ports, RULE, found, render_answer(asked.answer))
+    return asked, Ruling(False, "", f"the judge gave no valid ruling: {found.said[0]}")
 
 
 ONE_BY_ONE = 6
@@ -75,14 +64,13 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, runtime: TaskRun
     if command.by == "earlier":
         yield [_build_ruling(task, "earlier", ())]
     elif command.by == "judge":
-        async for batch in _ask_judge(left, task, runtime):
-            yield batch
+        yield await _ask_judge(left, task, runtime)
     else:
         yield [e.ChangesAsked(tuple(dict.fromkeys(one.test for one in left)))]
         yield [await _ask_person(left, task, runtime)]
 
 
-async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> Batches:
+async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> list[e.AnyEvent]:
     """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
     asked_for = changed_tests.collect_request(runtime.run.plan, task.asked)
     groups = _group_by_test(left)
@@ -95,22 +83,17 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRu
         if own and (evidence := _render_evidence(task)):
             # Only this run has said what the test expects: evidence may contradict it, not only the request.
             request = f"{asked_for}\n\nEvidence:\n\n{evidence}"
-        try:
-            judged = await ask_judge(
-                task, runtime, request=request, dispute=render_dispute(group, task), question=question
-            )
-        except Unavailable as error:
-            said.append(f"the judge is unavailable: {error}")
+        dispute = render_dispute(group, task)
+        asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=question)
+        events += asked.events
+        if ruling is None:
+            said.append(f"the judge is unavailable: {asked.error}")
             break
-        events += judged.events
-        if judged.ruling is None:
-            said.append(f"the judge is unavailable: {judged.error}")
-            break
-        said.append(judged.ruling.reason)
-        if judged.ruling.demanded:
-            why = f"the request demands it: “{judged.ruling.quote}”"
+        said.append(ruling.reason)
+        if ruling.demanded:
+            why = f"the request demands it: “{ruling.quote}”"
             changes += [AllowedChange(one.test, one.change, "judge", why) for one in group]
-    yield [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
+    return [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
 
 
 def _group_by_test(left: tuple[Disagreement, ...]) -> list[tuple[Disagreement, ...]]:

@@ -9,14 +9,14 @@ from functools import partial
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation.context import list_passed_probes
-from bough.core.errors import Unavailable, Unkeepable
+from bough.core.errors import Unkeepable
 from bough.core.ids import GOAL
 from bough.core.journal.task_fold import fold_task
 from bough.core.planning.plan import describe_command
 from bough.core.tree import task_result
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.consult import consult
+from bough.engine.consult import try_consult
 from bough.engine.task_workspace import TaskRuntime, restore_workspace
 from bough.ports import Batches
 
@@ -86,10 +86,6 @@ async def summarize_steps(command: c.Summarise, task: Task, runtime: TaskRuntime
         yield [plain]
         return
     values = {"instructions": task.step.instructions or task.step.name, "results": whole}
-    try:
-        asked = await consult(task, runtime, "summary", "fast", values)
-    except Unavailable as error:
-        yield [e.HelperFailed("summary", str(error)), plain]
-        return
+    asked = await try_consult(task, runtime, "summary", "fast", values)
     text = asked.answer.text.strip() if asked.answer is not None else ""
     yield [*asked.events, e.Summarized(task_result.keep_ends(text, SUMMARY), "model") if text else plain]

@@ -6,64 +6,37 @@ answer, plain rules take its place: a compaction always finishes.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.budget.limits import LAST_SHARE, find_reached_limit
 from bough.core.conversation import compaction, context, pruning
-from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.pruning import EssentialFacts
-from bough.core.errors import Unavailable
 from bough.core.messages import Message
-from bough.core.tree.task import Task
-from bough.engine.consult import Consulted, consult
+from bough.core.tree.task import Attempt, Task
+from bough.engine.consult import Consulted, try_consult
 from bough.engine.rungs import PART
 from bough.engine.task_workspace import TaskRuntime, collect_facts
 from bough.ports import Batches
-
-
-class CompactionPlan(Struct, frozen=True):
-    """How to shrink a conversation."""
-
-    messages: PersistentList[Message]
-    at: int
-    """Kept from here on."""
-    limit: int
-    """Tokens for the summary."""
-    facts: EssentialFacts
-    pinned: str
-
-    @property
-    def gone(self) -> tuple[Message, ...]:
-        return tuple(self.messages)[1 : self.at]
 
 
 async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRuntime) -> Batches:
     """Ends with `Compacted`, unless a person stops the run meanwhile. The fast model's last answer and its result are
     recorded together, so that a crash in between does not ask it again."""
     assert task.attempt is not None, "no conversation to compact"
+    messages = task.attempt.messages
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
     facts = await collect_facts(task, runtime)
-    aim = compaction.compute_target(task.attempt.messages, task.rules.compaction)
-    at = compaction.find_cut(task.attempt.messages, aim)
-    plan = CompactionPlan(
-        task.attempt.messages,
-        at,
-        compaction.compute_room(task.attempt.messages, at, aim),
-        facts,
-        compaction.render_pinned(facts, task.attempt.messages),
-    )
-    parts = _split_parts(plan, task, runtime)
+    aim = compaction.compute_target(messages, task.rules.compaction)
+    at = compaction.find_cut(messages, aim)  # Kept from there on.
+    gone = tuple(messages)[1:at]
+    limit = compaction.compute_room(messages, at, aim)
+    pinned = compaction.render_pinned(facts, messages)
+    parts = _split_parts(task.attempt, gone, task, runtime)
     written, asked = "", Consulted((), None)
     for number, part in enumerate(parts, 1):
         if asked.events:
             yield asked.events
-        values = compaction.build_question(part, number, len(parts), plan.facts, written, plan.limit)
-        try:
-            asked = await consult(task, runtime, "compactor", "fast", values)
-        except Unavailable as error:
-            asked = Consulted((e.HelperFailed("compactor", str(error)),), None, str(error))
+        values = pruning.build_material(part, number, len(parts), facts, written, max(limit // 2, 100))
+        asked = await try_consult(task, runtime, "compactor", "fast", values)
         written = asked.answer.text if asked.answer and pruning.is_usable(asked.answer) else ""
         if not written:
             break
@@ -71,23 +44,23 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
         yield asked.events
         return
     if written:
-        text = compaction.parse_summary(written, plan.pinned, plan.limit, plan.facts.files)
+        text = compaction.parse_summary(written, pinned, limit, facts.files)
     else:
-        text = compaction.summarize_plainly(plan.gone, plan.pinned, plan.limit)
+        text = compaction.summarize_plainly(gone, pinned, limit)
     told = context.render(runtime.ports.prompt("compacted"), {"summary": text})
-    before = compaction.measure_messages(plan.messages)
-    after = compaction.measure_messages(compaction.compact_messages(plan.messages, plan.at, told))
-    yield [*asked.events, e.Compacted(told, plan.at, before, after, "model" if written else "rule")]
+    before = compaction.measure_messages(messages)
+    after = compaction.measure_messages(compaction.compact_messages(messages, at, told))
+    yield [*asked.events, e.Compacted(told, at, before, after, "model" if written else "rule")]
 
 
-def _split_parts(plan: CompactionPlan, task: Task, runtime: TaskRuntime) -> list[str]:
+def _split_parts(attempt: Attempt, gone: tuple[Message, ...], task: Task, runtime: TaskRuntime) -> list[str]:
     """The parts to show the fast model; none when plain rules are wanted or suffice."""
     spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
     if spent or task.rules.compaction.summarizer == "truncate":
         return []
-    used = max(compaction.measure_messages(plan.messages), task.attempt.used if task.attempt else 0)
-    if not compaction.has_helped(used, used - compaction.measure_messages(plan.gone)):
+    used = max(compaction.measure_messages(attempt.messages), attempt.used)
+    if not compaction.has_helped(used, used - compaction.measure_messages(gone)):
         return []
     window = runtime.ports.models["fast"].window
-    parts = pruning.split_transcript(plan.gone, min(PART, window // 2) if window else PART)
+    parts = pruning.split_transcript(gone, min(PART, window // 2) if window else PART)
     return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.

@@ -13,9 +13,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.requirements import By, number_from_one, read_goal
 from bough.core.budget.limits import compute_remaining
-from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
-from bough.core.errors import Unavailable
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import (
     GateReading,
@@ -27,11 +25,15 @@ from bough.core.planning.guidance import (
 from bough.core.planning.outline import OWNERS, outlined
 from bough.core.planning.prompt_values import RepositoryFacts, Size
 from bough.core.planning.tool_specs import GATE
+from bough.core.textual.paths import NAMES
 from bough.core.tree.task import Task
-from bough.engine.consult import Consulted, acts_in_text, consult, consult_or_halt
+from bough.engine.consult import acts_in_text, try_consult
 from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, TaskRuntime, find_check_command
 from bough.ports import Batches, Workspaces
 
+BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
+"""Name briefly what the project is built with."""
+BUILD_LIMIT = 2_000
 COUNTED = 100
 """Files whose lines are counted; of more, a sample of this size."""
 
@@ -39,19 +41,16 @@ COUNTED = 100
 async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
-    goal, known = context.build_planner_goal(task), await describe_repository(task, runtime)
-    values = prompt_values.build_gate_values(goal, known, rounds, grows=runtime.run.grows)
-    asked = await consult_or_halt(task, runtime, "gate", "fast", values, GATE)
+    known = await describe_repository(task, runtime)
+    values = prompt_values.build_gate_values(task, known, rounds, grows=runtime.run.grows)
+    asked = await try_consult(task, runtime, "gate", "fast", values, GATE)
     if asked.answer is None:
-        yield asked.events
+        yield [*asked.events, *asked.halt]
         return
     found = read_estimate(asked.answer)
     if isinstance(found, Problems) and not asked.answer.calls and acts_in_text(runtime.ports, "fast"):
         yield asked.events  # An answer in text may be repaired once.
-        try:
-            asked = await consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
-        except Unavailable as error:
-            asked = Consulted((e.HelperFailed("gate", str(error)),), None)
+        asked = await try_consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
         found = read_estimate(asked.answer) if asked.answer is not None else found
     if isinstance(found, Problems):
         found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
@@ -98,15 +97,16 @@ async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> S
     texts = await workspaces.texts(tree, sample)
     lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])
     kinds = Counter(PurePosixPath(path).suffix.lstrip(".") for path in paths)
-    languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)
+    languages = tuple(NAMES[kind] for kind, _ in kinds.most_common() if kind in NAMES)
     about = len(sample) < len(paths)
     lines = int(round(lines * len(paths) / len(sample), -2)) if about else lines
     return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
 
 
-def describe_means(programs: Sequence[str], jobs: int, rounds: int) -> str:
-    """What a plan can use: parallel engineers, rounds, cores, and installed programs that the goal names. `programs`:
-    those that the result has to behave like, as the gate reads the goal."""
+def describe_means(task: Task, jobs: int, rounds: int) -> str:
+    """What a plan can use: parallel engineers, rounds, cores, and installed programs that the result has to behave
+    like, as the gate reads the goal."""
+    programs = task.plan.estimate.programs if task.plan.estimate else ()
     cores = os.cpu_count() or 1
     at_once = "one engineer works at a time" if jobs == 1 else f"up to {jobs} engineers work at the same time"
     lines = [f"{at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."]
@@ -117,37 +117,3 @@ def describe_means(programs: Sequence[str], jobs: int, rounds: int) -> str:
             "is proven with it: what the program does counts more than what anyone remembers of it."
         )
     return "\n".join(f"- {line}" for line in lines)
-
-
-BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
-"""Name briefly what the project is built with."""
-BUILD_LIMIT = 2_000
-
-LANGUAGES = {
-    "c": "C",
-    "cc": "C++",
-    "cpp": "C++",
-    "cs": "C#",
-    "css": "CSS",
-    "go": "Go",
-    "h": "C",
-    "html": "HTML",
-    "java": "Java",
-    "js": "JavaScript",
-    "jsx": "JavaScript",
-    "kt": "Kotlin",
-    "md": "Markdown",
-    "mjs": "JavaScript",
-    "php": "PHP",
-    "py": "Python",
-    "rb": "Ruby",
-    "rs": "Rust",
-    "scala": "Scala",
-    "sh": "shell",
-    "sql": "SQL",
-    "swift": "Swift",
-    "toml": "TOML",
-    "ts": "TypeScript",
-    "tsx": "TypeScript",
-}
-"""Kinds of files that say something about a project, by suffix."""

@@ -12,13 +12,17 @@ from bough.core import events as e
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.structured_answer import describe_tool
+from bough.core.conversation.structured_answer import Problems, describe_tool
 from bough.core.errors import Refused, TooLong, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.planning.plan import Tier
+from bough.core.planning.prompt_values import build_repair_values
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
+
+Tools = ToolSpec | tuple[ToolSpec, ...]
+"""The tool that answers a question, and those that only look around; none: the text answers."""
 
 
 class Consulted(Struct, frozen=True):
@@ -27,6 +31,9 @@ class Consulted(Struct, frozen=True):
     events: tuple[e.AnyEvent, ...]
     answer: Answer | None
     error: str = ""
+    halt: tuple[e.TaskHalted, ...] = ()
+    """The halt of a task that cannot continue without an answer; none when a person stops the run: then the model is
+    not at fault."""
 
 
 async def consult(
@@ -35,7 +42,7 @@ async def consult(
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
-    tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
+    tool: Tools = (),
     more: str = "",
 ) -> Consulted:
     """Render the helper's prompt and ask, with `more` after it. The caller handles `Refused` (a wrong key); transport
@@ -79,35 +86,37 @@ async def consult(
             return Consulted((*failed, told), answer)
 
 
-async def consult_or_halt(
+async def try_consult(
     task: Task,
     runtime: TaskRuntime,
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
-    tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
+    tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """The same, for what cannot continue without an answer: when there is none, the events end with the task's halt,
-    unless a person stops the run: then the model is not at fault."""
+    """The same, without an exception: an unavailable model is a missing answer."""
     try:
         asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:
-        return Consulted((e.HelperFailed(helper, str(error)), build_halt(error)), None, str(error))
+        return Consulted((e.HelperFailed(helper, str(error)),), None, str(error), (build_halt(error),))
     if asked.answer is None and not runtime.ports.stop.requested:
-        return replace(asked, events=(*asked.events, e.TaskHalted("unavailable", asked.error)))
+        return replace(asked, halt=(e.TaskHalted("unavailable", asked.error),))
     return asked
+
+
+def render_repair(ports: Ports, tool: ToolSpec, problems: Problems, answer: str) -> str:
+    """What follows a question whose answer was unusable: what is wrong with it."""
+    return context.render(ports.prompt("plan_repair"), build_repair_values(tool.name, problems, answer))
 
 
 def acts_in_text(ports: Ports, tier: Tier) -> bool:
     return ports.protocols.of(ports.models[tier].name).protocol == "text"
 
 
-def helper_prompt(
-    key: str, question: str, ports: Ports, tier: Tier, tool: ToolSpec | tuple[ToolSpec, ...] | None, more: str = ""
-) -> Prompt:
+def helper_prompt(key: str, question: str, ports: Ports, tier: Tier, tool: Tools, more: str = "") -> Prompt:
     """The question in the model's protocol."""
-    tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
+    tools = tool if isinstance(tool, tuple) else (tool,)
     in_text = bool(tools) and acts_in_text(ports, tier)
     # The first tool answers; others only look around, which text cannot do.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")

@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
+from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
@@ -29,16 +29,14 @@ from bough.core.conversation.code_outline import (
     split_diff,
 )
 from bough.core.conversation.text_fitting import fence_text
-from bough.core.errors import Unavailable
 from bough.core.ids import GOAL
 from bough.core.messages import ToolSpec
-from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.change_approval import ask_judge
-from bough.engine.consult import acts_in_text, consult_or_halt, render_answer
-from bough.engine.task_workspace import TaskRuntime, build_halt
+from bough.engine.consult import acts_in_text, render_answer, render_repair, try_consult
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
@@ -119,18 +117,17 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     tier = task.step.model if helper == CRITIC else "main"
     in_text = acts_in_text(runtime.ports, tier)  # One question, one answer.
     values = await _build_question(task, runtime, helper, form, example, command.missing)
-    said = (values["asked"], values["step"], values.get("interface", ""), values.get("diff", ""))
+    said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # The whole text as well: a quotation may go from one requirement into the next.
     request = "\n\n".join((task.step.instructions, *said))
-    request += "\n\n" + values.get("instructions", "")
     looked, repair, looks, problem = "", "", 0, "it only asked to see files"
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     for _ in range(LOOKS + 2):
         tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not repair and not in_text else (PROBE,)
         shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
-        asked = await consult_or_halt(task, runtime, helper, tier, shown, tools, repair)
+        asked = await try_consult(task, runtime, helper, tier, shown, tools, repair)
         if asked.answer is None:
-            yield asked.events
+            yield [*asked.events, *asked.halt]
             return
         paths = probes.list_wanted_files(asked.answer) if len(tools) > 1 else ()
         if paths:
@@ -145,8 +142,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
         problem = found.said[0]
         if repair:
             break
-        wrong = prompt_values.build_repair_values(PROBE.name, found, render_answer(asked.answer))
-        repair = context.render(runtime.ports.prompt("plan_repair"), wrong)
+        repair = render_repair(runtime.ports, PROBE, found, render_answer(asked.answer))
         yield asked.events
     yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {problem}")]
 
@@ -212,7 +208,7 @@ async def _build_question(
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
         + context.render_section("Replaced by what was said later, as far as they differ", context.render_bullets(old))
         + context.render_section("The step that was to meet it", step)
-        + context.render_section("What must be true at the end", context.render_criteria(task.step))
+        + context.render_section("What must be true at the end", context.render_bullets(task.step.criteria))
         + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),
@@ -345,14 +341,12 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
     base = replace(task, tree=runtime.run.base)
     results, before = await asyncio.gather(
         ports.verifier.probe(runtime.run, task, check, chosen, progress),
-        ports.verifier.probe(runtime.run, base, check, unknown, progress, once=True) if unknown else _nothing(),
+        ports.verifier.probe(runtime.run, base, check, unknown, progress, once=True)
+        if unknown
+        else asyncio.sleep(0, ()),
     )
     before = tuple(replace(one, output="") for one in before)
     yield [e.ProbesFinished(task.tree, results, ports.clock() - began, before)]
-
-
-async def _nothing() -> tuple[Probed, ...]:
-    return ()
 
 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
@@ -365,23 +359,11 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
         f"The other side says: {task.examination.contested[probe.name]}"
     )
     question = "Does the request demand what the test asserts?"
-    try:
-        # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
-        goal = runtime.run.plan.goal
-        own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-        later = collect_later(task.asked)
-        judged = await ask_judge(
-            task,
-            runtime,
-            request="\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part),
-            dispute=dispute,
-            question=question,
-        )
-    except Unavailable as error:
-        yield [e.HelperFailed("judge", str(error)), build_halt(error)]
-        return
-    if judged.ruling is None:
-        rests = [] if runtime.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
-        yield [*judged.events, *rests]
-        return
-    yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
+    # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
+    goal = runtime.run.plan.goal
+    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
+    words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))
+    request = "\n\n".join(part for part in words if part)
+    asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=question)
+    ruled = asked.halt if ruling is None else [e.ProbeRuled(probe.name, ruling)]
+    yield [*asked.events, *ruled]

@@ -16,9 +16,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import requirements
 from bough.core.budget import grants
-from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
-from bough.core.errors import Unavailable
 from bough.core.ids import depth
 from bough.core.messages import Answer, Call, ToolSpec
 from bough.core.planning import prompt_values
@@ -26,12 +24,11 @@ from bough.core.planning.decomposition import read_conventions, read_plan, read_
 from bough.core.planning.guidance import ApprovalAdvice, choose_advice
 from bough.core.planning.plan import Plan, Step, count_leaves, validate_plan
 from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.prompt_values import Past
 from bough.core.planning.tool_specs import CHANGE, PLAN, SPLIT
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.complexity_gate import describe_means, describe_repository
-from bough.engine.consult import consult, consult_or_halt, render_answer
+from bough.engine.consult import render_answer, render_repair, try_consult
 from bough.engine.person_messages import ask_about_plan
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches, ToolResult
@@ -46,11 +43,10 @@ async def ask_for_steps(
 ) -> Batches:
     problems, answered = task.plan.problems, task.plan.answered
     while True:
-        wrong = prompt_values.build_repair_values(tool.name, Problems(problems), answered)
-        repair = context.render(runtime.ports.prompt("plan_repair"), wrong) if problems else ""
-        asked = await consult_or_halt(task, runtime, helper, "main", values, tool, repair)
+        repair = render_repair(runtime.ports, tool, Problems(problems), answered) if problems else ""
+        asked = await try_consult(task, runtime, helper, "main", values, tool, repair)
         if asked.answer is None:
-            yield asked.events
+            yield [*asked.events, *asked.halt]
             return
         steps = read(asked.answer)
         if not isinstance(steps, Problems):
@@ -157,13 +153,7 @@ async def review_plan(command: c.Review, task: Task, runtime: TaskRuntime) -> Ba
     """A phase is finished: does the rest of the plan still hold? A rejected change leaves it as it is."""
     begun = frozenset(task.children.begun)
     later = [step for step in task.plan.steps if step.name not in begun]
-    past = [Past(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()]
-    values = prompt_values.build_change_values(task.step, past, later, context.list_learned_notes(task))
-    try:
-        asked = await consult(task, runtime, "plan_change", "main", values, CHANGE)
-    except Unavailable as error:
-        yield [e.HelperFailed("plan_change", str(error)), e.PlanChanged(tuple(later))]
-        return
+    asked = await try_consult(task, runtime, "plan_change", "main", prompt_values.build_change_values(task), CHANGE)
     changed = _read_changes(task, asked.answer, begun) if asked.answer else None
     if changed is None or isinstance(changed, Problems):
         refused = [e.PlanRefused("plan_change", changed.said, final=True)] if changed else []
@@ -182,40 +172,9 @@ def _read_changes(task: Task, answer: Answer, begun: frozenset[str]) -> Changed 
     return Problems(tuple(lost)) if lost else changed
 
 
-def _describe_means(task: Task, runtime: TaskRuntime) -> str:
-    """What the plan can use."""
-    found = task.plan.estimate
-    rounds = grants.LEAF_ROUNDS if runtime.run.grows else max(1, task.left.rounds)
-    return describe_means(found.programs if found else (), runtime.run.jobs, rounds)
-
-
 async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[str, dict[str, str]]:
-    known = await describe_repository(task, runtime)
+    known, run = await describe_repository(task, runtime), runtime.run
+    means = describe_means(task, run.jobs, grants.LEAF_ROUNDS if run.grows else max(1, task.left.rounds))
     if depth(task.id):
-        goal = runtime.run.plan.goal
-        told = (result.partition(": ") for result in task.inherited.results)
-        past = [Past(name, "completed", text) for name, _, text in told]
-        values = prompt_values.build_phase_values(
-            task.step,
-            task.id,
-            goal,
-            known,
-            room,
-            past=past,
-            later=task.inherited.later,
-            requirements=task.asked,
-            means=_describe_means(task, runtime),
-            agreed=(*task.inherited.conventions, *task.inherited.interfaces),
-            kept=context.list_learned_notes(task),
-        )
-        return "phase_planner", values
-    return "planner", prompt_values.build_planner_values(
-        context.build_planner_goal(task),
-        known,
-        room,
-        estimate=task.plan.estimate,
-        wish=task.plan.wish,
-        proposed=task.plan.proposed,
-        requirements=task.asked,
-        means=_describe_means(task, runtime),
-    )
+        return "phase_planner", prompt_values.build_phase_values(task, run.plan.goal, known, room, means)
+    return "planner", prompt_values.build_planner_values(task, known, room, means)

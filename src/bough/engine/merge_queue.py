@@ -163,13 +163,13 @@ class MergeProof(Struct, frozen=True):
             # What its step did to tests was judged before; only results count here.
             owner = replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
             own = await self.ports.verifier.find(owner)
-            command = own.command if own else ""
-            if own is not None and command not in ran:
-                ran[command] = await self._judge(owner, own)
-            if own is None or (its := ran[command]).ruling != "passed":
-                if own is not None:
-                    return replace(its, reason=f"the check of the earlier step {need.step.name} fails: {its.reason}")
+            if own is None:
                 continue
+            if own.command not in ran:
+                ran[own.command] = await self._judge(owner, own)
+            its = ran[own.command]
+            if its.ruling != "passed":
+                return replace(its, reason=f"the check of the earlier step {need.step.name} fails: {its.reason}")
             now |= conflict_brief.read_outcomes(await self._read_blob(its.cases))
             for id in conflict_brief.find_missing(conflict_brief.list_passed(await self._read_blob(need.cases)), now):
                 gone.setdefault(id, need.step.name)
@@ -215,9 +215,6 @@ class MergeProof(Struct, frozen=True):
             paths = [change.path for change in await workspaces.changes(merge.base, side)]
             before = "\n".join((await workspaces.texts(merge.base, paths)).values())
             after = "\n".join((await workspaces.texts(side, paths)).values())
-            removed |= {
-                id
-                for id in gone
-                if conflict_brief.shorten_test_id(id) in before and conflict_brief.shorten_test_id(id) not in after
-            }
+            names = {id: conflict_brief.shorten_test_id(id) for id in gone}
+            removed |= {id for id, name in names.items() if name in before and name not in after}
         return {id: who for id, who in gone.items() if id not in removed}

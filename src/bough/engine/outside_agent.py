@@ -23,7 +23,8 @@ from bough.core.settings.agent_settings import MODEL, title_of
 from bough.core.tree.task import Task
 from bough.engine.agent_protocol import build_answer_event, get_attempt
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, restore_workspace
-from bough.ports import Batches, Talk, TurnEnded, TurnProgress
+from bough.ports import Batches
+from bough.ports.agents import Talk, TurnEnded, TurnProgress
 
 SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
@@ -43,14 +44,10 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
         heard = await talk.heard(task.rules.model_timeout) if talk is not None else TurnEnded(CUT_OFF)
     except (TransientError, Refused) as error:
         await runtime.hang_up()
-        fails = isinstance(error, TransientError)
-        wait = (
-            compute_backoff(task.rules, task.models.transport_failures, error)
-            if isinstance(error, TransientError)
-            else 0.0
-        )
-        failed = e.ModelFailed(str(error), wait, ports.timer() - began)
-        yield [failed] if fails else [failed, build_halt(error)]
+        wait, halt = 0.0, [build_halt(error)]
+        if isinstance(error, TransientError):
+            wait, halt = compute_backoff(task.rules, task.models.transport_failures, error), []
+        yield [e.ModelFailed(str(error), wait, ports.timer() - began), *halt]
         return
     attempt = get_attempt(task)
     claims = isinstance(heard, TurnEnded) and heard.stop == "end"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -13,7 +15,6 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import render_requirements
 from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
-from bough.core.errors import Unavailable
 from bough.core.ids import CONTROL, GOAL
 from bough.core.journal.round_fold import PERSON
 from bough.core.planning import prompt_values
@@ -31,21 +32,29 @@ from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
-from bough.engine.consult import consult
+from bough.engine.consult import try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Approval, Batches, Ports
 from bough.steering import Inbox
 
+T = TypeVar("T", e.PlanRuled, e.ChangesAnswered)
 
-def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]]:
-    """Reads what was posted since the last time, and passes it on: stop requests, messages to agents."""
+
+async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[], Awaitable[None]]:
+    """Give the inbox what people said so far, and a way to look: it reads what was posted since the last time, and
+    passes it on: stop requests, messages to agents. `since`: requests up to there are obsolete; None: all so far."""
     looking = asyncio.Lock()
+    posted = await ports.store.read(run, CONTROL)
+    last = since if since is not None else posted[-1].seq if posted else 0
+    for record in posted:
+        if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored) and record.seq <= last:
+            ports.inbox.add(record)
 
     async def look() -> None:
-        nonlocal since
+        nonlocal last
         async with looking:
-            for record in await ports.store.read(run, CONTROL, since=since):
-                since = record.seq
+            for record in await ports.store.read(run, CONTROL, since=last):
+                last = record.seq
                 match record.event:
                     case e.StopRequested(now=now):
                         ports.stop.request(now=now)
@@ -61,6 +70,7 @@ def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[
                     ):
                         ports.inbox.add(record)
 
+    ports.inbox.look = look
     return look
 
 
@@ -119,13 +129,9 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
             "steps": prompt_values.outline_steps(task.plan.steps) or "There is one engineer, and no steps.",
             "said": said.text,
         }
-        try:
-            asked = await consult(task, runtime, "message", "fast", values, HEAR)
-        except Unavailable as error:
-            yield [e.HelperFailed("message", str(error))]
-        else:
-            heard = read_heard(asked.answer) if asked.answer is not None else heard
-            yield asked.events
+        asked = await try_consult(task, runtime, "message", "fast", values, HEAR)
+        heard = read_heard(asked.answer) if asked.answer is not None else heard
+        yield asked.events
     at = time.strftime("%H:%M", time.localtime(record.at))
     added = list_demands(said.text, heard, task.asked, f"{said.by or 'you'}, {at}")
     replaces = list_replaced(heard, task.asked, added)
@@ -190,31 +196,25 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
 async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tuple[Approval | None, str]:
     """The person's answer to the proposed plan, at the terminal or from elsewhere, and who they are."""
     assert ports.approve is not None, "nobody is there to ask"
-
-    def find() -> tuple[Approval, str] | None:
-        for record in ports.inbox.after(0):
-            said = record.event
-            # Answers to an earlier proposal are older than this one.
-            if isinstance(said, e.PlanRuled) and said.task == task.id and record.at >= task.at:
-                return Approval(said.says, said.wish, said.steps, said.requirements), said.by
-        return None
-
-    answer = await ports.inbox.first(find, ports.approve(task.plan.proposed, advice))
-    return answer if isinstance(answer, tuple) else (answer, ports.person)
+    asking = ports.approve(task.plan.proposed, advice)
+    said = await ports.inbox.first(partial(_find_ruling, e.PlanRuled, task, ports), asking)
+    if isinstance(said, e.PlanRuled):
+        return Approval(said.says, said.wish, said.steps, said.requirements), said.by
+    return said, ports.person
 
 
 async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.ChangesAnswered | str | None:
     """What the person says about changes to original tests: at the terminal, in words, or from elsewhere."""
+    posted = partial(_find_ruling, e.ChangesAnswered, task, ports)
+    return await ports.inbox.first(posted, _ask_person(question, ports))
 
-    def find() -> e.ChangesAnswered | None:
-        for record in ports.inbox.after(0):
-            said = record.event
-            # Answers about earlier work are older than this question.
-            if isinstance(said, e.ChangesAnswered) and said.task == task.id and record.at >= task.at:
-                return said
-        return None
 
-    return await ports.inbox.first(find, _ask_person(question, ports))
+def _find_ruling(kind: type[T], task: Task, ports: Ports) -> T | None:
+    """What a person has ruled elsewhere about the task. Answers about earlier work are older than this question."""
+    for record in ports.inbox.after(0):
+        if isinstance(said := record.event, kind) and said.task == task.id and record.at >= task.at:
+            return said
+    return None
 
 
 async def _ask_person(question: str, ports: Ports) -> str | None:

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 from bough.core import events as e
 from bough.core.errors import StoreError
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.ids import GOAL, RUN
 from bough.core.journal.run_fold import fold_run
 from bough.core.planning.plan import Tier
 from bough.core.tree.task import Task
-from bough.engine.person_messages import make_listener
+from bough.engine.person_messages import listen
 from bough.engine.run_loop import HEARTBEAT
 from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import Beginnings
@@ -38,27 +38,18 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
 @asynccontextmanager
 async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
     """People's messages reach the agent, and stop requests are obeyed. Stopping now cuts off the current effect."""
-    for record in await ports.store.read(run, CONTROL):
-        if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored) and record.seq <= since:
-            ports.inbox.add(record)
-    look = ports.inbox.look = make_listener(run, since, ports)
-    work = asyncio.current_task()
-
-    def stop() -> None:
-        if work is not None and ports.stop.now:
-            work.cancel()
-
-    watching, ears = ports.stop.watch(stop), asyncio.create_task(_listen(look, ports))
-    try:
-        yield
-    finally:
-        watching.close()
-        ports.inbox.look = None
-        ears.cancel()
-        await asyncio.gather(ears, return_exceptions=True)
+    look, work = await listen(run, ports, since), asyncio.current_task()
+    ears = asyncio.create_task(_look_again_and_again(look, ports))
+    with ports.stop.watch(lambda: work.cancel() if work is not None and ports.stop.now else None):
+        try:
+            yield
+        finally:
+            ports.inbox.look = None
+            ears.cancel()
+            await asyncio.gather(ears, return_exceptions=True)
 
 
-async def _listen(look: Callable[[], Awaitable[None]], ports: Ports) -> None:
+async def _look_again_and_again(look: Callable[[], Awaitable[None]], ports: Ports) -> None:
     while True:
         try:
             await look()

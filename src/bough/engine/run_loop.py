@@ -18,7 +18,7 @@ from bough.core.agent_choice import has_stronger
 from bough.core.decide import decide
 from bough.core.errors import ClaimHeld, ClaimLost, StoreError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN
-from bough.core.journal.run_fold import Finish, Run, Start, evolve_run, fold_run, next_move
+from bough.core.journal.run_fold import Run, evolve_run, find_ending, fold_run
 from bough.core.journal.task_fold import evolve_task
 from bough.core.ladder.escalation import EscalationOptions
 from bough.core.planning.plan import Step
@@ -26,7 +26,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.base_check import check_base
 from bough.engine.perform import perform
-from bough.engine.person_messages import make_listener
+from bough.engine.person_messages import listen
 from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import Beginnings
 from bough.engine.task_workspace import TaskRuntime
@@ -60,22 +60,19 @@ async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
 
 
 async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
-    goal = Task(GOAL)
     if ports.unreachable:
         return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
     if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
         with shown(ports, GOAL, "checking your files as they are"):
             async for events in check_base(state, ports):
                 state = await _append(state, claim, events, ports)
-    while (move := next_move(state, goal)) is not None:
-        match move:
-            case Start():
-                goal = await _drive_stoppable(state, ports)
-            case Finish(event):
-                if isinstance(event, e.RunFinished):
-                    # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
-                    await ports.workspaces.discard(state.name, GOAL)
-                state = await _append(state, claim, [event], ports)
+    while not (state.end or state.halt):
+        event = find_ending(await _drive_stoppable(state, ports))
+        if isinstance(event, e.RunFinished):
+            # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
+            await ports.workspaces.discard(state.name, GOAL)
+        if event is not None:
+            state = await _append(state, claim, [event], ports)
     return state
 
 
@@ -86,12 +83,7 @@ async def _drive_stoppable(run: Run, ports: Ports) -> Task:
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
     work = asyncio.create_task(task_runner.run_task(GOAL, first))
-
-    def stop() -> None:
-        if ports.stop.now:
-            work.cancel()
-
-    with ports.stop.watch(stop):
+    with ports.stop.watch(lambda: work.cancel() if ports.stop.now else None):
         try:
             return await work
         except asyncio.CancelledError:
@@ -113,15 +105,11 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
     """Hold the run with a heartbeat: claims are renewed, and stop requests are read. Without the heartbeat nothing
     continues: what is in progress is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
-        asked = await ports.store.read(run, CONTROL)
-        for record in asked:
-            if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored):
-                ports.inbox.add(record)
-        ports.inbox.look = make_listener(run, asked[-1].seq if asked else 0, ports)
+        look = await listen(run, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
-        heart = asyncio.create_task(_beat(claim, lease, ports.inbox.look, ports))
+        heart = asyncio.create_task(_beat(claim, lease, look, ports))
         # A run whose claim is gone must stop in mid-effect, because somebody else is already carrying it out.
         heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:

@@ -11,8 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget import grants
-from bough.core.budget.limits import Spend, sum_spends
+from bough.core.budget.limits import Spend, add_limits, compute_remaining, convert_spend, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path, worker_name
 from bough.core.journal.run_fold import Run
@@ -20,10 +19,6 @@ from bough.core.planning.plan import Step, Tier
 from bough.core.tree.file_overlap import Touched, list_touched_files
 from bough.core.tree.next_moves import (
     Begin,
-    EndPass,
-    GoTo,
-    Jump,
-    Skip,
     can_afford,
     compute_step_grant,
     is_fatal,
@@ -81,9 +76,6 @@ class TaskRunner(Struct, eq=False):
             await self.agents.acquire()
         runtime.moved()
 
-    async def discard(self, path: str) -> None:
-        await self.ports.workspaces.discard(self.run.name, path)
-
     async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
         """Append to a task's stream from outside its own loop."""
         ports = self.ports
@@ -106,7 +98,7 @@ class TaskRunner(Struct, eq=False):
                         await stream.write(events)
                 else:
                     await stream.write([e.StateChanged(to, why)])
-            await self.discard(path)
+            await ports.workspaces.discard(self.run.name, path)
             return stream.task
 
     async def end_children(self, stream: TaskStream, why: str) -> None:
@@ -189,16 +181,6 @@ class Steps(Struct, eq=False):
         # Only the first move is made, because every event can change what the others would be.
         while found := list_moves(stream.task, touched := await self._find_touched()):
             match found[0]:
-                case Skip(step, why):
-                    tree, spend = stream.task.tree, Spend()
-                    await stream.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
-                case EndPass(why):
-                    await stream.write([e.PassEnded(stream.task.children.passes, why)])
-                case Jump(step):
-                    why, tree = f"{step.do}: later steps of this pass are skipped", stream.task.tree
-                    await stream.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
-                case GoTo(state, to, why):
-                    await stream.write([e.TransitionTaken(state, to, why)])
                 case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
                 case Begin(step, segment, wait):
@@ -212,8 +194,10 @@ class Steps(Struct, eq=False):
                         lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
                     )
                     self._start(step, segment, wait)
+                case event:
+                    await stream.write([event])
         if len(self.live) < self.task_runner.run.jobs:  # Else they wait for a free agent.
-            await stream.amend(lambda task: _list_held(task, touched))
+            await stream.amend(lambda task: list_held_steps(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
         """What the running steps have actually changed so far."""
@@ -294,7 +278,7 @@ class Steps(Struct, eq=False):
         child = await self.task_runner.run_task(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await stream.amend(partial(_raise_grant, step, child, before))
-            limits = grants.subtract_spend(stream.task.children.running[step.name].grant, before)
+            limits = compute_remaining(before, stream.task.children.running[step.name].grant)
             # Nothing more to give now, but others are still at work: their rest may come back, so this is no end yet.
             if limits == child.budget.limits and self._has_others(step) and is_fatal(stream.task, step):
                 break  # The other steps give back what they do not need.
@@ -346,25 +330,17 @@ class Steps(Struct, eq=False):
                 if merged.state is not State.COMPLETED:
                     state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", stream.task.tree
             # Before it is settled, so that a kill leaves no orphan.
-            await task_runner.discard(child.id)
+            await task_runner.ports.workspaces.discard(task_runner.run.name, child.id)
             settled = context.build_settled_event(step, child, state, why, tree, spend)
             if merged_step is not None and state is State.COMPLETED:
                 settled = context.update_after_merge(settled, merged_step.task, merged_step.verdict, merged_step.said)
             await stream.write([settled])
 
 
-def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
-    """The steps that wait for another one, where that is news."""
-    found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
-    return [each for each in found if task.children.held.get(each.step) != each]
-
-
 def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
     limits = raise_grant(task, step, child.budget.limits, child.budget.spend)
     started = task.children.running[step.name]
-    return (
-        [replace(started, grant=grants.add_limits(limits, grants.convert_spend(before)))] if limits is not None else []
-    )
+    return [replace(started, grant=add_limits(limits, convert_spend(before)))] if limits is not None else []
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:

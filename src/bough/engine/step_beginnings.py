@@ -12,17 +12,16 @@ from bough.core import events as e
 from bough.core.agent_choice import choose_agent
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import WorkspaceError
-from bough.core.ids import GOAL, child_path
+from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.planning.plan import Step
 from bough.core.tree.inherited import Subject
-from bough.core.tree.scope import build_scope, read_retry
+from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.command_values import fill_command
-from bough.core.workflow.conditions import StepResult
-from bough.core.workflow.placeholders import LIVE, fill_places
+from bough.core.workflow.command_values import fill_step
+from bough.core.workflow.placeholders import LIVE
 from bough.engine.task_loop import TaskStream
 from bough.ports import Ports
 
@@ -35,34 +34,34 @@ class Beginnings(Struct, eq=False):
 
     _run: Run
     _ports: Ports
-    _books: dict[str, TaskStream] = {}
+    _streams: dict[str, TaskStream] = {}
     _done: dict[str, tuple[str, str]] | None = None
 
     def opened(self, stream: TaskStream) -> None:
-        self._books[stream.task.id] = stream
+        self._streams[stream.task.id] = stream
 
     def under_way(self, path: str) -> list[Task]:
         """The running tasks at a path and below it."""
-        return [stream.task for name, stream in self._books.items() if name == path or name.startswith(f"{path}/")]
+        return [stream.task for name, stream in self._streams.items() if name == path or name.startswith(f"{path}/")]
 
     def closed(self, task: str) -> None:
-        self._books.pop(task, None)
+        self._streams.pop(task, None)
 
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
         """The first event of a step's own stream."""
         filled_in = await self._fill_step(task, step)
-        scope = build_scope(task, step, self._run.fresh).child(step.context, read_retry(step))
         run = self._run
         model = choose_agent(run.agents, run.models, step, step.role, step.model) or run.models.get(step.model, "")
         subject = self._build_subject(task, step) if step.role == "critic" else None
-        told = scope.told
-        key = scope.cache.key(filled_in, task.tree, model, told, subject) if self._is_written(task, step) else ""
+        told = build_inherited(task, step)
+        reusable = not run.fresh and self._is_written(task, step)
+        key = compute_key(filled_in, task.tree, model, told, subject) if reusable else ""
         told = replace(told, allowed=task.may_change)
         return e.TaskCreated(
             filled_in,
             task.tree,
             limits,
-            self._run.rules,
+            run.rules,
             task.ladder.means,
             told,
             grows,
@@ -89,28 +88,20 @@ class Beginnings(Struct, eq=False):
         if not any("{" in text for text in texts) or not self._is_written(task, step):
             return step
         paths = {match[1] for text in texts for match in re.finditer(LIVE, text) if match[1] is not None}
-        known = {path: StepResult(True, text=await self._find_result(path)) for path in paths}
-        env = {name: fill_places(text, {}, known).replace("\0", "\ufffd") for name, text in step.env.items()}
-        return replace(
-            step,
-            instructions=fill_places(step.instructions, {}, known),
-            criteria=tuple(fill_places(text, {}, known) for text in step.criteria),
-            run=fill_command(step.run, known, env),
-            env=env,
-        )
+        return fill_step(step, {path: await self._find_result(path) for path in paths})
 
     async def _find_result(self, path: str) -> str:
         """The last result of the task at a path of the plan; empty when it was left out, or is not finished."""
         *way, name = path.split("/")
-        at, task = GOAL, self._books[GOAL].task
+        at, task = GOAL, self._streams[GOAL].task
         for segment in way:
             running, over = task.children.running.get(segment), task.children.ended.get(segment)
             instance = running.task if running is not None else over.task if over is not None else ""
             if not instance:
                 return ""
             at = child_path(at, instance)
-            if at in self._books:
-                task = self._books[at].task
+            if at in self._streams:
+                task = self._streams[at].task
             else:
                 task = fold_task(at, await self._ports.store.read(self._run.name, at, kinds=OUTLINE))
         child = task.children.ended.get(name)
@@ -121,14 +112,10 @@ class Beginnings(Struct, eq=False):
     def _build_subject(self, task: Task, step: Step) -> Subject:
         """What was changed since the nearest task above began, and what the checks of its steps said."""
         earlier = task.children.ended.get(step.name)
-        # The tasks above one, the nearest first.
-        path = task.id
-        tasks: list[Task] = []
-        while path != GOAL:
-            path = path.rpartition("/")[0] or GOAL
-            if path in self._books:
-                tasks.append(self._books[path].task)
-        above = [task, *tasks]
+        above, path = [task], parent_path(task.id)
+        while path is not None:
+            above += [self._streams[path].task] if path in self._streams else []
+            path = parent_path(path)
         changed = next((each for each in above if each.base != task.tree), task)
         said = next((found for each in above if (found := _list_verdicts(each))), ())
         return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
@@ -159,17 +146,13 @@ class Beginnings(Struct, eq=False):
             await self._ports.workspaces.changes(first.base, task.tree)
         except WorkspaceError:  # Its trees are gone: the step has to run again.
             return None
-        found = next((each for each in await self._read_ends(run, path) if each.key == first.key), None)
+        records = await self._ports.store.read(run, parent_path(path) or GOAL, kinds=("ChildSettled",))
+        ends = (record.event for record in records if isinstance(record.event, e.ChildSettled))
+        found = next((each for each in ends if each.key == first.key), None)
         if task.state is not State.COMPLETED or task.base != first.base or found is None:
             return None
-        source = f"{run}/{path}"
-        why = f"unchanged since {run}: reused"
+        why, source = f"unchanged since {run}: reused", f"{run}/{path}"
         return replace(found, why=why, tree=task.tree, spend=Spend(), task="", source=source, key="")
-
-    async def _read_ends(self, run: str, path: str) -> list[e.ChildSettled]:
-        above = path.rpartition("/")[0] or GOAL
-        records = await self._ports.store.read(run, above, kinds=("ChildSettled",))
-        return [record.event for record in records if isinstance(record.event, e.ChildSettled)]
 
 
 def _list_verdicts(task: Task) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.probes import render_failing_probe
 from bough.core.acceptance.verdict import Failure, Verdict
-from bough.core.budget import grants
-from bough.core.budget.limits import Limits, Spend, sum_spends
+from bough.core.budget.limits import Limits, Spend, compute_remaining, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
@@ -23,12 +22,12 @@ from bough.core.merge import conflict_brief
 from bough.core.merge.conflict_hunks import Merge, Needed, find_remake_command
 from bough.core.planning.plan import Step, Tier
 from bough.core.tree import next_moves, task_result
-from bough.core.tree.scope import build_scope
+from bough.core.tree.scope import build_inherited
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.merge_queue import Guess, MergeProof, QueuedStep
 from bough.engine.task_loop import TaskStream
-from bough.ports import Merged, Ports
+from bough.ports import Merged, Ports, Workspace
 
 RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
 """Runs a task for a step that has already spent that much."""
@@ -81,10 +80,8 @@ class StepMerger(Struct, eq=False):
         if merged.conflicts:
             return None
         queued.expect_tree(merged.tree)
-        needed = (*self._list_needed(child), *queued.needed)
-        merge = Merge(
-            child.base, head, child.tree, merged.tree, needed, task_result.list_asked_probes(self.stream.task)
-        )
+        merge = self._build_merge(child, child, head, merged.tree)
+        merge = replace(merge, needed=(*merge.needed, *queued.needed))
         return Guess(merge, await self._prove(child, child, merge), merged.both)
 
     def need(self, child: Task) -> Needed:
@@ -121,7 +118,7 @@ class StepMerger(Struct, eq=False):
             focused = context.build_merge_step(step, instructions, tried.conflicts)
             task = self.stream.task
             told = replace(
-                build_scope(task, step).child(step.context).told,
+                build_inherited(task, step),
                 allowed=(*task.may_change, *child.test_changes.allowed),
             )
             first = e.TaskCreated(
@@ -143,7 +140,7 @@ class StepMerger(Struct, eq=False):
             await self.stream.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
             )
-        return grants.subtract_spend(self.stream.task.children.running[step.name].grant, before)
+        return compute_remaining(before, self.stream.task.children.running[step.name].grant)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
         """Merge the two, and see whether the result holds."""
@@ -154,8 +151,7 @@ class StepMerger(Struct, eq=False):
             return _Tried(guess.merge, verdict=guess.verdict)
         merged = await self.ports.workspaces.merge(work.base, head, work.tree)
         merged, remade = await self._remake_lockfiles(child, merged)
-        accepted = task_result.list_asked_probes(self.stream.task)
-        merge = Merge(work.base, head, work.tree, merged.tree, self._list_needed(child), accepted)
+        merge = self._build_merge(child, work, head, merged.tree)
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.stream.write([made])
@@ -172,8 +168,9 @@ class StepMerger(Struct, eq=False):
         # Taking both additions was not enough: whoever resolves it sees them apart.
         return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
 
-    def _list_needed(self, child: Task) -> tuple[Needed, ...]:
-        """The checks of the step itself and of those that landed meanwhile, with the tests that passed."""
+    def _build_merge(self, child: Task, work: Task, head: str, tree: str) -> Merge:
+        """The merge of a child's work onto a head. It needs the checks of the step itself and of those that landed
+        meanwhile, with the tests that passed, and the probes of all finished steps."""
         task = self.stream.task
         steps = {each.name: each for each in task.plan.steps}
         needed = [self.need(child)]
@@ -181,14 +178,19 @@ class StepMerger(Struct, eq=False):
             if other.child in steps and other.task:
                 check = conflict_brief.build_check_step(steps[other.child])
                 needed.append(Needed(check, child_path(task.id, other.task), other.cases))
-        return tuple(needed)
+        return Merge(work.base, head, work.tree, tree, tuple(needed), task_result.list_asked_probes(task))
+
+    async def _open_workspace(self, child: Task, tree: str) -> Workspace:
+        """The step's own workspace with a tree in it."""
+        workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
+        await workspace.restore(tree)
+        return workspace
 
     async def _prove(self, child: Task, work: Task, merge: Merge) -> Verdict:
         """The step's check at the merged head, in its own workspace. What it did to tests was judged before; here only
         results count."""
         task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
-        workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
-        await workspace.restore(merge.tree)
+        workspace = await self._open_workspace(child, merge.tree)
         proof = MergeProof(self.run, self.ports, task, merge, workspace, whole_check=not self._is_last(child))
         verdict = await proof.verdict()
         return await self._run_probes(task, merge, verdict) if verdict.ruling == "passed" else verdict
@@ -202,10 +204,9 @@ class StepMerger(Struct, eq=False):
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
         """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
         and what finished steps have passed were not."""
-        accepted = task_result.list_asked_probes(self.stream.task)
         if work is not child or work.tree == work.base or child.acceptance.verdict is None:
             return _Tried()
-        merge = Merge(work.base, self.stream.task.tree, work.tree, work.tree, self._list_needed(child), accepted)
+        merge = self._build_merge(child, work, self.stream.task.tree, work.tree)
         verdict = child.acceptance.verdict
         if not self._is_last(child):
             workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
@@ -248,8 +249,7 @@ class StepMerger(Struct, eq=False):
         if not locks or len(locks) < len(merged.conflicts):  # It cannot read what has markers in it.
             return merged, ()
         ports, rules = self.ports, self.run.rules
-        workspace = await ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
-        await workspace.restore(merged.tree)
+        workspace = await self._open_workspace(child, merged.tree)
         for path in locks:
             folder = path.rpartition("/")[0] or "."
             argv = ["sh", "-c", f"cd {shlex.quote(str(workspace.root / folder))} && {find_remake_command(path)}"]

@@ -80,23 +80,20 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
     runtime = await TaskRuntime.enter(run, stream.task, ports)
     runtime.record = stream.write
     try:
-        return await _run_until_rest(stream, runtime, ports, run_steps)
+        while not stream.task.resting:
+            if stream.task.gathering and not is_over(stream.task) and not stream.task.plan.review:
+                await run_steps(stream, runtime)
+                continue
+            await read_messages(stream, runtime)
+            await stream.hear()
+            command = Rest(*ports.stop.halt) if ports.stop.requested else decide(stream.task, ports.clock())
+            # A last look before the end: what a person said in this second must not be met by a task that is over.
+            last = isinstance(command, Conclude)
+            if last and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox)):
+                continue
+            await _execute(command, stream, runtime)
     finally:
         await runtime.leave()
-
-
-async def _run_until_rest(stream: TaskStream, runtime: TaskRuntime, ports: Ports, run_steps: RunSteps) -> Task:
-    while not stream.task.resting:
-        if stream.task.gathering and not is_over(stream.task) and not stream.task.plan.review:
-            await run_steps(stream, runtime)
-            continue
-        await read_messages(stream, runtime)
-        await stream.hear()
-        command = Rest(*ports.stop.halt) if ports.stop.requested else decide(stream.task, ports.clock())
-        # A last look before the end: what a person said in this second must not be met by a task that is over.
-        if isinstance(command, Conclude) and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox)):
-            continue
-        await _execute(command, stream, runtime)
     return stream.task
 
 

@@ -31,7 +31,8 @@ from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import render_summaries
 from bough.core.tree.task_state import State
-from bough.ports import Batches, Ports, Talk, Workspace
+from bough.ports import Batches, Ports, Workspace
+from bough.ports.agents import Talk
 from bough.trust import handles
 from bough.trust.files import Place
 from bough.trust.wishes import ABOUT_THE_VERDICT

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bough.ports import Model, Ports, Store, Tools, Verifier, Workspace, Workspaces
+from bough.ports import Model, Ports, Store, Tools, Workspaces
+from bough.ports.verifier import Verifier
 
-WORKSPACES = ("open", "discard", "merge")
+WORKSPACES, WORKSPACE = ("open", "discard", "merge"), ("snapshot", "restore", "checkpoint")
 
 
 class Blown(BaseException):
@@ -41,38 +42,34 @@ class Fuse:
 
     def wrap(self, ports: Ports) -> Ports:
         """The same ports, with the fuse in every wire."""
+
+        def name_append(claim: Any, events: Any, expected: int) -> str:
+            return "append " + "+".join(type(event).__name__ for event in events)
+
         return replace(
             ports,
-            store=cast(Store, _Wired(ports.store, self, {"append": _append_name, "put_blob": None})),
+            store=cast(Store, _Wired(ports.store, self, {"append": name_append, "put_blob": None})),
             models={tier: cast(Model, _Wired(model, self, {"ask": None})) for tier, model in ports.models.items()},
-            tools=cast(Tools, _Wired(ports.tools, self, {"run": _tool_name})),
-            workspaces=cast(Workspaces, _WiredWorkspaces(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
+            tools=cast(Tools, _Wired(ports.tools, self, {"run": lambda call, *rest: f"tool {call.name}"})),
+            workspaces=cast(Workspaces, _Wired(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
             verifier=cast(Verifier, _Wired(ports.verifier, self, {"judge": None, "probe": None})),
         )
-
-
-def _append_name(claim: Any, events: Any, expected: int) -> str:
-    return "append " + "+".join(type(event).__name__ for event in events)
-
-
-def _tool_name(call: Any, *rest: Any) -> str:
-    return f"tool {call.name}"
 
 
 Naming = Callable[..., str] | None
 
 
 class _Wired:
-    """Passes everything through, and the fuse before and after the named methods."""
+    """Passes everything through, and the fuse before and after the named methods, also those of what is opened."""
 
     def __init__(self, target: Any, fuse: Fuse, methods: dict[str, Naming]) -> None:
         self._target, self._fuse, self._methods = target, fuse, methods
 
     def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self._target, name)
-        return self._wire(name, attribute) if name in self._methods else attribute
+        method = getattr(self._target, name)
+        if name not in self._methods:
+            return method
 
-    def _wire(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(method)
         async def wired(*args: Any, **kwargs: Any) -> Any:
             naming = self._methods[name]
@@ -80,20 +77,6 @@ class _Wired:
             self._fuse.pass_by(f"before {point}")
             result = await method(*args, **kwargs)
             self._fuse.pass_by(f"after {point}")
-            return result
+            return _Wired(result, self._fuse, dict.fromkeys(WORKSPACE)) if name == "open" else result
 
         return wired
-
-
-class _WiredWorkspaces(_Wired):
-    def _wire(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        wired = super()._wire(name, method)
-        if name != "open":
-            return wired
-
-        async def opened(*args: Any, **kwargs: Any) -> Workspace:
-            workspace = await wired(*args, **kwargs)
-            methods: dict[str, Naming] = {"snapshot": None, "restore": None, "checkpoint": None}
-            return cast(Workspace, _Wired(workspace, self._fuse, methods))
-
-        return opened

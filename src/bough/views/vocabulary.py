@@ -56,7 +56,6 @@ STATUS_WORDS = {
     "interrupted": "interrupted",
     "completed": "completed",
     "not_proven": "finished, not proven",
-    "not_verified": "finished, not proven",  # In old journals.
     "failed": "failed",
     "budget": "budget spent",
     "stopped": "stopped",

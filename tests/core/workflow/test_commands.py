@@ -13,17 +13,12 @@ from hypothesis import strategies as st
 
 from bough.core.planning.plan import Step
 from bough.core.workflow.command_values import fill_command, find_refusals, load_check, load_command
-from bough.core.workflow.conditions import StepResult
 from bough.core.workflow.loading import load
 from bough.core.workflow.placeholders import NotAPlace, fill_places, split_places
 from bough.core.workflow.problems import WorkflowError
 
 SHELLS = [shell for name in ("sh", "bash", "dash") if (shell := shutil.which(name))]
 NASTY = "a'; touch PWNED; ' \" $(touch PWNED) `touch PWNED` \\\n touch PWNED # ${HOME} * ~ & | > PWNED < ! \\"
-
-
-def result(text: str) -> StepResult:
-    return StepResult(True, text=text)
 
 
 def arguments(command: tuple[str, dict[str, str]], folder: Path, shell: str) -> list[str]:
@@ -54,7 +49,7 @@ def run_of(command: str, **inputs: str) -> tuple[str, dict[str, str]]:
     return step.run, step.env
 
 
-def filled(command: str, results: dict[str, StepResult]) -> tuple[str, dict[str, str]]:
+def filled(command: str, results: dict[str, str]) -> tuple[str, dict[str, str]]:
     env: dict[str, str] = {}
     return fill_command(command, results, env), env
 
@@ -76,7 +71,7 @@ def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
     assert check is not None and shlex.split(check)[2:] == expected
     loaded, env = run_of(f"true && {line} | cat", **inputs)
     assert loaded.startswith("true && printf '%s\\0' \"$INPUT_v0\"")
-    env = {name: fill_places(text, {}, {}) for name, text in env.items()}
+    env = {name: fill_places(text, {}) for name, text in env.items()}
     for shell in SHELLS:
         assert arguments((loaded, env), tmp_path, shell) == expected
         assert arguments((f"true && {check} | cat", {}), tmp_path, shell) == expected
@@ -87,7 +82,7 @@ def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
 @given(VALUES)
 @example(NASTY)
 def test_a_result_is_one_argument(tmp_path: Path, value: str) -> None:
-    results = {"a": result(value), "b/c": result("x y")}
+    results = {"a": value, "b/c": "x y"}
     line = "true; printf '%s\\0' {steps.a.result}{steps.b/c.result} '{steps.a.result}'"
     for shell in SHELLS:
         assert arguments(filled(line, results), tmp_path, shell) == [f"{value}x y", "{steps.a.result}"]
@@ -96,11 +91,11 @@ def test_a_result_is_one_argument(tmp_path: Path, value: str) -> None:
 
 def test_what_is_not_known_stays_and_zero_characters_go() -> None:
     assert filled("echo {steps.later.result}", {}) == ("echo {steps.later.result}", {})
-    assert filled("echo {steps.a.result}", {"a": result("x\0y")}) == ('echo "$RESULT_a"', {"RESULT_a": "x\ufffdy"})
+    assert filled("echo {steps.a.result}", {"a": "x\0y"}) == ('echo "$RESULT_a"', {"RESULT_a": "x\ufffdy"})
 
 
 def test_each_value_has_a_variable_of_its_own() -> None:
-    results = {"a-b": result("1"), "a/b": result("2")}
+    results = {"a-b": "1", "a/b": "2"}
     line, env = filled("echo {steps.a-b.result} {steps.a/b.result} {steps.a-b.result}", results)
     assert line == 'echo "$RESULT_a_b" "$RESULT_a_b_" "$RESULT_a_b"'
     assert env == {"RESULT_a_b": "1", "RESULT_a_b_": "2"}

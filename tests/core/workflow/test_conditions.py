@@ -7,18 +7,27 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from bough.core.budget.limits import Spend
+from bough.core.events import ChildSettled
 from bough.core.planning.plan import Condition, Exits, Machine, Outcome, Transition
+from bough.core.tree.task_state import State
 from bough.core.workflow.conditions import (
     BEFORE,
-    StepResult,
     choose_next_state,
     is_met,
     parse_condition,
     render_condition,
 )
 
-WELL, BADLY = StepResult(True, text="LGTM"), StepResult(False, errors=True, text="boom")
+
+def ended(success: bool, text: str = "", *, errors: bool = False) -> ChildSettled:
+    reached = State.COMPLETED if success else State.FAILED
+    return ChildSettled("", reached, "", "", Spend(), result=text, errors=errors)
+
+
+WELL, BADLY = ended(True, "LGTM"), ended(False, "boom", errors=True)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +79,7 @@ def test_spelt_is_parsed_again(condition: Condition) -> None:
 
 
 def test_holds() -> None:
-    results = {BEFORE: WELL, "bad": BADLY, "silent": StepResult(True, text=" \n"), "mute": StepResult(False)}
+    results = {BEFORE: WELL, "bad": BADLY, "silent": ended(True, " \n"), "mute": ended(False)}
     true = ["success", "bad.failure", "bad.has_errors", "silent.empty", "contains:GT", "bad.contains:boom", "not empty"]
     for text in true:
         condition = parse_condition(text)
@@ -81,7 +90,7 @@ def test_holds() -> None:
 
 def test_a_critic_that_failed_has_not_approved() -> None:
     empty = Condition("empty", "critic")
-    assert not is_met(empty, {"critic": StepResult(False, text="")})
+    assert not is_met(empty, {"critic": ended(False, "")})
 
 
 def test_of_a_step_that_did_not_run_nothing_holds() -> None:
@@ -104,17 +113,19 @@ MACHINE = Machine(
 
 
 def test_the_first_transition_that_holds_is_taken() -> None:
-    assert choose_next_state(MACHINE, "draft", BADLY, 0).to == "review", "without a condition: always"
-    turn = choose_next_state(MACHINE, "review", WELL, 1)
+    assert choose_next_state(MACHINE, replace(BADLY, child="draft"), 0).to == "review", "without a condition: always"
+    turn = choose_next_state(MACHINE, replace(WELL, child="review"), 1)
     assert (turn.to, turn.success) == (None, True) and "contains:LGTM" in turn.why
-    assert choose_next_state(MACHINE, "review", BADLY, 1).to == "draft"
+    assert choose_next_state(MACHINE, replace(BADLY, child="review"), 1).to == "draft"
 
 
 def test_no_failure_and_no_endless_loop_is_taken_for_success() -> None:
-    turn = choose_next_state(MACHINE, "review", BADLY, 3)
+    turn = choose_next_state(MACHINE, replace(BADLY, child="review"), 3)
     assert (turn.to, turn.success) == (None, False) and "limit of 3" in turn.why
-    assert choose_next_state(MACHINE, "review", StepResult(True, text="hm"), 0).success, "an end without a transition"
-    turn = choose_next_state(MACHINE, "lost", BADLY, 0)
+    assert choose_next_state(MACHINE, replace(ended(True, "hm"), child="review"), 0).success, (
+        "an end without a transition"
+    )
+    turn = choose_next_state(MACHINE, replace(BADLY, child="lost"), 0)
     assert (turn.to, turn.success) == (None, False)
-    ended_badly = choose_next_state(MACHINE, "review", StepResult(False, text="LGTM"), 0)
-    assert (ended_badly.to, ended_badly.success) == (None, False)
+    turn = choose_next_state(MACHINE, replace(ended(False, "LGTM"), child="review"), 0)
+    assert (turn.to, turn.success) == (None, False)

@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
 from bough.core.planning.plan import Condition, Exits, Machine, Retry, Step, Transition, validate_plan
-from bough.core.workflow.conditions import StepResult
 from bough.core.workflow.inputs import parse_pairs
 from bough.core.workflow.loading import Workflow, load
 from bough.core.workflow.placeholders import fill_places
@@ -243,19 +242,19 @@ def test_results_are_found_by_name_and_left_for_later() -> None:
     )
     _, b, c = steps(text)
     assert b.steps[1].instructions == "{steps.b/a.result} {steps.a.result} {steps.b/a.result}"
-    results = {"a": StepResult(True, text="{steps.b/a.result}"), "b/a": StepResult(True, text="2")}
-    assert fill_places(b.steps[1].instructions, {}, results) == "2 {steps.b/a.result} 2"
+    results = {"a": "{steps.b/a.result}", "b/a": "2"}
+    assert fill_places(b.steps[1].instructions, results) == "2 {steps.b/a.result} 2"
     assert c.run == "echo {steps.a.result} {steps.b/c.result}"
 
 
 def test_text_that_only_looks_like_a_place_stays_text() -> None:
     text = "[inputs]\nx = {}\n" + A + '[[steps]]\nname = "b"\naction = "{x} {{steps.a.result}} {{brace}} {{{x}}}"\n'
     (_, b) = steps(text, x="steps.a.result}{steps.a.result}")
-    results = {"a": StepResult(True, text="!")}
+    results = {"a": "!"}
     expected = "steps.a.result}{steps.a.result} {steps.a.result} {brace} {steps.a.result}{steps.a.result}}"
-    assert fill_places(b.instructions, {}, results) == expected
+    assert fill_places(b.instructions, results) == expected
     assert (
-        fill_places("a plan's own {braces} and {steps.x.result}", {}, results)
+        fill_places("a plan's own {braces} and {steps.x.result}", results)
         == "a plan's own {braces} and {steps.x.result}"
     )
 
@@ -438,7 +437,7 @@ def test_a_workflow_is_put_into_another() -> None:
     (_, p) = loaded(text, {"parts/p.toml": part}).plan.goal.steps
     assert (p.name, p.instructions, p.test_command) == ("p", "Part", "make it")
     assert [step.instructions for step in p.steps] == ["<{steps.a.result}> 5", "{steps.p/a.result}"]
-    assert fill_places(p.steps[0].instructions, {}, {"a": StepResult(True, text="{n}")}) == "<{n}> 5"
+    assert fill_places(p.steps[0].instructions, {"a": "{n}"}) == "<{n}> 5"
 
 
 def test_what_the_outer_file_says_of_it_counts() -> None:

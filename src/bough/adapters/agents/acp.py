@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast
 
 import acp
@@ -30,7 +29,8 @@ from bough.core.errors import Refused, TransientError
 from bough.core.messages import Call, Stop, Usage
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import title_of
-from bough.ports import Sandbox, Talk, ToolResult, TurnEnded, TurnProgress, WorkFolder
+from bough.ports import Sandbox, ToolResult, WorkFolder
+from bough.ports.agents import Talk, TurnEnded, TurnProgress
 
 _LINE = 64 << 20
 """Bytes of one message."""
@@ -64,12 +64,12 @@ class AcpAgent:
         argv: Sequence[str],
         sandbox: Sandbox,
         *,
-        env: Mapping[str, str] = MappingProxyType({}),
-        home: Sequence[Path] = (),
-        patterns: Sequence[str] = (),
-        permit: Permit | None = None,
-        mode: str = "",
-        advice: str = "",
+        env: Mapping[str, str],
+        home: Sequence[Path],
+        patterns: Sequence[str],
+        permit: Permit | None,
+        mode: str,
+        advice: str,
     ) -> None:
         """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that need
         the person's approval; `mode`: of those that it offers, the one it works in; `advice`: how to give it what it
@@ -193,21 +193,18 @@ class AcpTalk:
         for deed in wanted:
             self._let_go(deed.id)
         async with self._in_time():
-            await self._over(wanted, patience)
+            while not all(deed.over for deed in wanted) and not self._ready():
+                if self._turn is not None and self._turn.done():
+                    if isinstance(error := self._turn.exception(), ConnectionError):
+                        raise await self._gone(error)
+                    for deed in wanted:
+                        deed.status = deed.status if deed.over else "failed"
+                    break
+                await self._wait(patience)
         for deed in wanted:
             if deed.over:
                 del self._deeds[deed.id]
         return [make_result(deed, self._rules, self._root) for deed in wanted]
-
-    async def _over(self, wanted: list[Deed], patience: float) -> None:
-        while not all(deed.over for deed in wanted) and not self._ready():
-            if self._turn is not None and self._turn.done():
-                if isinstance(error := self._turn.exception(), ConnectionError):
-                    raise await self._gone(error)
-                for deed in wanted:
-                    deed.status = deed.status if deed.over else "failed"
-                break
-            await self._wait(patience)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:

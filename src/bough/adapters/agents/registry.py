@@ -14,10 +14,8 @@ from bough.core.settings.agent_settings import AgentSettings
 class KnownAgent(Struct, frozen=True):
     command: str
     hosts: str
-    keys: tuple[str, ...]
-    """Variables that it takes its key from; one is enough."""
-    home: str
-    """Where it keeps its login."""
+    key: str
+    """The variable that it takes its key from."""
     install: str
     mode: str = ""
     """The mode in which it asks for nothing and confines nothing: bough's sandbox does that, and sandboxes do not nest.
@@ -28,37 +26,32 @@ KNOWN: dict[str, KnownAgent] = {
     "claude": KnownAgent(
         "claude-agent-acp",
         "allow:api.anthropic.com,console.anthropic.com",
-        ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
-        "~/.claude",
+        "ANTHROPIC_API_KEY",
         "npm install -g @agentclientprotocol/claude-agent-acp",
     ),
     "codex": KnownAgent(
         "codex-acp",
         "allow:api.openai.com,chatgpt.com,auth.openai.com",
-        ("OPENAI_API_KEY", "CODEX_API_KEY"),
-        "~/.codex",
+        "OPENAI_API_KEY",
         "npm install -g @agentclientprotocol/codex-acp",
         "agent-full-access",
     ),
     "gemini": KnownAgent(
         "gemini --acp",
         "allow:generativelanguage.googleapis.com,cloudcode-pa.googleapis.com,oauth2.googleapis.com",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "~/.gemini",
+        "GEMINI_API_KEY",
         "npm install -g @google/gemini-cli",
     ),
     "goose": KnownAgent(
         "goose acp",
         "allow:api.openai.com,api.anthropic.com",
-        ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
-        "~/.config/goose",
+        "OPENAI_API_KEY",
         "npm install -g @aaif/goose",
     ),
     "opencode": KnownAgent(
         "opencode acp",
         "allow:api.openai.com,api.anthropic.com,opencode.ai,models.dev",
-        ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
-        "~/.local/share/opencode",
+        "OPENAI_API_KEY",
         "npm install -g opencode-ai",
     ),
 }
@@ -92,7 +85,7 @@ def choose_agent(
     advice = "See docs/guides/other-agents.md for what an agent needs."
     if known:
         advice = (
-            f"Install it with `{known.install}`; give it its key with --agent-env {known.keys[0]}, or in your own "
+            f"Install it with `{known.install}`; give it its key with --agent-env {known.key}, or in your own "
             f"settings (`bough config`): [agents.{name}] env, home or network."
         )
     return Chosen(argv, reach, (*own.env, *env), own.home, mode, advice)

@@ -14,11 +14,9 @@ result. A workflow that ends without the task resting is enqueued again, under t
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +24,7 @@ import msgspec
 
 from bough.adapters.executors.fleet import explain_wait, list_present_workers, readmit_all, set_aside
 from bough.adapters.stores.postgresql_server import Server
-from bough.adapters.stores.sqlite_file import PATIENCE
+from bough.adapters.stores.sql import PATIENCE
 from bough.core import events as e
 from bough.core.errors import StoreError, WorkspaceError
 from bough.core.events import decoder, encode
@@ -40,7 +38,7 @@ from bough.installed import lacking
 from bough.ports import Ports
 
 if TYPE_CHECKING:
-    from dbos import DBOS, DBOSClient
+    from dbos import DBOSClient, EnqueueOptions
 
 NAME = "bough"
 VERSION = "1"
@@ -49,9 +47,7 @@ an edit."""
 WORKFLOW = "leaf"
 QUEUE = "leaves"
 POLLED = 0.1
-"""Seconds between a worker's polls of its queues; more when there are more workers than `MANY`, so that together they
-poll the server no more often."""
-MANY = 25
+"""Seconds between a worker's polls of its queues."""
 FOLLOWED = 0.25
 """Seconds between the coordinator's polls of the journal."""
 LOOKED_AFTER = 2.0
@@ -90,7 +86,7 @@ def _refuse_pickle(serializer: object, text: str) -> None:
 
 
 @contextmanager
-def _told(server: Server) -> Iterator[None]:
+def explain_errors(server: Server) -> Iterator[None]:
     """DBOS's database is the store's: its errors read the same. It lets those of its libraries through."""
     from psycopg import Error
     from sqlalchemy.exc import SQLAlchemyError
@@ -98,201 +94,35 @@ def _told(server: Server) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, Error) as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split()).partition(" Is the server running")[0]
-        raise StoreError(f"{server.name} cannot be reached: {said}. Is the server running?") from error
+        raise server.explain(getattr(error, "orig", None) or error) from error
 
 
 def make_queue_name(tags: Sequence[str]) -> str:
     return " ".join((QUEUE, *sorted(set(tags))))
 
 
-def _parse_tags(queue: str) -> set[str] | None:
+def parse_tags(queue: str) -> set[str] | None:
     """What a queue asks of a worker; None: it is not ours."""
     name, *tags = queue.split(" ")
     return set(tags) if name == QUEUE else None
 
 
-def _address(server: Server) -> tuple[str, str]:
+def find_tables(server: Server) -> dict[str, str]:
     """DBOS's own tables are in a schema next to the journal's."""
-    return server.url, f"{server.schema}_dbos"
-
-
-# ── the worker's side ───────────────────────────────────────────────────────────────────────────────────────────────
-
-RunHanded = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
-"""Runs a task; calls the function when the task rests: the remaining work needs no slot."""
-
-
-class Intake:
-    """Takes tasks from the queues, never more than there are slots for, and runs them in the event loop."""
-
-    def __init__(self, server: Server, executor: str, slots: int, tags: Sequence[str], run_task: RunHanded) -> None:
-        self._server = server
-        self._executor = executor
-        self._slots = slots
-        self._tags = set(tags)
-        self._run_task = run_task
-        self._loop = asyncio.get_running_loop()
-        self._works: dict[str, asyncio.Task[str]] = {}
-        self._taken: set[str] = set()
-        """Workflows that have a slot, from the moment they leave their queue."""
-        self._taking = threading.Lock()
-        self._dbos: type[DBOS] | None = None
-        self.open = True
-        """False: nothing more is taken."""
-        self.fleet = 1
-        """How many workers there are."""
-
-    @property
-    def running(self) -> int:
-        return len(self._taken | self._works.keys())
-
-    def start(self) -> None:
-        """Make DBOS's tables and start its threads. To be called in a thread."""
-        dbos, serializer = load_dbos()
-        DBOS = dbos.DBOS
-        url, schema = _address(self._server)
-        DBOS(
-            config={
-                "name": NAME,
-                "application_version": VERSION,
-                "executor_id": self._executor,
-                "serializer": serializer,
-                "log_level": "CRITICAL",
-                # A workflow keeps its thread until the task rests, and DBOS needs some for itself.
-                "max_executor_threads": self._slots + 8,
-                "sys_db_pool_size": 4,
-                "system_database_url": url,
-                "dbos_system_schema": schema,
-            }
-        )
-
-        def leaf(handed: dict[str, Any]) -> str:
-            return self._leaf(handed)
-
-        # By default DBOS gives a workflow up after a number of recoveries. Whether a task is hopeless is for the
-        # coordinator to say (`TRIES`), who knows whether it moved.
-        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
-        logging.getLogger("dbos").setLevel(logging.CRITICAL)
-        self._limit_to_slots()
-        with _told(self._server):
-            DBOS.launch()
-        self._dbos = DBOS
-        DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
-
-    def _limit_to_slots(self) -> None:
-        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so each
-        poll is told this worker's free slots. Set before launch, because DBOS polls at once."""
-        from dbos._sys_db import SystemDatabase
-
-        database: Any = SystemDatabase
-        start, read = database.start_queued_workflows, database.get_queue
-
-        def limited(own: Any, queue: Any, *args: Any, **named: Any) -> Any:
-            needed = _parse_tags(queue.name)
-            if needed is None:
-                return start(own, queue, *args, **named)
-            # DBOS polls each queue in a thread of its own: two of them could give the last slot away.
-            with self._taking:
-                room = self._slots - len(self._taken) if self.open and needed <= self._tags else 0
-                if room <= 0:
-                    return [], "worker_concurrency"
-                _, _, _, running, *_ = args
-                queue._worker_concurrency = running + room
-                found, why = start(own, queue, *args, **named)
-                self._taken.update(found)
-                return found, why
-
-        known: dict[str, Any] = {}
-
-        def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-            if _parse_tags(name) is None:
-                return read(own, name, *args, **kwargs)
-            if name not in known or len(self._taken) < self._slots:  # else there is nobody to ask
-                known[name] = read(own, name, *args, **kwargs)
-            if known[name] is not None:
-                known[name]._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
-            return known[name]
-
-        database.start_queued_workflows, database.get_queue = limited, slowed
-
-    def _leaf(self, handed: dict[str, Any]) -> str:
-        """The workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on another
-        machine, and what a checkout leaves is on this one."""
-        from dbos import DBOS
-
-        name = DBOS.workflow_id or ""
-        try:
-            task = msgspec.convert(handed, Handed)
-            return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
-        finally:
-            self._taken.discard(name)
-
-    async def _run(self, name: str, task: Handed) -> str:
-        work = self._works[name] = asyncio.ensure_future(self._run_task(task, lambda: self._taken.discard(name)))
-        try:
-            return await work
-        except asyncio.CancelledError:
-            return "called off"
-        finally:
-            self._works.pop(name, None)
-
-    async def call_off_cancelled(self) -> None:
-        """End what the coordinator cancelled, and what another worker has taken."""
-        if not self._taken or self._dbos is None:
-            return
-        with _told(self._server):
-            found = await asyncio.to_thread(
-                self._dbos.list_workflows, workflow_ids=list(self._taken), load_input=False, load_output=False
-            )
-        for status in found:
-            if status.status == "PENDING" and status.executor_id == self._executor:
-                continue
-            if status.workflow_id in self._works:
-                self._works[status.workflow_id].cancel()
-            else:  # It was cancelled before it started here.
-                self._taken.discard(status.workflow_id)
-
-    async def recover(self, there: set[str]) -> None:
-        """Enqueue again what belongs to executors that are gone: DBOS itself recovers only its own."""
-        if self._dbos is None:
-            return
-        with _told(self._server):
-            pending = await asyncio.to_thread(
-                self._dbos.list_workflows, status="PENDING", load_input=False, load_output=False
-            )
-            gone = {status.executor_id for status in pending if status.executor_id and status.executor_id not in there}
-            if gone:
-                await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
-
-    async def end_all(self) -> None:
-        """End all that runs, at once."""
-        self.open = False
-        works = list(self._works.values())
-        for work in works:
-            work.cancel()
-        await asyncio.gather(*works, return_exceptions=True)
-
-    def stop(self) -> None:
-        if self._dbos is not None:
-            self._dbos.destroy()
-            self._dbos = None
-
-
-# ── the coordinator's side ──────────────────────────────────────────────────────────────────────────────────────────
+    return {"system_database_url": server.url, "dbos_system_schema": f"{server.schema}_dbos"}
 
 
 class _Waiting(msgspec.Struct, eq=False):
     """An enqueued task."""
 
     task: Task
-    workflow: str
     result: asyncio.Future[Task]
+    handed: Handed
+    tags: tuple[str, ...]
+    workflow: str = ""
     failures: int = 0
     moved: int = 0
     """The task's version when it was last enqueued."""
-    handed: Handed | None = None
-    tags: tuple[str, ...] = ()
     worker: str = ""
     """The worker that took it last."""
 
@@ -332,13 +162,9 @@ class DbosExecutor:
 
     async def run_task(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
         await self._begin(run)
-        waiting = self._waiting[path] = _Waiting(
-            Task(path),
-            "",
-            asyncio.get_running_loop().create_future(),
-            handed=Handed(run.name, path, encode(first).decode(), again, self._since or 0),
-            tags=first.step.runs_on,
-        )
+        handed = Handed(run.name, path, encode(first).decode(), again, self._since or 0)
+        result = asyncio.get_running_loop().create_future()
+        waiting = self._waiting[path] = _Waiting(Task(path), result, handed, first.step.runs_on)
         try:
             # Read while it is followed already: nothing that a worker writes now is missed.
             await self._catch_up(waiting)
@@ -356,27 +182,20 @@ class DbosExecutor:
     async def _begin(self, run: Run) -> None:
         async with self._beginning:
             if self._since is None:
-                ports = self.ports
                 self._run = run.name
-                asked = await ports.store.read(run.name, CONTROL)
-                self._seq = (await ports.store.read(run.name, RUN))[-1].seq
+                asked = await self.ports.store.read(run.name, CONTROL)
+                self._seq = (await self.ports.store.read(run.name, RUN))[-1].seq
                 since = asked[-1].seq if asked else 0
-                with _told(self._server):
+                with explain_errors(self._server):
                     self._client = await self._connecting
                 await asyncio.to_thread(self._server.run, readmit_all, PATIENCE)
                 self._since = since
                 self._follower = asyncio.create_task(self._follow())
-                ports.stop.watch(self._pass_on_stop)
+                self.ports.stop.watch(self._pass_on_stop)
 
     def _connect(self) -> DBOSClient:
         dbos, serializer = load_dbos()
-        url, schema = _address(self._server)
-        client: DBOSClient = dbos.DBOSClient(
-            system_database_url=url,
-            dbos_system_schema=schema,
-            serializer=serializer,
-            application_name=NAME,
-        )
+        client: DBOSClient = dbos.DBOSClient(serializer=serializer, application_name=NAME, **find_tables(self._server))
         return client
 
     # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -388,7 +207,7 @@ class DbosExecutor:
         waiting.moved = waiting.task.version
         while True:
             try:
-                with _told(self._server):
+                with explain_errors(self._server):
                     await asyncio.to_thread(self._enqueue, waiting)
                 break
             except StoreError:
@@ -397,7 +216,6 @@ class DbosExecutor:
                 await asyncio.sleep(1.0)
 
     def _enqueue(self, waiting: _Waiting) -> None:
-        assert waiting.handed is not None
         prefix = f"{self._run}:{waiting.task.id}:"
         known = self._client.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
         numbers = {int(each.workflow_id.rpartition(":")[2]): each for each in known}
@@ -412,57 +230,50 @@ class DbosExecutor:
             self._client.register_queue(queue, polling_interval_sec=POLLED, on_conflict="never_update")
             self._queues.add(queue)
         waiting.workflow = f"{prefix}{last + 1}"
-        self._client.enqueue(
-            {
-                "workflow_name": WORKFLOW,
-                "queue_name": queue,
-                "workflow_id": waiting.workflow,
-                "app_version": VERSION,
-            },
-            msgspec.to_builtins(waiting.handed),
-        )
+        options: EnqueueOptions = {
+            "workflow_name": WORKFLOW,
+            "queue_name": queue,
+            "workflow_id": waiting.workflow,
+            "app_version": VERSION,
+        }
+        self._client.enqueue(options, msgspec.to_builtins(waiting.handed))
 
     async def _call_off(self, waiting: _Waiting) -> None:
         """Cancel the task's workflow, and wait until no worker holds the task."""
-        ports = self.ports
         if not waiting.workflow:
             return
         await asyncio.to_thread(self._client.cancel_workflow, waiting.workflow)
         while True:
-            holder = await ports.store.holder(self._run, waiting.task.id)
+            holder = await self.ports.store.holder(self._run, waiting.task.id)
             if holder is None or not worker_name(holder):
                 return
             await asyncio.sleep(FOLLOWED)
 
     def _pass_on_stop(self) -> None:
         """A stop of the coordinator stops the workers too."""
-        ports = self.ports
-        event: e.AnyEvent
-        if ports.stop.halt[0] == "paused":
-            event = e.PauseRequested(ports.person)
-        else:
-            event = e.StopRequested(ports.stop.now, ports.person)
+        stop, person = self.ports.stop, self.ports.person
+        paused = stop.halt[0] == "paused"
+        event: e.AnyEvent = e.PauseRequested(person) if paused else e.StopRequested(stop.now, person)
         if event not in self._passed_on:  # else one that came from there would come back for ever
             self._passed_on.append(event)
-            self._posting = asyncio.ensure_future(ports.store.post(self._run, CONTROL, event))
+            self._posting = asyncio.ensure_future(self.ports.store.post(self._run, CONTROL, event))
 
     # ── following ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
         """What workers write is news here, and a task that rests is a result."""
         looked = 0.0
-        ports = self.ports
-        reached = ports.timer()
+        reached = self.ports.timer()
         while True:
             try:
                 await self._read_news()
-                if ports.timer() - looked > LOOKED_AFTER:
-                    with _told(self._server):
+                if self.ports.timer() - looked > LOOKED_AFTER:
+                    with explain_errors(self._server):
                         await self._look_after()
-                    looked = ports.timer()
-                reached = ports.timer()
+                    looked = self.ports.timer()
+                reached = self.ports.timer()
             except Exception as error:  # noqa: BLE001 (not swallowed: whoever waits gets it)
-                if isinstance(error, StoreError) and ports.timer() - reached < 5 * PATIENCE:
+                if isinstance(error, StoreError) and self.ports.timer() - reached < 5 * PATIENCE:
                     await asyncio.sleep(1.0)
                     continue
                 for waiting in self._waiting.values():
@@ -472,8 +283,7 @@ class DbosExecutor:
             await asyncio.sleep(FOLLOWED)
 
     async def _read_news(self) -> None:
-        ports = self.ports
-        for record in await ports.store.read(self._run, since=self._seq):
+        for record in await self.ports.store.read(self._run, since=self._seq):
             self._seq = record.seq
             waiting = self._waiting.get(record.task)
             if waiting is not None:
@@ -483,12 +293,12 @@ class DbosExecutor:
                     await self._catch_up(waiting)
                 if isinstance(record.event, e.TaskCreated | e.TaskResumed):
                     waiting.worker = record.event.worker
-                ports.recorded(record)
+                self.ports.recorded(record)
             elif any(record.task.startswith(f"{path}/") for path in self._waiting) and "/merge" not in record.task:
-                ports.recorded(record)
+                self.ports.recorded(record)
         for waiting in [each for each in self._waiting.values() if each.is_over]:
             # Its worker releases it, so that the next one can take it.
-            if await ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
+            if await self.ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
                 await self._settle(waiting)
 
     async def _settle(self, waiting: _Waiting) -> None:
@@ -516,7 +326,6 @@ class DbosExecutor:
 
     async def _look_after(self) -> None:
         """Enqueue again what ended without a result."""
-        ports = self.ports
         open_ = [waiting for waiting in self._waiting.values() if waiting.workflow and not waiting.result.done()]
         if not open_:
             return
@@ -532,7 +341,7 @@ class DbosExecutor:
                 continue
             # A workflow can be over before its worker has written the last events: as long as it holds the task, it is
             # not lost.
-            if await ports.store.holder(self._run, waiting.task.id) is not None:
+            if await self.ports.store.holder(self._run, waiting.task.id) is not None:
                 continue
             # What it wrote last may not have been read yet, and a task that rests must not be handed in again.
             await self._read_news()
@@ -545,7 +354,7 @@ class DbosExecutor:
             if waiting.failures > TRIES or not elsewhere:
                 waiting.result.set_exception(WorkspaceError(f"{waiting.task.id} fails on its workers: {said}"))
                 continue
-            ports.progress(waiting.task.id, f"\nqueued again: {said}\n")
+            self.ports.progress(waiting.task.id, f"\nqueued again: {said}\n")
             await self._hand_in(waiting)
 
     async def _say_what_is_missing(self, queued: list[_Waiting]) -> None:

@@ -13,10 +13,11 @@ import socket
 import time
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct, field
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
-from bough.adapters.stores.sqlite_file import PATIENCE
+from bough.adapters.stores.sql import PATIENCE
 from bough.core.ids import LIFE
 
 LEASE = 15.0
@@ -66,14 +67,8 @@ FROM workers ORDER BY worker
 
 def list_present_workers(db: Transaction) -> list[Worker]:
     """The workers that are present now."""
-    rows = db.all(_LIST, LIFE)
-    return [
-        Worker(
-            *(name, life, host, pid, slots, tuple(tags), version, draining, up, silent, trouble, lease),
-            tasks=tuple((run, task) for run, task in held),
-        )
-        for name, life, host, pid, slots, tags, version, draining, up, silent, trouble, lease, held in rows
-    ]
+    names = Worker.__struct_fields__
+    return [msgspec.convert(dict(zip(names, row, strict=True)), Worker) for row in db.all(_LIST, LIFE)]
 
 
 def drain(db: Transaction, name: str) -> bool:

@@ -100,22 +100,18 @@ class McpTools:
         async with self._preparing:
             if self._prepared:
                 return None
-            listed = await self._load(workspace)
+            found = await asyncio.gather(*(self._listed(served, workspace) for served in self._served.values()))
+            offered: dict[str, tuple[str, ...]] = {}
+            failed: dict[str, str] = {}
+            for served, listed in zip(self._served.values(), found, strict=True):
+                if isinstance(listed, str):
+                    failed[served.name] = listed
+                    continue
+                specs = tuple(self._spec(served, tool) for tool in listed)
+                offered[served.name] = tuple(spec.name for spec in specs)
+                self._specs += specs
             self._prepared = True
-            return listed
-
-    async def _load(self, workspace: WorkFolder) -> ToolServersListed:
-        found = await asyncio.gather(*(self._listed(served, workspace) for served in self._served.values()))
-        offered: dict[str, tuple[str, ...]] = {}
-        failed: dict[str, str] = {}
-        for served, listed in zip(self._served.values(), found, strict=True):
-            if isinstance(listed, str):
-                failed[served.name] = listed
-                continue
-            specs = [self._spec(served, tool) for tool in listed]
-            offered[served.name] = tuple(spec.name for spec in specs)
-            self._specs += tuple(specs)
-        return ToolServersListed(offered, failed)
+            return ToolServersListed(offered, failed)
 
     async def _listed(self, served: Served, workspace: WorkFolder) -> list[mcp_types.Tool] | str:
         try:

@@ -237,6 +237,5 @@ def _copy(error: Unavailable) -> Unavailable:
     """One for each who hears of it: an exception belongs to whoever catches it."""
     if isinstance(error, Exhausted):
         return Exhausted(str(error), error.until)
-    transient = TransientError(str(error), error.retry_after if isinstance(error, TransientError) else None)
-    transient.sign = error.sign if isinstance(error, TransientError) else ""
-    return transient
+    assert isinstance(error, TransientError)
+    return TransientError(str(error), error.retry_after, error.sign)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,8 @@ from msgspec import Struct
 from bough.adapters.models.faults import Endpoint, explain_link_error, is_unreachable
 from bough.adapters.models.link import LinkError, Timeouts, Unreachable
 from bough.adapters.models.wire import UNREADABLE, Client, read_everything
+
+T = TypeVar("T")
 
 TIMEOUT = 3.0
 OLLAMA_WINDOW = 4_096
@@ -63,11 +65,11 @@ async def _read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capa
 def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Capabilities:
     able = shown.get("capabilities")
     tools = "tools" in able if isinstance(able, list) else None
-    trained = [value for key, value in _get_table(shown, "model_info").items() if key.endswith(".context_length")]
+    trained = [value for key, value in _get(shown, "model_info", dict).items() if key.endswith(".context_length")]
     set_to = re.search(r"(?m)^\s*num_ctx\s+(\d+)", str(shown.get("parameters", "")))
     loaded = [
         entry.get("context_length")
-        for entry in _get_list(running, "models")
+        for entry in _get(running, "models", list)
         if isinstance(entry, dict)
         and str(entry.get("name", "")).removesuffix(":latest") == model.removesuffix(":latest")
     ]
@@ -75,17 +77,17 @@ def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) ->
     window = given or (int(set_to[1]) if set_to else OLLAMA_WINDOW)
     most = max(map(_to_number, trained), default=0)
     images = "vision" in able if isinstance(able, list) else None
-    about = _describe(shown, "modified_at") + _describe(_get_table(shown, "details"), "family", "parameter_size")
+    about = _describe(shown, "modified_at") + _describe(_get(shown, "details", dict), "family", "parameter_size")
     return Capabilities(min(window, most) if most else window, tools, "Ollama", about, images=images)
 
 
 def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
-    settings = _get_table(props, "default_generation_settings")
+    settings = _get(props, "default_generation_settings", dict)
     window = _to_number(settings.get("n_ctx", props.get("n_ctx")))
-    caps = _get_table(props, "chat_template_caps")
+    caps = _get(props, "chat_template_caps", dict)
     says = caps.get("supports_tools", caps.get("supports_tool_calls"))
     tools = says if isinstance(says, bool) else None
-    sees = _get_table(props, "modalities").get("vision")
+    sees = _get(props, "modalities", dict).get("vision")
     images = sees if isinstance(sees, bool) else None
     known = window or tools is not None
     about = _describe(props, "model_path", "model_alias")
@@ -94,7 +96,7 @@ def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
 
 def _parse_models(listed: dict[str, Any], model: str) -> Capabilities:
     """Read a list of models: vLLM's says how long a conversation may be, others say at least what is served."""
-    entries = [entry for entry in _get_list(listed, "data") if isinstance(entry, dict)]
+    entries = [entry for entry in _get(listed, "data", list) if isinstance(entry, dict)]
     entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
     window = _to_number(entry.get("max_model_len"))
     about = _describe(entry, "id", "root", "max_model_len")
@@ -121,14 +123,9 @@ async def _request_json(client: Client, at: Endpoint, method: str, url: str, bod
     return found if isinstance(found, dict) else {}
 
 
-def _get_table(found: dict[str, Any], key: str) -> dict[str, Any]:
+def _get(found: dict[str, Any], key: str, kind: type[T]) -> T:
     value = found.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _get_list(found: dict[str, Any], key: str) -> list[Any]:
-    value = found.get(key)
-    return value if isinstance(value, list) else []
+    return value if isinstance(value, kind) else kind()
 
 
 def _to_number(value: Any) -> int:

@@ -7,18 +7,18 @@ model (reasoning, signatures of calls) in `extra`; encodes each message's bytes 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from bough.adapters.models.dialect import HttpModel, Progress
+from bough.adapters.models.dialect import HttpModel, Progress, add_counts, get_arguments
 from bough.adapters.models.wire import (
     EMPTY,
     BaseReader,
     Complaint,
-    clamp_count,
     decode,
     encode_json,
     parse_fields,
@@ -31,117 +31,6 @@ from bough.core.textual.cleaning import repair_surrogates
 IMAGES = "The images that the calls above show, in order:"
 ECHOED = ("reasoning_content", "reasoning_details")
 """Fields of an answer that a provider wants back with it."""
-
-
-class ChatModel(HttpModel):
-    """One model of one endpoint. Shared by any number of agents."""
-
-    _several = 1_000
-    """The most answers to one question that its server has not refused."""
-
-    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
-        wanted = min(prompt.answers, self._several)
-        try:
-            return await super()._ask(replace(prompt, answers=wanted), progress)
-        except Unavailable as error:
-            if wanted == 1 or isinstance(error, TooLong):
-                raise
-            # Some servers give one answer only, or as many as they have slots: it is asked for fewer from now on.
-            self._several = wanted // 2
-            if isinstance(error, TransientError):
-                raise
-            return await self._ask(prompt, progress)
-
-    def _always(self, model: str) -> dict[str, Any]:
-        usage = {"stream_options": {"include_usage": True}} if self._options.usage else {}
-        return {"model": model, "stream": True, **usage}
-
-    @staticmethod
-    def path(model: str) -> str:
-        return "/chat/completions"
-
-    def _reader(self, progress: Progress) -> ChatReader:
-        return ChatReader(self.name, progress)
-
-    def body(self, prompt: Prompt) -> bytes:
-        """The request for this prompt."""
-        system = self._head(prompt.system)
-        messages = self._messages(prompt)
-        between = b"," if system and messages else b""
-        options: dict[str, Any] = {}
-        if prompt.temperature is not None and self._options.temperature:
-            options["temperature"] = prompt.temperature
-        if prompt.answers > 1:
-            options["n"] = prompt.answers
-        if prompt.schema is not None:
-            shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
-            options["response_format"] = {"type": "json_schema", "json_schema": shape}
-        return b"".join(
-            (
-                self._fixed,
-                b"," + msgspec.json.encode(options)[1:-1] if options else b"",
-                self._offer(prompt.tools),
-                b',"messages":[',
-                system,
-                between,
-                messages,
-                b"]}",
-            )
-        )
-
-    def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """The state is how many results are still to come, and the images among those that came: a result is text, so
-        they follow in a message of their own once all results are there."""
-        left, *waiting = before.split()[1:] or ["0"]
-        shaped = [self._build_message(message)]
-        if isinstance(message, Replied):
-            left, waiting = str(len(message.calls)), []
-        elif isinstance(message, Result):
-            left = str(max(int(left) - 1, 0))
-            waiting += [f"{message.picture.kind}:{message.picture.blob}"] if message.picture else []
-            if left == "0" and waiting:
-                pictures = [Picture(*each.split(":")) for each in waiting]
-                urls = [f"data:{each.kind};base64,{data}" for each in pictures if (data := self._shown(each))]
-                parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-                shaped += [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
-                waiting = []
-        comma = b"," if before else b""
-        return comma + msgspec.json.encode(shaped)[1:-1], " ".join(("more", left, *waiting))
-
-    def _build_message(self, message: Message) -> dict[str, Any]:
-        match message:
-            case Said(text):
-                return {"role": "user", "content": text}
-            case Result(call, text):
-                return {"role": "tool", "tool_call_id": call, "content": text}
-            case Replied(text, calls, extra):
-                shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else EMPTY)}
-                if calls:
-                    shaped["tool_calls"] = [self._call(call) for call in calls]
-                return shaped | self._echo(extra, ECHOED)
-
-    def _call(self, call: Call) -> dict[str, Any]:
-        # Many servers parse the arguments themselves and fail for good on malformed ones; the result has told the
-        # model.
-        arguments = call.arguments if parse_fields(call.arguments) is not None else "{}"
-        function = {"name": sanitize_name(call.name, "unknown"), "arguments": arguments}
-        return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
-
-    def _echo(self, extra: str, names: tuple[str, ...]) -> dict[str, Raw]:
-        kept = self._kept(extra)
-        return {name: kept[name] for name in names if name in kept}
-
-    @staticmethod
-    def _system(text: str) -> bytes:
-        return msgspec.json.encode({"role": "system", "content": text}) if text else b""
-
-    @staticmethod
-    def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
-        shaped = [
-            {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
-            for s in specs
-        ]
-        return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
 
 
 # ── what a server sends ─────────────────────────────────────────────────────────────────────────────────────────
@@ -176,28 +65,9 @@ class _Choice(Struct):
     finish_reason: str | None = None
 
 
-class _ChatUsageDetails(Struct):
-    cached_tokens: float | None = None
-
-
-class _ChatUsage(Struct):
-    prompt_tokens: float | None = None
-    completion_tokens: float | None = None
-    prompt_tokens_details: _ChatUsageDetails | None = None
-    prompt_cache_hit_tokens: float | None = None
-
-    def tokens(self) -> Usage:
-        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
-        return Usage(
-            input=clamp_count(self.prompt_tokens),
-            output=clamp_count(self.completion_tokens),
-            cache_read=clamp_count(cached or self.prompt_cache_hit_tokens),
-        )
-
-
 class _ChatChunk(Struct):
     choices: list[_Choice] | None = None
-    usage: _ChatUsage | None = None
+    usage: dict[str, Any] | None = None
     model: str | None = None
     error: Any = None
 
@@ -254,7 +124,13 @@ class ChatReader(BaseReader):
         if chunk.error:
             raise Complaint(chunk.error)
         if chunk.usage is not None:
-            self._usage = chunk.usage.tokens()
+            details = chunk.usage.get("prompt_tokens_details")
+            cached = add_counts(details, "cached_tokens") if isinstance(details, dict) else 0
+            self._usage = Usage(
+                input=add_counts(chunk.usage, "prompt_tokens"),
+                output=add_counts(chunk.usage, "completion_tokens"),
+                cache_read=cached or add_counts(chunk.usage, "prompt_cache_hit_tokens"),
+            )
         if chunk.model:
             self._model = chunk.model
         for place, choice in enumerate(chunk.choices or ()):
@@ -363,3 +239,93 @@ def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
         texts = key in ("text", "summary", "data") and all(isinstance(value, str) for value in values)
         whole[key] = "".join(values) if texts else (values or [None])[-1]
     return whole
+
+
+# ── what bough sends ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ChatModel(HttpModel):
+    reader = ChatReader
+    _several = 1_000
+    """The most answers to one question that its server has not refused."""
+
+    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        wanted = min(prompt.answers, self._several)
+        try:
+            return await super()._ask(replace(prompt, answers=wanted), progress)
+        except Unavailable as error:
+            if wanted == 1 or isinstance(error, TooLong):
+                raise
+            # Some servers give one answer only, or as many as they have slots: it is asked for fewer from now on.
+            self._several = wanted // 2
+            if isinstance(error, TransientError):
+                raise
+            return await self._ask(prompt, progress)
+
+    @staticmethod
+    def path(model: str) -> str:
+        return "/chat/completions"
+
+    def _settings(self, prompt: Prompt) -> dict[str, Any]:
+        made: dict[str, Any] = {"model": self._at.model, "stream": True} | self._temperature(prompt)
+        if self._options.usage:
+            made["stream_options"] = {"include_usage": True}
+        if prompt.answers > 1:
+            made["n"] = prompt.answers
+        if prompt.schema is not None:
+            shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
+            made["response_format"] = {"type": "json_schema", "json_schema": shape}
+        return made
+
+    def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
+        return b"," if prompt.system and messages else b"", messages, self.closing
+
+    def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
+        """The state is how many results are still to come, and the images among those that came: a result is text, so
+        they follow in a message of their own once all results are there."""
+        left, *waiting = before.split()[1:] or ["0"]
+        shaped = [self._build_message(message)]
+        if isinstance(message, Replied):
+            left, waiting = str(len(message.calls)), []
+        elif isinstance(message, Result):
+            left = str(max(int(left) - 1, 0))
+            waiting += [f"{message.picture.kind}:{message.picture.blob}"] if message.picture else []
+            if left == "0" and waiting:
+                pictures = [Picture(*each.split(":")) for each in waiting]
+                urls = [f"data:{each.kind};base64,{data}" for each in pictures if (data := self._shown(each))]
+                parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+                shaped += [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
+                waiting = []
+        comma = b"," if before else b""
+        return comma + msgspec.json.encode(shaped)[1:-1], " ".join(("more", left, *waiting))
+
+    def _build_message(self, message: Message) -> dict[str, Any]:
+        match message:
+            case Said(text):
+                return {"role": "user", "content": text}
+            case Result(call, text):
+                return {"role": "tool", "tool_call_id": call, "content": text}
+            case Replied(text, calls, extra):
+                shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else EMPTY)}
+                if calls:
+                    shaped["tool_calls"] = [self._call(call) for call in calls]
+                return shaped | self._echo(extra, ECHOED)
+
+    def _call(self, call: Call) -> dict[str, Any]:
+        function = {"name": sanitize_name(call.name, "unknown"), "arguments": get_arguments(call)}
+        return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
+
+    def _echo(self, extra: str, names: tuple[str, ...]) -> dict[str, Raw]:
+        kept = self._kept(extra)
+        return {name: kept[name] for name in names if name in kept}
+
+    @staticmethod
+    def _system(text: str) -> bytes:
+        return b',"messages":[' + (msgspec.json.encode({"role": "system", "content": text}) if text else b"")
+
+    @staticmethod
+    def _tools(specs: tuple[ToolSpec, ...]) -> list[Any]:
+        return [
+            {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
+            for s in specs
+        ]

@@ -26,6 +26,8 @@ from bough.adapters.models.wire import (
     BaseReader,
     Client,
     Wire,
+    clamp_count,
+    encode_json,
     parse_fields,
 )
 from bough.core.conversation.persistent_list import PersistentList
@@ -157,6 +159,11 @@ class RemoteModel(ABC):
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         """The answer, without its cost."""
 
+    def _kept(self, extra: str) -> dict[str, Raw]:
+        """What this very model wants back. Another one, used for the rest of a run, would reject it."""
+        kept = parse_fields(extra) if extra else None
+        return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
@@ -166,19 +173,22 @@ class HttpModel(RemoteModel):
 
     listing: ClassVar[str] = "/models"
     """Where the endpoint lists its models."""
+    reader: ClassVar[type[BaseReader]]
+    """Assembles its answers."""
+    closing: ClassVar[bytes] = b"]}"
+    """Ends a request, after its last message."""
 
     def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
         self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, options.longest)
         self._head = lru_cache(MOST)(self._system)
-        """The encoded system prompt, which stays the same from round to round."""
+        """What precedes the messages, which stays the same from round to round."""
         self._offers: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
         self._prefixes = Prefixes(self._encode)
-        self._fixed = msgspec.json.encode(self._always(at.model))[:-1]
         self._pictures: dict[str, bytes] = {}
 
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
-        reader = self._reader(progress)
+        reader = self.reader(self.name, progress)
         try:
             await self._wire.post(self.body(prompt), reader)
         except Refused as error:
@@ -208,26 +218,37 @@ class HttpModel(RemoteModel):
         """The base URL, without whatever part of the protocol's own path people append to it."""
         return url
 
-    @abstractmethod
-    def _always(self, model: str) -> dict[str, Any]:
-        """What every request starts with."""
-
-    @abstractmethod
     def body(self, prompt: Prompt) -> bytes:
         """The request for this prompt."""
+        # The conversation's bytes are not ours and will grow: they are copied here, before anything waits.
+        self._pictures = prompt.pictures
+        messages = self._prefixes.bytes_of(prompt.messages)
+        settings = msgspec.json.encode(self._settings(prompt))[:-1]
+        return b"".join(
+            (settings, self._offer(prompt.tools), self._head(prompt.system), *self._finish(prompt, messages))
+        )
 
     @abstractmethod
-    def _reader(self, progress: Progress) -> BaseReader: ...
+    def _settings(self, prompt: Prompt) -> dict[str, Any]:
+        """What a request has besides the system prompt, the tools and the messages."""
+
+    def _temperature(self, prompt: Prompt) -> dict[str, float]:
+        given = prompt.temperature if self._options.temperature else None
+        return {"temperature": given} if given is not None else {}
 
     @staticmethod
     @abstractmethod
     def _system(text: str) -> bytes:
-        """The part of the request that holds the system prompt; empty without one."""
+        """The part of the request that holds the system prompt, if there is one, up to the first message."""
+
+    def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
+        """The messages, and the end of the request."""
+        return messages, self.closing if messages else b"]}"
 
     @staticmethod
     @abstractmethod
-    def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
-        """The part of the request that offers the tools; empty without any."""
+    def _tools(specs: tuple[ToolSpec, ...]) -> list[Any]:
+        """The tools as the protocol offers them."""
 
     @abstractmethod
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
@@ -237,36 +258,93 @@ class HttpModel(RemoteModel):
         """The encoded tools, kept by their number: one set serves all rounds, and a smaller one the last."""
         known = self._offers.get(len(specs))
         if known is None or known[0] != specs:
-            known = self._offers[len(specs)] = (specs, self._tools(specs))
+            offered = b',"tools":' + msgspec.json.encode(self._tools(specs)) if specs else b""
+            known = self._offers[len(specs)] = (specs, offered)
         return known[1]
-
-    def _messages(self, prompt: Prompt) -> bytes | bytearray:
-        """The conversation's bytes. A bytearray is not ours and will grow: copy it before anything waits."""
-        self._pictures = prompt.pictures
-        return self._prefixes.bytes_of(prompt.messages)
 
     def _shown(self, picture: Picture | None) -> str:
         """The image in base64, or nothing for a model that takes no images."""
         raw = self._pictures.get(picture.blob) if picture and self._sees else None
         return b64encode(raw).decode() if raw else ""
 
-    def _kept(self, extra: str) -> dict[str, Raw]:
-        """What this very model wants back. Another one, used for the rest of a run, would reject it."""
-        kept = parse_fields(extra) if extra else None
-        return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
+
+class OpenPart(Struct):
+    """A part of an answer that is still arriving: as the server began or ended it, and the pieces between."""
+
+    start: dict[str, Any]
+    pieces: dict[str, list[str]] = {}
+
+    @property
+    def kind(self) -> str:
+        return str(self.start.get("type") or "")
+
+    def add(self, name: str, piece: str) -> None:
+        self.pieces.setdefault(name, []).append(piece)
+
+    def join(self, name: str) -> str:
+        return "".join(self.pieces.get(name, ()))
+
+
+class OrderedReader(BaseReader):
+    """Assembles an answer that is a list of parts."""
+
+    TEXT: ClassVar[str]
+    CALL: ClassVar[str]
+    """The `type` of the parts with text and with a call."""
+
+    def __init__(self, name: str, progress: Progress) -> None:
+        super().__init__(name, progress)
+        self._parts: dict[int, OpenPart] = {}
+
+    def answer(self) -> Answer:
+        parts = [self._parts[index] for index in sorted(self._parts)]
+        calls = tuple(self._call(part) for part in parts if part.kind == self.CALL)
+        spoken = [part for part in parts if part.kind == self.TEXT]
+        refused = "".join(map(self._refused, spoken))
+        return self._answer("".join(map(self._read, spoken)), calls, self._extra(parts), refused)
+
+    def _extra(self, parts: list[OpenPart]) -> str:
+        """What must be sent back besides text and calls, with their places marked."""
+        alone = [part.kind for part in parts].count(self.TEXT) == 1
+        content: list[dict[str, Any]] = []
+        for part in parts:
+            if part.kind == self.CALL or (part.kind == self.TEXT and alone):
+                content.append(self._mark(part))
+            elif part.kind == self.TEXT:
+                content += [self._mark(part) | {"text": self._read(part)}] if self._read(part).strip() else []
+            elif part.kind:
+                content += self._verbatim(part)
+        plain = all(each["type"] in (self.TEXT, self.CALL) and each.keys() <= {"type", "text"} for each in content)
+        return "" if plain else encode_json({"by": self._name, "content": content})
+
+    def _read(self, part: OpenPart) -> str:
+        return part.join("text")
+
+    def _refused(self, part: OpenPart) -> str:
+        """Why the model declines to answer."""
+        return ""
+
+    @abstractmethod
+    def _call(self, part: OpenPart) -> Call: ...
+
+    def _mark(self, part: OpenPart) -> dict[str, Any]:
+        """What stands for the text or a call, with what else belongs to it."""
+        return {"type": part.kind}
+
+    @abstractmethod
+    def _verbatim(self, part: OpenPart) -> list[dict[str, Any]]:
+        """Any other part as it is sent back; none when it is not."""
 
 
 class OrderedModel(HttpModel):
     """A protocol whose answers are a list of parts, some of which (signed reasoning …) must be sent back in place. An
     answer's `extra` then lists the parts, with a mark where its text and each of its calls belong."""
 
-    TEXT: ClassVar[str]
-    CALL: ClassVar[str]
-    """The `type` of those marks."""
+    reader: ClassVar[type[OrderedReader]]
 
     def _parts(self, message: Replied) -> list[Any]:
         """The parts as this model sent them, or just the text and the calls."""
-        listed: list[dict[str, Any]] = [{"type": self.TEXT}]
+        listed: list[dict[str, Any]] = [{"type": self.reader.TEXT}]
         waiting = list(message.calls)
         kept = self._kept(message.extra)
         with suppress(*UNREADABLE):
@@ -274,9 +352,9 @@ class OrderedModel(HttpModel):
         parts: list[Any] = []
         for part in listed:
             kind = part.get("type")
-            if kind == self.CALL:
+            if kind == self.reader.CALL:
                 parts += [self._call(waiting.pop(0), part)] if waiting else []
-            elif kind == self.TEXT and "text" not in part:
+            elif kind == self.reader.TEXT and "text" not in part:
                 parts += [self._text(message.text, part)] if message.text.strip() else []
             else:
                 parts.append(self._verbatim(part))
@@ -307,3 +385,14 @@ def encode_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]
 def ensure_content(text: str) -> str:
     """Text that a server accepts back: most reject one without content."""
     return text if text.strip() else EMPTY
+
+
+def add_counts(found: dict[str, Any], *names: str) -> int:
+    """The sum of these token counts; what is not a number counts nothing."""
+    return sum(clamp_count(count) for name in names if isinstance(count := found.get(name), int | float))
+
+
+def get_arguments(call: Call) -> str:
+    """The arguments of a call. Servers parse them and fail for good on malformed ones; the result has told the model,
+    and what it actually wrote is in the journal."""
+    return call.arguments if parse_fields(call.arguments) is not None else "{}"

@@ -128,11 +128,12 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
     if 300 <= status < 400:
         target = at.sanitize(headers.get("location", "another place"))
         return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to its target.")
-    return _classify(at, status, error, wait)
+    return _classify(at, status, _find_error(error), wait)
 
 
-def explain_error(at: Endpoint, error: Any) -> Unavailable:
+def explain_error(at: Endpoint, answer: Any) -> Unavailable:
     """What an error object inside an answer means."""
+    error = _find_error(answer)
     kinds = _extract_kinds(error)
     status = next((STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND), 500)
     for kind in kinds:
@@ -144,9 +145,8 @@ def explain_error(at: Endpoint, error: Any) -> Unavailable:
 def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
     """What a connection error means."""
     if isinstance(error, UnreachableInTime):
-        return _pass(
-            f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.", "down"
-        )
+        said = f"{at.host} could not be reached in time for {at.name}; check the network and the base URL."
+        return TransientError(said, sign="down")
     if isinstance(error, Silent):
         return TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
     if isinstance(error, Unreachable):
@@ -155,14 +155,14 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
                 f"The certificate of {at.host} was not accepted ({at.sanitize(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
             )
+        local = at.name.startswith("ollama:")
+        advice = f"{'start it with `ollama serve`, or check' if local else 'check the network and'} the base URL"
         if is_unreachable(error):
-            transient = _pass(f"Nothing answers at {at.host} for {at.name}; {_advise_on_connection(at)}.", "down")
+            transient = TransientError(f"Nothing answers at {at.host} for {at.name}; {advice}.", sign="down")
             transient.nobody = True
             return transient
-        return _pass(
-            f"{at.host} could not be reached for {at.name} ({at.sanitize(str(error))}); {_advise_on_connection(at)}.",
-            "down",
-        )
+        said = f"{at.host} could not be reached for {at.name} ({at.sanitize(str(error))}); {advice}."
+        return TransientError(said, sign="down")
     if isinstance(error, BadAddress):
         return Refused(f"{at.host} is not a valid address; set the base URL to one with http:// or https://.")
     return explain_cut_stream(at, at.sanitize(str(error)))
@@ -236,11 +236,13 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         status = 401
     if status == 402 or "insufficient_quota" in kinds:
         return Refused(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
+    # llama.cpp has the window in a field of the error.
+    size = error.get("n_ctx") if isinstance(error, dict) else None
     if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):
         return TooLong(
             f"The conversation is too long for {at.name} at {at.host}{told} "
             "— use a model with a larger context window, or a smaller goal.",
-            parse_window(words) or _read_stated_window(error),
+            parse_window(words) or (size if isinstance(size, int) and size > 0 else 0),
         )
     if status == 429 and wait is not None and wait > PATIENCE:
         until = time() + wait
@@ -248,11 +250,11 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         clock = strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
         return Exhausted(f"The quota for {at.name} at {at.host} is exhausted until {clock} (429){told}", until)
     if status == 429:
-        return _pass(f"{at.host} is rate-limiting {at.name} (429){told}", "throttled", wait)
+        return TransientError(f"{at.host} is rate-limiting {at.name} (429){told}", wait, "throttled")
     if status in PASSING_STATUS or status >= 500:
         # A server that knows when to come back, or that is overloaded, works; it wants fewer requests.
         sign: Sign = "" if status < 500 else "throttled" if status == OVERLOADED or wait is not None else "down"
-        return _pass(f"{at.host} failed to serve {at.name} ({status}){told}", sign, wait)
+        return TransientError(f"{at.host} failed to serve {at.name} ({status}){told}", wait, sign)
     if status in (401, 403):
         return Refused(f"{at.host} rejected the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
     if status == 404:
@@ -266,24 +268,11 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     )
 
 
-def _pass(message: str, sign: Sign, wait: float | None = None) -> TransientError:
-    transient = TransientError(message, wait)
-    transient.sign = sign
-    return transient
-
-
 def parse_window(words: str) -> int:
     """The model's window, as its rejection of a conversation states it; 0: it does not."""
     found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)
     window = int(found[1].replace(",", "")) if found else 0
     return window if 0 < window < 10**9 else 0
-
-
-def _read_stated_window(answer: Any) -> int:
-    """Read the window from a field of the error, where llama.cpp puts it."""
-    error = _find_error(answer)
-    size = error.get("n_ctx") if isinstance(error, dict) else None
-    return size if isinstance(size, int) and size > 0 else 0
 
 
 def _advise_on_key(at: Endpoint) -> str:
@@ -294,12 +283,6 @@ def _advise_on_key(at: Endpoint) -> str:
     if not at.key:
         return f"none was sent: set {at.key_variable}"
     return f"check the value of {at.key_variable}, and that it may use this model"
-
-
-def _advise_on_connection(at: Endpoint) -> str:
-    if at.name.startswith("ollama:"):
-        return "start it with `ollama serve`, or check the base URL"
-    return "check the network and the base URL"
 
 
 def _walk_causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -318,8 +301,7 @@ def _find_error(answer: Any) -> Any:
     return answer
 
 
-def _extract_message(answer: Any) -> str:
-    error = _find_error(answer)
+def _extract_message(error: Any) -> str:
     if isinstance(error, dict):
         error = next((error[key] for key in ("message", "detail", "error") if error.get(key)), error)
     if isinstance(error, str):
@@ -327,8 +309,7 @@ def _extract_message(answer: Any) -> str:
     return "" if error is None else msgspec.json.encode(error).decode()
 
 
-def _extract_kinds(answer: Any) -> tuple[str, ...]:
-    error = _find_error(answer)
+def _extract_kinds(error: Any) -> tuple[str, ...]:
     if not isinstance(error, dict):
         return ()
     return tuple(str(error[key]) for key in ("type", "status", "code") if error.get(key) is not None)

@@ -18,17 +18,17 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.models import faults
-from bough.adapters.models.dialect import Options, RemoteModel, ensure_content
+from bough.adapters.models.dialect import Options, RemoteModel, ensure_content, get_arguments
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.wire import clamp_count, parse_fields, repair_calls, sanitize_name
+from bough.adapters.models.wire import clamp_count, repair_calls, sanitize_name
 from bough.core.errors import Refused, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
 
 STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
-EXTRAS = {"bedrock": "bedrock", "vertex": "vertex"}
-"""Our extra for each provider; for any other, pydantic-ai's own."""
+EXTRAS = ("bedrock", "vertex")
+"""Providers for which there is an extra of that name; others need pydantic-ai's own."""
 
 
 class LibraryModel(RemoteModel):
@@ -42,21 +42,21 @@ class LibraryModel(RemoteModel):
         self._open = AsyncExitStack()
 
     async def _ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        came = _Came()
+        came: list[Any] = []
         try:
             async with asyncio.timeout(self._options.longest), _told(self._at, self._timeout):
                 await self._exchange(prompt, progress, came)
         except TimeoutError as error:
-            raise came.paid(faults.explain_timeout(self._at, self._options.longest)) from error
+            raise _charge(faults.explain_timeout(self._at, self._options.longest), came) from error
         except TransientError as error:
-            raise came.paid(error) from error.__cause__
-        return self._answer(came.response)
+            raise _charge(error, came) from error.__cause__
+        return self._answer(came[-1])
 
     async def close(self) -> None:
         self._model = None
         await self._open.aclose()
 
-    async def _exchange(self, prompt: Prompt, progress: Callable[[str], None], came: _Came) -> None:
+    async def _exchange(self, prompt: Prompt, progress: Callable[[str], None], came: list[Any]) -> None:
         from pydantic_ai import messages as m
         from pydantic_ai.direct import model_request_stream
         from pydantic_ai.models import ModelRequestParameters
@@ -84,13 +84,13 @@ class LibraryModel(RemoteModel):
             now = asyncio.get_running_loop().time
             async for event in stream:
                 silence.reschedule(now() + self._timeout)
-                came.response = stream.get()
+                came[:] = [stream.get()]
                 if isinstance(event, m.PartStartEvent) and isinstance(event.part, m.TextPart) and event.part.content:
                     progress(repair_surrogates(event.part.content))
                 elif isinstance(event, m.PartDeltaEvent) and isinstance(event.delta, m.TextPartDelta):
                     progress(repair_surrogates(event.delta.content_delta))
             silence.reschedule(None)
-            came.response = stream.get()
+            came[:] = [stream.get()]
 
     def _messages(self, prompt: Prompt) -> list[Any]:
         """The conversation in the library's format: messages between two answers are one request."""
@@ -128,14 +128,11 @@ class LibraryModel(RemoteModel):
         """The answer as this very model gave it, with our ids for its calls; else its text and calls."""
         from pydantic_ai import messages as m
 
-        kept = parse_fields(message.extra) if message.extra else None
+        kept = self._kept(message.extra)
         calls = [
-            m.ToolCallPart(
-                sanitize_name(call.name, "unknown"), call.arguments if parse_fields(call.arguments) else "{}", call.id
-            )
-            for call in message.calls
+            m.ToolCallPart(sanitize_name(call.name, "unknown"), get_arguments(call), call.id) for call in message.calls
         ]
-        if not kept or bytes(kept.get("by", b"")) != msgspec.json.encode(self.name):
+        if not kept:
             said = [m.TextPart(message.text)] if message.text.strip() or not calls else []
             return m.ModelResponse(parts=[*said, *calls])
         (response,) = m.ModelMessagesTypeAdapter.validate_json(b"[" + bytes(kept["response"]) + b"]")
@@ -155,11 +152,7 @@ class LibraryModel(RemoteModel):
 
         text = "".join(part.content for part in response.parts if isinstance(part, m.TextPart))
         calls = tuple(
-            Call(
-                part.tool_call_id,
-                part.tool_name,
-                part.args_as_json_str(),
-            )
+            Call(part.tool_call_id, part.tool_name, part.args_as_json_str())
             for part in response.parts
             if isinstance(part, m.ToolCallPart)
         )
@@ -180,16 +173,11 @@ class LibraryModel(RemoteModel):
         )
 
 
-class _Came:
-    """What has arrived of an answer so far."""
-
-    def __init__(self) -> None:
-        self.response: Any = None
-
-    def paid(self, error: TransientError) -> TransientError:
-        if self.response is not None:
-            error.usage = replace(_usage(self.response), estimated=True)
-        return error
+def _charge(error: TransientError, came: list[Any]) -> TransientError:
+    """What has arrived of an answer is paid for."""
+    if came:
+        error.usage = replace(_usage(came[-1]), estimated=True)
+    return error
 
 
 def _usage(response: Any) -> Usage:
@@ -204,8 +192,8 @@ def _usage(response: Any) -> Usage:
 
 def _check_installed(at: Endpoint) -> None:
     if find_spec("pydantic_ai") is None:
-        extra = EXTRAS.get(at.name.partition(":")[0], "bedrock")
-        raise lacking(at.name, extra)
+        provider = at.name.partition(":")[0]
+        raise lacking(at.name, provider if provider in EXTRAS else EXTRAS[0])
 
 
 def load(at: Endpoint, env: Mapping[str, str]) -> Any:
@@ -230,7 +218,7 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
         return infer_model(at.model)
     except ImportError as error:
         if provider in EXTRAS:
-            raise lacking(at.name, EXTRAS[provider]) from None
+            raise lacking(at.name, provider) from None
         raise UsageError(f"{at.name} needs more of pydantic-ai: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None

@@ -39,21 +39,16 @@ class Sent(Struct, frozen=True):
     tokens: int
 
 
-class Allowance(Struct, frozen=True):
-    """Tokens that a provider takes: how many at once, how many are left, and how many come back in a second."""
-
-    limit: float
-    left: float
-    rate: float
-
-
 class Bucket(Struct):
-    """What is left of an allowance. It fills up again as time goes by."""
+    """Tokens that a provider takes. It fills up again as time goes by."""
 
     limit: float
+    """How many at once."""
     level: float
+    """How many are left."""
     rate: float
-    at: float
+    """How many come back in a second."""
+    at: float = 0.0
 
     def fill(self, now: float) -> None:
         self.level = min(self.limit, self.level + max(now - self.at, 0.0) * self.rate)
@@ -119,11 +114,11 @@ class Pace(Struct):
             self.buckets[model].level -= tokens
         return sent
 
-    def hear(self, now: float, sent: Sent, allowance: Allowance) -> None:
+    def hear(self, now: float, sent: Sent, told: Bucket) -> None:
         """What the server says is left. It may not know yet of requests that were sent after this one."""
         unknown = sum(each.tokens for each in self.under_way.values() if each.number > sent.number)
-        level = min(allowance.left, allowance.limit) - unknown
-        self.buckets[sent.model] = Bucket(allowance.limit, level, allowance.rate, now)
+        level = min(told.level, told.limit) - unknown
+        self.buckets[sent.model] = Bucket(told.limit, level, told.rate, now)
 
     def answered(self, sent: Sent) -> None:
         """The server works."""
@@ -169,7 +164,7 @@ class Pace(Struct):
         self.until = max(self.until, now + pause * (1.0 + SPREAD * self.chance()))
 
 
-def read_allowance(headers: Mapping[str, str], now: float) -> Allowance | None:
+def read_allowance(headers: Mapping[str, str], now: float) -> Bucket | None:
     """The tokens a minute that an answer's headers tell, of OpenAI's or Anthropic's kind; None: they tell nothing, or
     the limit is one of a day. `now`: seconds since 1970."""
     found = None
@@ -186,8 +181,8 @@ def read_allowance(headers: Mapping[str, str], now: float) -> Allowance | None:
         if rate < limit / (2 * MINUTE):
             continue
         rate = min(rate, 2 * limit / MINUTE)  # `reset` may be rounded to a second
-        if found is None or left < found.left:  # the tightest of them
-            found = Allowance(limit, left, rate)
+        if found is None or left < found.level:  # the tightest of them
+            found = Bucket(limit, left, rate)
     return found
 
 

@@ -6,6 +6,7 @@ The library is loaded at the first answer that can have a price at all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from bough.core.messages import Usage
 
@@ -55,13 +56,11 @@ Window = Callable[[], int]
 
 def find_window(provider: str, model: str, otherwise: int = 0) -> int:
     """The context window of a provider's own model, as the table has it."""
-    known = PRICED.get(provider)
-    if known is None:
+    if provider not in PRICED:
         return otherwise
     import genai_prices
 
-    try:
-        found = genai_prices.calc_price(genai_prices.Usage(), model, provider_id=known).model.context_window
-    except (LookupError, ValueError):
-        return otherwise
-    return found or otherwise
+    with suppress(LookupError, ValueError):
+        table = genai_prices.calc_price(genai_prices.Usage(), model, provider_id=PRICED[provider])
+        return table.model.context_window or otherwise
+    return otherwise

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
+from bough.adapters.stores.sql import Cells, Statements
 from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
 from bough.installed import needing
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import psycopg
 
 T = TypeVar("T")
-Cells = tuple[Any, ...]
 
 IDLE = 6
 """Connections that are kept for the next call."""
@@ -29,29 +29,19 @@ _PASSING = ("08", "57", "40", "53300", "55P03")
 """Classes of errors worth a retry: no connection, shut down, serialisation, too many clients, locks."""
 
 
-class Transaction:
-    """Statements of one transaction. `again`: an earlier try may have been committed without confirmation."""
+class Transaction(Statements):
+    """Statements of one transaction."""
 
     def __init__(self, connection: psycopg.Connection[Cells], again: bool) -> None:
         self._connection = connection
         self.again = again
 
-    def run(self, query: str, *values: object) -> None:
-        self._connection.execute(query, values or None)
+    def rows(self, query: str, *values: Any) -> psycopg.Cursor[Cells]:
+        return self._connection.execute(query, values or None)
 
     def many(self, query: str, rows: Sequence[Cells]) -> None:
         with self._connection.cursor() as cursor:
             cursor.executemany(query, rows)
-
-    def one(self, query: str, *values: object) -> Cells | None:
-        return self._connection.execute(query, values or None).fetchone()
-
-    def all(self, query: str, *values: object) -> list[Any]:
-        return self._connection.execute(query, values or None).fetchall()
-
-    def changed(self, query: str, *values: object) -> int:
-        """How many rows the statement changed."""
-        return self._connection.execute(query, values or None).rowcount
 
 
 class Server:
@@ -92,7 +82,7 @@ class Server:
                 # An address that has never answered is more likely wrong than down: that is said at once, not after a
                 # minute.
                 if not self._reached or not state.startswith(_PASSING) or time.monotonic() > until:
-                    raise self._explain(error) from error
+                    raise self.explain(error) from error
                 time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
                 pause = min(2 * pause, 1.0)
             except BaseException:
@@ -137,8 +127,9 @@ class Server:
         else:
             self._give_back(connection)
 
-    def _explain(self, error: psycopg.Error) -> StoreError:
-        state, said = error.sqlstate or "08", " ".join(str(error).split()).rstrip(".")
+    def explain(self, error: Exception) -> StoreError:
+        """What an error of the database, or of the way there, means."""
+        state, said = getattr(error, "sqlstate", None) or "08", " ".join(str(error).split()).rstrip(".")
         said = said.partition(" Is the server running")[0]  # libpq asks the question that follows below
         if state.startswith("53100"):
             return DiskFull(f"The disk of {self.name} is full; nothing in the journal is lost: make room there.")

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from bough.adapters.stores.sqlite import encode_event, rewrite_texts
+from bough.adapters.stores.sql import encode_event, rewrite_texts
 from bough.core.events import AnyEvent, Record
 from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import Claim, Store

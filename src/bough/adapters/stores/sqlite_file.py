@@ -20,18 +20,16 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from bough.adapters.stores.sql import Cells, Statements
 from bough.core.errors import BoughError, ClaimLost, DiskFull, Locked, NotFound, ReadOnly, StoreError
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 
 SYNCHRONOUS = "FULL"
 """How SQLite syncs. In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would undo events that were
 already acted on. (Tests cut no power, and do not wait for the disk.)"""
 BUSY = 10.0
 """Seconds to wait for another process's write before giving up."""
-PATIENCE = 60.0
-"""Seconds to wait for another process's write where giving up would lose work."""
 
 _LONGEST_PATH = 500
 """SQLite's own limit is 512, with `-journal` behind it."""
@@ -67,6 +65,19 @@ _SENTENCES = {
 }
 
 
+class SqliteConnection(Statements, sqlite3.Connection):
+    """Takes statements as the other store does."""
+
+    def rows(self, query: str, *values: Any) -> sqlite3.Cursor:
+        return self.execute(query.replace("%s", "?"), values)
+
+    def many(self, query: str, rows: Sequence[Cells]) -> None:
+        self.executemany(query.replace("%s", "?"), rows)
+
+
+Work = Callable[[SqliteConnection], T]
+
+
 class Database:
     """An open file of the given schema and format. `create` says whether a missing one is created or is `NotFound`."""
 
@@ -76,8 +87,8 @@ class Database:
         self._format = format
         self._frozen: sqlite3.Error | None = None
         """Why this file can only be read, if so."""
-        self._idle: list[sqlite3.Connection] = []
-        self._glancing: sqlite3.Connection | None = None
+        self._idle: list[SqliteConnection] = []
+        self._glancing: SqliteConnection | None = None
         self._closed = False
         with self._translate_errors():
             self._writer = _Writer(self._open(create))
@@ -170,7 +181,7 @@ class Database:
 
     # ── opening ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _open(self, create: bool) -> sqlite3.Connection:
+    def _open(self, create: bool) -> SqliteConnection:
         waiting = _size(self.path.with_name(self.path.name + "-wal"))
         length = len(os.fsencode(self.path.absolute()))
         if length > _LONGEST_PATH:
@@ -207,7 +218,7 @@ class Database:
         before, self._writer = self._writer, _Writer(db)
         before.stop()
 
-    def _open_prepared(self, create: bool) -> sqlite3.Connection:
+    def _open_prepared(self, create: bool) -> SqliteConnection:
         db = self._connect(create)
         try:
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -226,7 +237,7 @@ class Database:
             raise
         return db
 
-    def _examine(self, db: sqlite3.Connection, tables: set[str]) -> None:
+    def _examine(self, db: SqliteConnection, tables: set[str]) -> None:
         """Reject what is not ours, or newer than this bough, before anything in it changes."""
         row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() if "meta" in tables else None
         if row is None:
@@ -237,7 +248,7 @@ class Database:
                 f"{self._format}); upgrade bough."
             )
 
-    def _make(self, db: sqlite3.Connection) -> None:
+    def _make(self, db: SqliteConnection) -> None:
         db.executescript(
             f"BEGIN IMMEDIATE; {self._schema}; INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
         )
@@ -247,14 +258,16 @@ class Database:
         for folder in self.path.absolute().parents[:2]:
             _sync(folder)
 
-    def _connect(self, create: bool = False, busy: float = BUSY) -> sqlite3.Connection:
+    def _connect(self, create: bool = False, busy: float = BUSY) -> SqliteConnection:
         # Reading a WAL database creates `-shm` beside it, which a read-only folder or a full disk does not allow,
         # unless SQLite is told that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
         address = f"{self.path.absolute().as_uri()}?{mode}"
         # No `isolation_level`: Python's own would begin transactions that read first. Connections pass from thread to
         # thread, but never serve two at once.
-        return sqlite3.connect(address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+        )
 
     # ── what people are told ────────────────────────────────────────────────────────────────────────────────────
 
@@ -294,25 +307,16 @@ class Database:
 
 class _Job(Struct, eq=False):
     work: Work[Any]
-    loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     result: Any = None
     error: Exception | None = None
-
-    def settle(self) -> None:
-        if self.future.done():
-            return  # cancelled: nobody waits
-        if self.error is None:
-            self.future.set_result(self.result)
-        else:
-            self.future.set_exception(self.error)
 
 
 class _Writer:
     """The one thread that writes. It takes everything pending and commits it at once, so that a single fsync serves
     all."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: SqliteConnection) -> None:
         self._db = db
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         # A daemon: whoever is ended in mid-write has not been told that it is durable.
@@ -320,9 +324,8 @@ class _Writer:
         self._thread.start()
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._jobs.put(_Job(work, future))
         return future
 
     def stop(self) -> None:
@@ -379,16 +382,21 @@ class _Writer:
 def _settle(jobs: Sequence[_Job]) -> None:
     """Wake each event loop once for all of its jobs."""
 
-    def settle(mine: Sequence[_Job]) -> None:
-        for job in mine:
-            job.settle()
+    def settle(loop: asyncio.AbstractEventLoop) -> None:
+        for job in jobs:
+            if job.future.get_loop() is not loop or job.future.done():  # done: cancelled, nobody waits
+                continue
+            if job.error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(job.error)
 
-    for loop in {job.loop for job in jobs}:
+    for loop in {job.future.get_loop() for job in jobs}:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, [job for job in jobs if job.loop is loop])
+            loop.call_soon_threadsafe(settle, loop)
 
 
-def _switch_to_wal(db: sqlite3.Connection) -> None:
+def _switch_to_wal(db: SqliteConnection) -> None:
     """Processes that open a new file at the same moment can meet here, where SQLite does not always wait."""
     deadline = time.monotonic() + BUSY
     while True:

@@ -120,10 +120,9 @@ class CheckEnvironment(Struct, frozen=True):
         return language.explain_install(missing, self.environment, prefix)
 
     def _mention_left_out(self) -> str:
-        names = [name for name in self.ignored() if not _is_generated(name)][:MOST_LEFT_OUT]
-        if not names:
+        if not (names := self._list_left_out()):
             return ""
-        listed = ", ".join(f"`{name}`" for name in names)
+        listed = ", ".join(f"`{name}`" for name in names[:MOST_LEFT_OUT])
         return (
             f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml adds "
             "them."
@@ -132,11 +131,15 @@ class CheckEnvironment(Struct, frozen=True):
     def _find_mentioned(self, text: str) -> tuple[str, ...]:
         """Ignored files that a failing check's output names: it may have needed them."""
         found = []
-        for name in self.ignored():
+        for name in self._list_left_out():
             last = name.rstrip("/").rsplit("/", 1)[-1]
-            if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
+            if len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
                 found.append(name)
         return tuple(found[:MOST_LEFT_OUT])
+
+    def _list_left_out(self) -> list[str]:
+        """Ignored files without what tools regenerate on their own, or what checkouts get anyway."""
+        return [name for name in self.ignored() if not is_made_folder(name) and "env" not in name.split("/")]
 
 
 MOST_LEFT_OUT = 8
@@ -171,8 +174,3 @@ def _look_around(missing: Missing) -> Missing:
     except OSError:
         return missing
     return replace(missing, kind="loopback")
-
-
-def _is_generated(name: str) -> bool:
-    """What tools regenerate on their own, or what checkouts get anyway."""
-    return is_made_folder(name) or "env" in name.split("/")

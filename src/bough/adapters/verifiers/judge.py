@@ -31,7 +31,8 @@ from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_r
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
-from bough.ports import Judgement, Workspace, Workspaces
+from bough.ports import Workspace, Workspaces
+from bough.ports.verifier import Judgement
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"

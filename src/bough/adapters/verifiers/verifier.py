@@ -34,7 +34,8 @@ from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.stated_commands import rank_told
 from bough.core.verdict.test_files import is_code, is_foreign, is_product
 from bough.core.verdict.texts import Read
-from bough.ports import Judgement, Sandbox, Workspace, Workspaces
+from bough.ports import Sandbox, Workspace, Workspaces
+from bough.ports.verifier import Judgement
 
 BROKEN = "}}} )))\n"
 MOST_BROKEN = 500

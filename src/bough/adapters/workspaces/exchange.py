@@ -25,7 +25,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
-from bough.adapters.stores.sqlite_file import PATIENCE
+from bough.adapters.stores.sql import PATIENCE
 from bough.adapters.workspaces.git import GitWorkspaces, Wanted
 from bough.adapters.workspaces.git_program import run_remote_git
 from bough.adapters.workspaces.objects import Batch

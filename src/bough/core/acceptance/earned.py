@@ -8,8 +8,9 @@ the work: a wrong repair with its author's own wrong test is red, then green, to
 from __future__ import annotations
 
 from bough.core.acceptance.requirements import Requirement, list_active
-from bough.core.acceptance.shown import Difference, Shown
+from bough.core.acceptance.verdict import Difference, Shown
 from bough.core.events import Examined
+from bough.core.spelling import shorten_line
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 
@@ -25,18 +26,14 @@ def list_asked(task: Task) -> tuple[Requirement, ...]:
 
 def list_shown(task: Task) -> tuple[Shown, ...]:
     """What shows each requirement, as far as something does."""
-    asked, seen = list_asked(task), _get_seen(task)
+    asked, known = list_asked(task), task.examination.seen
+    seen = known.seen if known is not None and known.tree == task.tree else Difference()
     found = {one.number: shown for one in asked if (shown := _show_by_running(one, task, seen)) is not None}
     others = bool(found)
     for one in asked:
         if one.number not in found and one.kind != "behaviour" and _is_form_seen(one, task, seen, others):
             found[one.number] = Shown(one.number, one.kind)  # type: ignore[arg-type]
     return tuple(found[number] for number in sorted(found))
-
-
-def _get_seen(task: Task) -> Difference:
-    seen = task.examination.seen
-    return seen.seen if seen is not None and seen.tree == task.tree else Difference()
 
 
 def list_missing(task: Task) -> tuple[Requirement, ...]:
@@ -56,22 +53,16 @@ def is_shown_by_others(task: Task) -> bool:
 def has_nothing_to_run(task: Task) -> bool:
     """Nothing that ran shows a difference, and nothing of that kind was asked for."""
     shown = list_shown(task)
-    return bool(shown) and all(
-        one.how in ("document", "coverage", "restructure", "upgrade", "unchanged") for one in shown
-    )
+    return bool(shown) and not any(one.ran for one in shown)
 
 
 def describe_missing(task: Task) -> str:
     """What is missing, in a sentence for people."""
     missing = list_missing(task)
-    named = "; ".join(f"{one.number} ({_shorten(one.whole)})" for one in missing[:NAMED])
+    named = "; ".join(f"{one.number} ({shorten_line(one.whole, 60)})" for one in missing[:NAMED])
     more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
     what = f"requirement{'s' if len(missing) > 1 else ''} {named}{more}"
     return f"the check passes, but nothing shows that the work made the difference for {what}"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59].rstrip()}…"
 
 
 def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | None:

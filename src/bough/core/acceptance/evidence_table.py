@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.requirements import Requirement, add_requirements, list_covered, restore_requirement
-from bough.core.acceptance.shown import Shown
-from bough.core.acceptance.verdict import Verdict
-from bough.core.conversation.context import MERGE, MERGE_BESIDE
+from bough.core.acceptance.verdict import Shown, Verdict
+from bough.core.conversation.context import is_merge_task
 from bough.core.ids import GOAL, child_path, parent_path
+from bough.core.journal.task_fold import drop_rewound
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -125,7 +125,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
     accepted = ""
-    for record in _drop_rewound(records):
+    for record in drop_rewound(records):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
             case e.RequirementsRead() as event:
@@ -143,7 +143,8 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
             case e.Planned() as event:
                 task.parent, task.attempts = True, event.join == "any"
-                task.dropped |= {name for name in event.dropped if not _is_completed(record.task, name, tasks)}
+                children = {name: tasks.get(child_path(record.task, name), _Kept()) for name in event.dropped}
+                task.dropped |= {name for name, child in children.items() if child.state is not State.COMPLETED}
             case e.StateChanged() as event:
                 task.state = event.to
             case e.CheckFinished() as event:
@@ -185,23 +186,6 @@ def _build_case(
     return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
 
 
-def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """The records that still count: the rewound ones are left out."""
-    kept: list[e.Record] = []
-    for record in records:
-        if isinstance(record.event, e.TaskRewound):
-            version = record.event.version
-            kept = [each for each in kept if each.task != record.task or each.version <= version]
-        else:
-            kept.append(record)
-    return kept
-
-
-def _is_completed(task: str, name: str, tasks: dict[str, _Kept]) -> bool:
-    child = tasks.get(child_path(task, name))
-    return child is not None and child.state is State.COMPLETED
-
-
 def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
     """It is part of the run as it is now: in the plan, the last of its name, the attempt that succeeded; and not a
     merge of another task's work."""
@@ -211,9 +195,8 @@ def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
     name, _, times = path.rpartition("/")[2].partition("@")
     again = child_path(above, f"{name}@{int(times or 1) + 1}")
     over = tasks.get(above, _Kept())
-    merges = tasks[path].step.name == MERGE and name in (MERGE, MERGE_BESIDE)
     lost = over.attempts and tasks[path].state is not State.COMPLETED
-    gone = name in over.dropped or again in tasks or merges or lost
+    gone = name in over.dropped or again in tasks or lost or is_merge_task(path, tasks[path].step)
     return not gone and _is_current(above, tasks)
 
 
@@ -244,22 +227,10 @@ def _build_row(
     if judged is None or "failed" in outcomes:
         return Evidence(one, _judge_standing(proofs, outcomes, whole), proofs, cases)
     shown = next((each for each in judged.shown if each.number == one.number), None)
-    standing = _STANDINGS[shown.how] if shown is not None else "not shown"
-    return Evidence(one, standing, proofs, cases, shown)
-
-
-_STANDINGS: dict[str, RequirementStatus] = {
-    "check": "proven",
-    "tests": "proven",
-    "probe": "proven",
-    "author": "tested only by its author",
-    "speed": "proven",
-    "upgrade": "nothing to run",
-    "document": "nothing to run",
-    "coverage": "nothing to run",
-    "restructure": "nothing to run",
-    "unchanged": "nothing to run",
-}
+    if shown is None:
+        return Evidence(one, "not shown", proofs, cases)
+    ran: RequirementStatus = "tested only by its author" if shown.how == "author" else "proven"
+    return Evidence(one, ran if shown.ran else "nothing to run", proofs, cases, shown)
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:

@@ -79,14 +79,10 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
 
 def is_agents_work(task: Task) -> bool:
     """Agents' work with a check, as a whole or as one step; not what only merges steps."""
-    step, segment = task.step, task.id.rpartition("/")[2].partition("@")[0]
-    merges = segment in (context.MERGE, context.MERGE_BESIDE) and step.name == context.MERGE
-    worked = (
-        classify_step(step) == "agent"
-        or (classify_step(step) == "compound" and is_for_agents(step))
-        or bool(task.plan.steps)
-    )
+    step, kind = task.step, classify_step(task.step)
+    worked = kind == "agent" or bool(task.plan.steps) or (kind == "compound" and is_for_agents(step))
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
+    merges = context.is_merge_task(task.id, step)
     return worked and checked and step.role != "critic" and not merges and task.tree != task.base
 
 

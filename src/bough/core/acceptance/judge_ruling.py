@@ -4,10 +4,10 @@ bough looks those words up itself: an opinion without a quote decides nothing.""
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from bough.core.conversation import schema
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.messages import Answer, ToolSpec
 
@@ -17,44 +17,31 @@ _SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-
 _AROUND = " \t\n\"'.,;:…"
 
 
-class TextSpan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A stretch of a text, in characters."""
-
-    start: int
-    end: int
-
-
-def find_quote(quote: str, text: str) -> TextSpan | None:
+def find_quote(quote: str, text: str) -> re.Match[str] | None:
     """Where the text has these words in this order; None if it does not, or if they are too few to say anything.
     Case, white space, Markdown emphasis and the style of quotation marks do not count."""
     words = re.findall(r"\S+", quote.translate(_SAME).strip(_AROUND))
     if sum(letter.isalnum() for letter in "".join(words)) < min(SHORTEST, len(re.findall(r"\w", text)) or 1):
         return None
-    found = re.search(r"\s+".join(map(re.escape, words)), text.translate(_SAME), re.IGNORECASE)
-    return TextSpan(found.start(), found.end()) if found else None
+    return re.search(r"\s+".join(map(re.escape, words)), text.translate(_SAME), re.IGNORECASE)
 
 
 RULE = ToolSpec(
     name="rule",
     description="Give your ruling, in one call.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "reason": {"type": "string", "description": "What decides it, in one or two sentences. Written first."},
-            "demanded": {
-                "type": "boolean",
-                "description": "true only if words of the request demand it, and you quote them.",
-            },
-            "quote": {
-                "type": "string",
-                "description": "Those words, exactly as written in the request. Empty if there are none.",
-            },
+    parameters=schema.table(
+        {
+            "reason": schema.text("What decides it, in one or two sentences. Written first."),
+            "demanded": schema.flag("true only if words of the request demand it, and you quote them."),
+            "quote": schema.text("Those words, exactly as written in the request. Empty if there are none."),
         },
-        "required": ["reason", "demanded"],
-        "additionalProperties": False,
-    },
+        "reason",
+        "demanded",
+    ),
     writes=False,
 )
+LONGEST = 4_000
+"""Characters of a reason."""
 
 
 class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -67,22 +54,16 @@ class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     reason: str = ""
 
 
-class _GivenRuling(Struct, frozen=True):
-    demanded: bool
-    reason: Annotated[str, Meta(max_length=4_000)] = ""
-    quote: Annotated[str, Meta(max_length=4_000)] = ""
-
-
 def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
     """The ruling, or what is wrong with it. A claim upheld with a quote that is not in the request is sent back: it is
     not upheld."""
-    given = parse_answer(answer, RULE, _GivenRuling, {"ruling": "demanded", "why": "reason"})
+    given = parse_answer(answer, RULE, Ruling, {"ruling": "demanded", "why": "reason"})
     if isinstance(given, str):
         return Problems((given,))
     if not given.demanded:
-        return Ruling(False, "", given.reason)
+        return Ruling(False, "", given.reason[:LONGEST])
     place = find_quote(given.quote, request)
     if place is None:
         shown = f"`{given.quote[:200]}` is not in the request" if given.quote else "There is no quote"
         return Problems((f"{shown}: quote the words that demand it exactly, or rule that it is not demanded.",))
-    return Ruling(True, request[place.start : place.end], given.reason)
+    return Ruling(True, request[slice(*place.span())], given.reason[:LONGEST])

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.acceptance.requirements import Kind, Requirement
+from bough.core.conversation import schema
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import slug
@@ -81,75 +82,53 @@ class Form(Struct, frozen=True):
     """The runner calls one test of a file by its name; otherwise each gets a file of its own."""
 
 
-_KINDS = tuple(kind for kind in get_args(Kind) if kind != "behaviour")
-_PROBE = {
-    "type": "object",
-    "properties": {
-        "says": {"type": "string", "description": "What holds if it passes, in one sentence. Written first."},
-        "requirement": {"type": "integer", "description": "The number of the requirement it is about."},
-        "also": {
-            "type": "array",
-            "items": {"type": "integer"},
-            "description": "Further requirements of which each is asserted by a case. Usually [].",
-        },
-        "quote": {
-            "type": "string",
-            "description": "The words that demand it, exactly as written in what was asked: three or more, or the "
-            "whole requirement if it is shorter.",
-        },
-        "folder": {"type": "string", "description": "Only if the form asks for it: the folder of the package."},
-        "text": {"type": "string", "description": "The whole file: its cases, one to four tests; at most 60 lines."},
+_PROBE = schema.table(
+    {
+        "says": schema.text("What holds if it passes, in one sentence. Written first."),
+        "requirement": schema.number("The number of the requirement it is about."),
+        "also": schema.numbers("Further requirements of which each is asserted by a case. Usually []."),
+        "quote": schema.text(
+            "The words that demand it, exactly as written in what was asked: three or more, or the whole requirement "
+            "if it is shorter."
+        ),
+        "folder": schema.text("Only if the form asks for it: the folder of the package."),
+        "text": schema.text("The whole file: its cases, one to four tests; at most 60 lines."),
     },
-    "required": ["says", "quote", "text"],
-    "additionalProperties": False,
-}
+    "says",
+    "quote",
+    "text",
+)
+_KIND = schema.table(
+    {
+        "requirement": {"type": "integer"},
+        "kind": {"type": "string", "enum": [kind for kind in get_args(Kind) if kind != "behaviour"]},
+    },
+    "requirement",
+    "kind",
+)
 PROBE = ToolSpec(
     name="probe",
     description="Give all probes, in one call.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "probes": {
-                "type": "array",
-                "items": _PROBE,
-                "description": "The likeliest to fail first.",
-            },
-            "kinds": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "requirement": {"type": "integer"},
-                        "kind": {"type": "string", "enum": [*_KINDS]},
-                    },
-                    "required": ["requirement", "kind"],
-                    "additionalProperties": False,
-                },
-                "description": "Only requirements that ask for nothing that a test could see change: background (asks "
-                "for nothing), document (only documentation or comments), coverage (only tests), restructure (the "
-                "code's form), speed (the same, faster), upgrade (another version), unchanged (something must stay as "
-                "it is). Usually [].",
-            },
-            "notes": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "What a person should know and no probe can show. Usually [].",
-            },
+    parameters=schema.table(
+        {
+            "probes": schema.tables("The likeliest to fail first.", _PROBE),
+            "kinds": schema.tables(
+                "Only requirements that ask for nothing that a test could see change: background (asks for nothing), "
+                "document (only documentation or comments), coverage (only tests), restructure (the code's form), "
+                "speed (the same, faster), upgrade (another version), unchanged (something must stay as it is). "
+                "Usually [].",
+                _KIND,
+            ),
+            "notes": schema.texts("What a person should know and no probe can show. Usually []."),
         },
-        "required": ["probes"],
-        "additionalProperties": False,
-    },
+        "probes",
+    ),
     writes=False,
 )
 LOOK = ToolSpec(
     name="look",
     description="See whole files before you write probes. It costs a question: only if signatures are not enough.",
-    parameters={
-        "type": "object",
-        "properties": {"paths": {"type": "array", "items": {"type": "string"}, "description": "At most 4 files."}},
-        "required": ["paths"],
-        "additionalProperties": False,
-    },
+    parameters=schema.table({"paths": schema.texts("At most 4 files.")}, "paths"),
     writes=False,
 )
 
@@ -165,7 +144,7 @@ class _GivenProbe(Struct, frozen=True):
 
 class _GivenKind(Struct, frozen=True):
     requirement: int
-    kind: Literal["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"]
+    kind: Kind
 
 
 class _Answered(Struct, frozen=True):

@@ -108,7 +108,7 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
     # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
-    places = sorted({len(text[: place.start].rstrip("`\"'*_")) for one in starts if (place := find_quote(one, text))})
+    places = sorted({len(text[: place.start()].rstrip("`\"'*_")) for one in starts if (place := find_quote(one, text))})
     blocks = _refine(text, _split_by_form(text, places), places)
     idle = [one.begins for one in kinds if one.kind == "background"]
     kept = [block for block in blocks if not any(_begins(text, block, words) for words in idle)] or blocks
@@ -120,7 +120,7 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
 def _begins(text: str, block: _Block, words: str) -> bool:
     """The block begins with these words of the text; a short block (`Thanks!`) can be all of them."""
     place, within = find_quote(words, text), find_quote(words, text[block.start : block.end])
-    return (place is not None and 0 <= place.start - block.start < 4) or (within is not None and within.start < 4)
+    return (place is not None and 0 <= place.start() - block.start < 4) or (within is not None and within.start() < 4)
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
@@ -131,7 +131,7 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
             continue
         found = tuple(
             replace(one, kind=named.kind)
-            if (place is not None and one.start <= place.start < one.end) or find_quote(named.begins, one.text)
+            if (place is not None and one.start <= place.start() < one.end) or find_quote(named.begins, one.text)
             else one
             for one in found
         )
@@ -270,8 +270,7 @@ def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
     found = []
     for number, (path, text) in enumerate(texts, 1):
         place = find_quote(text, goal.instructions)
-        at = (place.start, place.end) if place else (0, 0)
-        found.append(Requirement(number, text, *at, step=path))
+        found.append(Requirement(number, text, *(place.span() if place else (0, 0)), step=path))
     return tuple(found)
 
 
@@ -421,10 +420,9 @@ def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requ
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
     """The requirements in full as planners, engineers and examiners read them; replaced ones are left out."""
-    return "\n".join(_render_requirement(one) for one in list_active(requirements))
-
-
-def _render_requirement(one: Requirement) -> str:
-    around = f"({' '.join(one.within.split())} …) " if one.within else ""
-    source = f" [{one.source}]" if one.source else ""
-    return f"{one.number}. {around}{one.text}{source}"
+    lines = []
+    for one in list_active(requirements):
+        around = f"({' '.join(one.within.split())} …) " if one.within else ""
+        source = f" [{one.source}]" if one.source else ""
+        lines.append(f"{one.number}. {around}{one.text}{source}")
+    return "\n".join(lines)

@@ -74,14 +74,6 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return [case for case in self.cases if case.outcome in ("failed", "error")]
 
 
-class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One place where tests, their configuration or the check were weakened; only old journals have it."""
-
-    path: str
-    line: int
-    what: str
-
-
 class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A test as it was before the work, which fails on the new code."""
 
@@ -170,8 +162,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     failures: tuple[Failure, ...] = ()
     """The first ones; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
-    tampering: tuple[Tampering, ...] = ()
-    """Weakened places, which only old journals list."""
+    tampering: tuple[Remark, ...] = ()
+    """Places where tests, their configuration or the check were weakened, which only old journals list."""
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()
@@ -210,7 +202,46 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         """`tests: 12 passed, 1 failed`, or empty if single tests are unknown."""
         if self.how == "exit status":
             return ""
-        counts = [f"{self.passed} passed"]
-        counts += [f"{self.failed} failed"] if self.failed else []
-        counts += [f"{self.skipped} skipped"] if self.skipped else []
-        return "tests: " + ", ".join(counts)
+        others = ((self.failed, "failed"), (self.skipped, "skipped"))
+        return ", ".join([f"tests: {self.passed} passed", *(f"{count} {how}" for count, how in others if count)])
+
+
+Showing = Literal[
+    "check", "tests", "probe", "author", "speed", "upgrade", "document", "coverage", "restructure", "unchanged"
+]
+"""The person's check, or tests that were there, fail without the work; a probe does; only a test of the author's does;
+the check is faster; or there is nothing to run: a version, documents, tests or the code's form changed, nothing else
+did."""
+
+
+class Shown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The evidence that the work made the difference for a requirement."""
+
+    number: int
+    how: Showing
+    by: tuple[str, ...] = ()
+    """Names of the tests or probes; the first ones."""
+
+    @property
+    def ran(self) -> bool:
+        """Something that ran shows it."""
+        return self.how in ("check", "tests", "probe", "author", "speed")
+
+
+class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What bough has seen of a change, apart from running the check on it."""
+
+    check: bool = False
+    """The person's own check fails without the work."""
+    code: bool = True
+    """It changes what runs; not only documents, comments, formatting or names."""
+    documents: bool = False
+    """It changes documents or comments."""
+    interface: bool = False
+    """The names that are defined, their arguments or the files that they are in differ."""
+    tests: tuple[str, ...] | None = None
+    """New tests of the agent's that fail without the work; None: not tried."""
+    version: bool = False
+    """A version in a file that is no code differs."""
+    faster: bool = False
+    """The check takes clearly less time than before the work."""

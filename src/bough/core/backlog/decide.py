@@ -109,14 +109,14 @@ def explain(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
 
 def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
     """The same, whatever it needs."""
-    seen, report = here.seen.get(item.name), item.report
-    status = seen.status if seen is not None else report.status if report is not None else ""
-    why = (seen.why if seen is not None else "") or (report.why if report is not None else "")
+    seen, report = here.seen.get(item.name, Seen("")), item.report
+    status = seen.status or (report.status if report is not None else "")
+    why = seen.why or (report.why if report is not None else "")
     if item.dropped:
         return GoalStanding("dropped", "removed from the list")
     if item.name in here.mine or item.name in here.elsewhere:
         return GoalStanding("running")
-    if seen is not None and seen.live:
+    if seen.live:
         return GoalStanding("running", "in another process")
     if status == "completed":
         return GoalStanding("proven", why)
@@ -124,12 +124,11 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStand
         return GoalStanding("ready", "changed since its last try")
     if status == "not_proven":
         return GoalStanding("not_proven", why)
-    answered = seen is not None and seen.answered
-    if status in FOR_A_PERSON and not answered:
+    if status in FOR_A_PERSON and not seen.answered:
         return GoalStanding("waiting", why)
     if status in DECIDED:
         return GoalStanding("given_up", why)
-    if report is None or answered:
+    if report is None or seen.answered:
         return GoalStanding("ready", "interrupted" if item.taken is not None else "")
     # It rests, and only time, or another night, changes that.
     until = 0.0
@@ -145,10 +144,8 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStand
 
 def _has_news(item: BacklogItem, standing: GoalStanding, here: Here) -> bool:
     """Its run was finished by another process, and the list does not know what came of it."""
-    seen, known = here.seen.get(item.name), item.report.status if item.report is not None else ""
-    return (
-        seen is not None and seen.status in DECIDED - {known} and standing.kind not in ("ready", "running", "dropped")
-    )
+    seen, known = here.seen.get(item.name, Seen("")), item.report.status if item.report is not None else ""
+    return seen.status in DECIDED - {known} and standing.kind not in ("ready", "running", "dropped")
 
 
 def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
@@ -185,16 +182,14 @@ def _needs(backlog: Backlog, item: BacklogItem, name: str) -> bool:
 
 
 def describe_kind(kind: Kind) -> str:
-    return {
-        "proven": "proven",
+    words: dict[Kind, str] = {
         "not_proven": "finished but not proven",
         "waiting": "waiting for an answer",
-        "given_up": "given up",
         "running": "not finished yet",
         "ready": "not finished yet",
-        "not_begun": "not begun",
         "dropped": "not in the list",
-    }[kind]
+    }
+    return words.get(kind, kind.replace("_", " "))
 
 
 def decide(backlog: Backlog, here: Here) -> list[Move]:
@@ -216,12 +211,10 @@ def decide(backlog: Backlog, here: Here) -> list[Move]:
         return list(off)
     waits = [one.until for one in standings.values() if one.until > here.now and one.kind == "not_begun"]
     until = min([*waits, *([here.until] if here.until else [])], default=0.0)
-    if here.mine or any(one.kind == "running" for one in standings.values()):
+    if here.mine or waits or any(one.kind == "running" for one in standings.values()):
         return [Wait(until)]
-    if held and not waits:
+    if held:
         return [End(held)]
-    if waits:
-        return [Wait(until)]
     if here.until and any(one.kind == "waiting" for one in standings.values()):
         return [Wait(until)]  # An answer may come: until then nothing is spent.
     return [End(_describe_end(standings.values()))]

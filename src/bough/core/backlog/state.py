@@ -27,7 +27,6 @@ class BacklogItem(Struct, frozen=True):
     run: str = ""
     """The run that works on it, or did."""
     taken: e.GoalTaken | None = None
-    taken_at: float = 0.0
     report: GoalReport | None = None
     """What came of it; None while it runs or has not begun."""
     settled_at: float = 0.0
@@ -120,7 +119,6 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
                 record.task,
                 run=taken.run,
                 taken=taken,
-                taken_at=record.at,
                 report=None,
                 edited=False,
                 night=number,
@@ -165,15 +163,9 @@ def _change(backlog: Backlog, item: str, **fields: Any) -> Backlog:
 def _move(items: Mapping[str, BacklogItem], item: str, before: str) -> Mapping[str, BacklogItem]:
     if item not in items:
         return items
-    others = {name: each for name, each in items.items() if name != item}
-    if before not in others:
-        return {**others, item: items[item]}
-    moved: dict[str, BacklogItem] = {}
-    for name, each in others.items():
-        if name == before:
-            moved[item] = items[item]
-        moved[name] = each
-    return moved
+    names = [name for name in items if name != item]
+    names.insert(names.index(before) if before in names else len(names), item)
+    return {name: items[name] for name in names}
 
 
 def check_needs(known: Mapping[str, GoalEntry], changed: Mapping[str, GoalEntry]) -> None:

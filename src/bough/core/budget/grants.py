@@ -26,13 +26,11 @@ so a task can overdraw these by its last call; nothing more is granted until tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from functools import reduce
 
 from msgspec.structs import replace
 
-from bough.core.budget.limits import Limits, Spend, compute_remaining
-
-N = TypeVar("N", int, float)
+from bough.core.budget.limits import Limits, Spend, add_limits, compute_remaining, subtract_limits
 
 ATOMIC_ROUNDS = 40
 """The rounds of a goal that is one leaf."""
@@ -47,13 +45,8 @@ USEFUL = 6
 
 def compute_free(limits: Limits, spend: Spend, reserved: Sequence[Limits] = ()) -> Limits:
     """What is neither spent nor reserved for running children: all that the task itself may use in the meantime."""
-    rest = compute_remaining(spend, limits)
-    return Limits(
-        rounds=max(0, rest.rounds - sum(taken.rounds for taken in reserved)),
-        tokens=_subtract_reserved(rest.tokens, [taken.tokens for taken in reserved]),
-        cost=_subtract_reserved(rest.cost, [taken.cost for taken in reserved]),
-        minutes=_subtract_reserved(rest.minutes, [taken.minutes for taken in reserved]),
-    )
+    taken = reduce(add_limits, reserved, Limits(0, 0, 0.0, 0.0))
+    return subtract_limits(compute_remaining(spend, limits), taken)
 
 
 def compute_grant(
@@ -99,34 +92,3 @@ def set_rounds(limits: Limits, rounds: int) -> Limits:
     """Return these limits with `rounds` rounds. A token ceiling that nobody has set follows them."""
     unset = limits.tokens == limits.rounds * TOKENS_PER_ROUND
     return replace(limits, rounds=rounds, tokens=rounds * TOKENS_PER_ROUND if unset else limits.tokens)
-
-
-def add_limits(limits: Limits, added: Limits) -> Limits:
-    """A raised grant. What had no limit still has none."""
-    return Limits(
-        rounds=limits.rounds + added.rounds,
-        tokens=_add(limits.tokens, added.tokens),
-        cost=_add(limits.cost, added.cost),
-        minutes=_add(limits.minutes, added.minutes),
-    )
-
-
-def subtract_spend(limits: Limits, spend: Spend) -> Limits:
-    """What is left of a grant."""
-    return compute_remaining(spend, limits)
-
-
-def convert_spend(spend: Spend) -> Limits:
-    """What was spent, as the part of a grant that covers it."""
-    return Limits(spend.rounds, spend.tokens, spend.cost, spend.seconds / 60)
-
-
-def _add(one: N | None, other: N | None) -> N | None:
-    return None if one is None or other is None else one + other
-
-
-def _subtract_reserved(rest: N | None, taken: Sequence[N | None]) -> N | None:
-    """A child without a limit that its parent has (set when the run was resumed) may use all of it."""
-    if rest is None:
-        return None
-    return max(rest * 0, rest - sum(each for each in taken if each is not None)) if None not in taken else rest * 0

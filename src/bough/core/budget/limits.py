@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Annotated
+from math import inf
+from operator import add, sub
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
@@ -33,20 +35,10 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return self.tokens_in + self.tokens_out
 
     def plus(self, other: Spend) -> Spend:
-        return Spend(
-            rounds=self.rounds + other.rounds,
-            tokens_in=self.tokens_in + other.tokens_in,
-            tokens_out=self.tokens_out + other.tokens_out,
-            tokens_cached=self.tokens_cached + other.tokens_cached,
-            cost=self.cost + other.cost,
-            unpriced=self.unpriced + other.unpriced,
-            seconds=self.seconds + other.seconds,
-            check_seconds=self.check_seconds + other.check_seconds,
-            estimated=self.estimated + other.estimated,
-        )
+        return Spend(*map(add, astuple(self), astuple(other)))
 
     def minus(self, other: Spend) -> Spend:
-        return Spend(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+        return Spend(*map(sub, astuple(self), astuple(other)))
 
     def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
         """What is spent after one more model call."""
@@ -105,14 +97,32 @@ def seconds_left(spend: Spend, limits: Limits) -> float | None:
     return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
 
 
+def convert_spend(spend: Spend) -> Limits:
+    """What was spent, as the part of a grant that covers it."""
+    return Limits(spend.rounds, spend.tokens, spend.cost, spend.seconds / 60)
+
+
+def add_limits(limits: Limits, added: Limits) -> Limits:
+    """A raised grant. What had no limit still has none."""
+
+    def add_one(one: Any, other: Any) -> Any:
+        return None if one is None or other is None else one + other
+
+    return Limits(*map(add_one, astuple(limits), astuple(added)))
+
+
+def subtract_limits(limits: Limits, taken: Limits) -> Limits:
+    """What is left of a grant. Who has no limit that the grant has (set when the run was resumed) may use all of it."""
+
+    def subtract_one(one: Any, other: Any) -> Any:
+        return None if one is None else max(one * 0, one - (inf if other is None else other))
+
+    return Limits(*map(subtract_one, astuple(limits), astuple(taken)))
+
+
 def compute_remaining(spend: Spend, limits: Limits) -> Limits:
     """What may still be spent, as the grant of a smaller step."""
-    return Limits(
-        rounds=max(0, limits.rounds - spend.rounds),
-        tokens=None if limits.tokens is None else max(0, limits.tokens - spend.tokens),
-        cost=None if limits.cost is None else max(0.0, limits.cost - spend.cost),
-        minutes=None if limits.minutes is None else max(0.0, limits.minutes - spend.seconds / 60),
-    )
+    return subtract_limits(limits, convert_spend(spend))
 
 
 MILLION = 1_000_000

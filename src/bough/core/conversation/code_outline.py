@@ -7,8 +7,8 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from bough.core.acceptance.shown import Difference
-from bough.core.conversation.text_fitting import fence_text
+from bough.core.acceptance.verdict import Difference
+from bough.core.conversation.text_fitting import fence_text, share_room
 from bough.core.planning.prompt_values import keep_ends
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.language import is_test_path
@@ -27,13 +27,13 @@ _DECLARES = re.compile(
 _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
-def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str] | None = None) -> str:
+def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str]) -> str:
     """Show as much of these files as fits, with a list of what is left out. A file that existed `before` is shown with
     what was added or changed: an examiner would otherwise read mostly what is not part of the work."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():
-        old = (before or {}).get(path)
+        old = before.get(path)
         face = (_outline_python(text, old) if path.endswith((".py", ".pyi")) else _outline_other(text, old)).strip()
         only = "" if old is None else " (what was added or changed)"
         part = f"### {path}{only}\n\n```\n{face}\n```" if face else f"### {path}\n\n(nothing public)"
@@ -103,9 +103,9 @@ def _outline_definitions(body: list[ast.stmt], indent: str, old: list[ast.stmt])
                 yield from _outline_docstring(node, indent)
                 was = [each for each in old if isinstance(each, ast.ClassDef) and each.name == node.name]
                 yield from _outline_definitions(node.body, f"{indent}    ", was[0].body if was else [])
-            case ast.AnnAssign(target=ast.Name() as target) if _is_public(target.id):
-                yield f"{indent}{ast.unparse(node)[:200]}"
-            case ast.Assign(targets=[ast.Name() as target]) if _is_public(target.id) and target.id != "__all__":
+            case ast.AnnAssign(target=ast.Name(name)) | ast.Assign(targets=[ast.Name(name)]) if (
+                _is_public(name) and name != "__all__"
+            ):
                 yield f"{indent}{ast.unparse(node)[:200]}"
             case ast.If() | ast.Try():
                 yield from _outline_definitions(node.body, indent, [])
@@ -156,14 +156,8 @@ def _find_new_lines(text: str, before: str | None) -> set[int]:
 def fit_texts(parts: Mapping[str, str], limit: int) -> dict[str, str]:
     """Texts that together have at most `limit` characters: short ones in full, and of the longest as much as is left
     for each, with a note about what is missing."""
-    fitted: dict[str, str] = {}
-    room, left = limit, len(parts)
-    for name, text in sorted(parts.items(), key=lambda part: len(part[1])):
-        share = max(room // left, 2)
-        fitted[name] = keep_ends(text, share)
-        room -= min(len(text), share)
-        left -= 1
-    return {name: fitted[name] for name in parts}
+    shares = share_room([len(text) for text in parts.values()], limit)
+    return {name: keep_ends(text, max(share, 2)) for (name, text), share in zip(parts.items(), shares, strict=True)}
 
 
 def split_diff(diff: str) -> dict[str, str]:
@@ -189,18 +183,14 @@ def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tu
     code."""
     code = documents = version = False
     for path in paths:
-        old, new = before.get(path), after.get(path)
+        old, new, language = before.get(path), after.get(path), find_language(path)
         if is_document(path) or is_test_path(path):
             documents = True
-        elif (
-            old is None
-            or new is None
-            or find_language(path).strip_comments(old) != find_language(path).strip_comments(new)
-        ):
+        elif old is None or new is None or language.strip_comments(old) != language.strip_comments(new):
             code = True
         elif old != new:
             documents = True  # Only comments or layout differ.
-        if find_language(path) is NEUTRAL and not is_document(path):
+        if language is NEUTRAL and not is_document(path):
             version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
     interface = _declare(before) != _declare(after)
     return Difference(code=code, documents=documents, interface=interface, version=version)

@@ -14,7 +14,6 @@ from itertools import accumulate
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.pruning import (
     EssentialFacts,
-    build_material,
     find_seams,
     list_calls,
     list_edits,
@@ -115,11 +114,6 @@ def count_useless(count: int, before: int, after: int) -> int:
     return 0 if has_helped(before, after) else count + 1
 
 
-def is_breaker_open(useless: int, rules: CompactionRules) -> bool:
-    """Compacting again would not help: the attempt has to stop."""
-    return useless >= rules.breaker
-
-
 def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
     """The usage of a call whose provider does not report it: conversation, tools and answer, as measured here."""
     shown = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
@@ -207,15 +201,6 @@ def _parse_read_output(shown: str) -> tuple[str, str]:
 
 
 # ── the summary ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, limit: int) -> dict[str, str]:
-    """The question to the fast model about one part of what goes; `limit` is the summary's."""
-    return build_material(part, number, of, so_far, max(limit // 2, 100)) | {
-        "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none)",
-        "check": needed.check.strip() or "(none)",
-    }
 
 
 def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:

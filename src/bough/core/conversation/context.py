@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import Disagreement, Verdict
 from bough.core.budget.limits import Spend, compute_remaining
+from bough.core.conversation.text_fitting import render_bullets as render_bullets
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
@@ -54,17 +55,9 @@ def render_instructions(instructions: str) -> str:
     return render_section("The repository's own instructions for agents", instructions)
 
 
-def render_bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
 def render_place(task: Task) -> str:
     """Where a task is in the tree, as a part of a heading; empty for the goal."""
     return "" if task.id == GOAL else f" ({render_breadcrumb(task.id)})"
-
-
-def render_criteria(step: Step) -> str:
-    return "\n".join(f"- {criterion}" for criterion in step.criteria)
 
 
 def render_check(step: Step, command: str, before: str = "") -> str:
@@ -134,8 +127,17 @@ def list_learned_notes(task: Task) -> tuple[Note, ...]:
 
 
 def list_decisions(task: Task) -> tuple[str, ...]:
-    own = (note.text for note in task.talk.notes if note.kind == "decision")
-    return tuple(dict.fromkeys((*task.inherited.decisions, *own)))[-task.rules.notes :]
+    return tuple(dict.fromkeys((*task.inherited.decisions, *_list_own(task, "decision"))))[-task.rules.notes :]
+
+
+def list_dead_ends(task: Task) -> tuple[str, ...]:
+    """Dead ends that this task knows: inherited ones, and those of its own agents."""
+    return tuple(dict.fromkeys((*task.inherited.dead_ends, *_list_own(task, "dead_end"))))[-task.rules.notes :]
+
+
+def _list_own(task: Task, kind: str) -> list[str]:
+    """What its own agents noted."""
+    return [note.text for note in task.talk.notes if note.kind == kind]
 
 
 def list_lessons(task: Task) -> tuple[str, ...]:
@@ -163,9 +165,8 @@ def render_crumb(task: Task) -> str:
 
 def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
     """The result of a finished step, for its siblings and its parent; without a limit, all of it."""
-    files = (
-        f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
-    )
+    more = " …" if len(child.files) > FILES else ""
+    files = f" (changed {', '.join(child.files[:FILES])}{more})" if child.files else ""
     said = (child.result or child.why).strip()
     return f"{child.child}: {said if limit is None else shorten_text(said, limit)}{files}"
 
@@ -178,16 +179,9 @@ def build_planner_goal(task: Task) -> Step:
     return replace(task.step, instructions=f"{task.step.instructions}\n{known}")
 
 
-def list_dead_ends(task: Task) -> tuple[str, ...]:
-    """Dead ends that this task knows: inherited ones, and those of its own agents."""
-    own = (note.text for note in task.talk.notes if note.kind == "dead_end")
-    return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
-
-
 def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
     """How a step ended, as its parent records it."""
-    shared = step.context == "shared"
-    ends = [note.text for note in child.talk.notes if note.kind == "dead_end"]
+    ends = _list_own(child, "dead_end")
     # One that only ran out of rounds was not wrong: the next agent should not be warned against it.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
         about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
@@ -205,8 +199,8 @@ def build_settled_event(step: Step, child: Task, state: State, why: str, tree: s
         dead_ends=tuple(ends),
         errors=task_result.has_errors(child),
         verdict=task_result.describe_verdict(child),
-        decisions=tuple(note.text for note in child.talk.notes if note.kind == "decision"),
-        shared=shared,
+        decisions=tuple(_list_own(child, "decision")),
+        shared=step.context == "shared",
         do=control_flow.find_outer_exit(child),
         task=child.id.rpartition("/")[2],
         probes=list_passed_probes(child) if state is State.COMPLETED else (),
@@ -226,10 +220,8 @@ def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
     """How a step ended once its work is on the head: what holds there counts. `work`: the task that merged it; `said`:
     what the agents that resolved conflicts say."""
-    merged = work.origin.merge is not None
-    dropped = (
-        {name for name, ruling in work.examination.rulings.items() if not ruling.demanded} if merged else set[str]()
-    )
+    rulings = work.examination.rulings if work.origin.merge is not None else {}
+    dropped = {name for name, ruling in rulings.items() if not ruling.demanded}
     return replace(
         settled,
         verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
@@ -254,6 +246,11 @@ def build_merge_path(task: Task, times: int) -> str:
     """The path of the task that merges a task's work onto the head, for the n-th time."""
     name = MERGE if all(step.name != MERGE for step in task.plan.steps) else MERGE_BESIDE
     return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
+
+
+def is_merge_task(path: str, step: Step) -> bool:
+    """Whether the task there, which does that step, is one of those."""
+    return step.name == MERGE and path.rpartition("/")[2].partition("@")[0] in (MERGE, MERGE_BESIDE)
 
 
 def is_merge_segment(task: Task, segment: str) -> bool:
@@ -319,7 +316,7 @@ def build_brief(task: Task, command: str, diff: str, instructions: str = "", bef
         ),
         "results": render_section("What was finished before", render_bullets(task.inherited.results)),
         "instructions": task.step.instructions,
-        "criteria": render_section("What must be true at the end", render_criteria(task.step)),
+        "criteria": render_section("What must be true at the end", render_bullets(task.step.criteria)),
         "check": render_section("The check", render_check(task.step, command, before)),
         "notes": render_section("Known from earlier attempts", render_notes(list_known_notes(task))),
         "failure": render_failure(verdict) if (verdict := _find_verdict_on_tree(task)) else "",

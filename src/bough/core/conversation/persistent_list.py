@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 class PersistentList(Generic[T]):
-    """The first `len(trail)` items of an append-only list that later trails share.
+    """The first `len(items)` items of an append-only list that later ones share.
 
-    `trail.then(x)` is a new trail and costs the same at 400 items as at 10; the old one still sees only its own
+    `items.then(x)` is a new sequence and costs the same at 400 items as at 10; the old one still sees only its own
     items. Because the shared list only ever grows, a caller that encoded the first n items may keep the bytes:
-    `same_root` says whether two trails share their beginning.
+    `same_root` says whether two of them share their beginning.
     """
 
     __slots__ = ("_items", "_length")
@@ -24,7 +24,7 @@ class PersistentList(Generic[T]):
 
     def then(self, *more: T) -> PersistentList[T]:
         grown: PersistentList[T] = PersistentList.__new__(PersistentList)
-        # The list has already grown past this trail: branch off with a copy, so that no trail sees another's items.
+        # The list has already grown past this one: branch off with a copy, so that none sees another's items.
         grown._items = self._items if len(self._items) == self._length else self._items[: self._length]
         grown._items.extend(more)
         grown._length = self._length + len(more)
@@ -51,8 +51,5 @@ class PersistentList(Generic[T]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PersistentList) and list(self) == list(other)
 
-    def __hash__(self) -> int:
-        raise TypeError("a Trail is not hashable")
-
     def __repr__(self) -> str:
-        return f"Trail({list(self)!r})"
+        return f"PersistentList({list(self)!r})"

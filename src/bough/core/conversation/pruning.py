@@ -157,24 +157,30 @@ def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[
 
 def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str = "") -> dict[str, str]:
     """The question to the fast model about one part; `so_far`: its answer for the earlier ones; the last covers all."""
-    return build_material(part, number, of, so_far, EXTRACT) | {
-        "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none)",
-        "check": needed.check.strip() or "(none)",
+    return build_material(part, number, of, needed, so_far, EXTRACT) | {
         "why": needed.why or "it made no progress",
         "files": ", ".join(needed.files) or "none",
         "dead_ends": render_bullets(needed.dead_ends) or "(none)",
     }
 
 
-def build_material(part: str, number: int, of: int, so_far: str, words: int) -> dict[str, str]:
+def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, words: int) -> dict[str, str]:
     """The values of a template that shows a part of a conversation to a model."""
     so_far = shorten_middle(so_far.strip(), words * 3)
     # No text can contain a hash of itself, so none can pretend to end here.
     fence = f"===== {hash_text(part + so_far):012x} ====="
     before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
     which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
-    return {"part": part, "which": which, "so_far": before, "fence": fence, "words": str(words)}
+    return {
+        "part": part,
+        "which": which,
+        "so_far": before,
+        "fence": fence,
+        "words": str(words),
+        "instructions": needed.instructions.strip(),
+        "criteria": render_bullets(needed.criteria) or "(none)",
+        "check": needed.check.strip() or "(none)",
+    }
 
 
 def is_usable(answer: Answer) -> bool:
@@ -329,17 +335,17 @@ def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str
         (1, lambda most: _render_block("Errors before it", "\n\n".join(needed.errors[:-1]), most, fence_text)),
         (6, lambda most: _render_files(needed, most)),
     ]
-    shown = _fit_forms([form for _, form in blocks], room, [weight for weight, _ in blocks])
-    return "\n".join(text for text in (task, *shown) if text)
+    return "\n".join(text for text in (task, *_fit_forms(blocks, room)) if text)
 
 
-def _fit_forms(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list[str]:
-    """Each text in full if it fits, otherwise in the form for its share of the room."""
-    whole = [form(WHOLE) for form in forms]
-    given = share_room([estimate_tokens(text) + 1 if text else 0 for text in whole], room, weights)
+def _fit_forms(forms: Sequence[tuple[int, Form]], room: int) -> list[str]:
+    """Each text in full if it fits, otherwise in the form for its share of the room, by weight."""
+    whole = [form(WHOLE) for _, form in forms]
+    wants = [estimate_tokens(text) + 1 if text else 0 for text in whole]
+    given = share_room(wants, room, [weight for weight, _ in forms])
     return [
-        text if estimate_tokens(text) < own or not text else form(own - 1)
-        for text, form, own in zip(whole, forms, given, strict=True)
+        text if want <= own else form(own - 1)
+        for text, want, (_, form), own in zip(whole, wants, forms, given, strict=True)
     ]
 
 
@@ -376,9 +382,8 @@ def _render_files(needed: EssentialFacts, most: int) -> str:
     shown = paths[-max(room // 120, 1) :]
     others = ", ".join(paths[: -len(shown)])
     named = shorten_middle(f"`read` shows: {others}", room // 2) + "\n\n" if others else ""
-    blocks = _fit_forms(
-        [partial(_render_file, needed, path) for path in shown], room - estimate_tokens(named), range(1, len(shown) + 1)
-    )
+    forms = [(weight, partial(_render_file, needed, path)) for weight, path in enumerate(shown, 1)]
+    blocks = _fit_forms(forms, room - estimate_tokens(named))
     return render_heading(head, named + "\n".join(blocks))
 
 

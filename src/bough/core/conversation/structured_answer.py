@@ -37,19 +37,15 @@ class Problems(Struct, frozen=True):
 
 def parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str] | None = None) -> T | str:
     """The answer as `kind`, or what is wrong with it. `aliases`: other field names that models use."""
+    aliases = aliases or {}
     try:
-        return _parse_answer(answer, spec, kind, aliases or {})
+        found = (_read_call if answer.calls else _read_text)(answer, spec, aliases)
+        if isinstance(found, str):
+            short = f"The answer was cut off at the limit of its length: call `{spec.name}` again, with fewer words."
+            return short if answer.stop == "length" else found
+        return msgspec.convert(_fit(found, spec.parameters, aliases), kind, strict=False)
     except RecursionError:
         return f"The answer is nested too deeply: call `{spec.name}` with the flat fields it describes."
-
-
-def _parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str]) -> T | str:
-    found = (_read_call if answer.calls else _read_text)(answer, spec, aliases)
-    if isinstance(found, str):
-        return found
-    values = _fit(found, spec.parameters, aliases)
-    try:
-        return msgspec.convert(values, kind, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         return _describe_error(str(error), spec)
 
@@ -90,12 +86,8 @@ def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> di
     if raw.lstrip().startswith('"'):  # The object, encoded again as a string.
         inner, _ = _decode_value(raw.strip(), 0)
         raw = inner if isinstance(inner, str) else raw
-    value = next(_find_objects(raw, spec), None)
-    if value is not None:
-        return value
-    if answer.stop == "length":
-        return _explain_cut_off(spec)
-    return f"The arguments of `{spec.name}` are not a JSON object: call it again with {_list_fields(spec)}."
+    wrong = f"The arguments of `{spec.name}` are not a JSON object: call it again with {_list_fields(spec)}."
+    return next(_find_objects(raw, spec), wrong)
 
 
 def _read_text(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
@@ -106,16 +98,10 @@ def _read_text(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> di
     value = next((value for value in _find_objects(text, spec) if known & value.keys()), None)
     if value is not None:
         return value
-    if answer.stop == "length":
-        return _explain_cut_off(spec)
     if answer.stop == "refusal":
         return f"You declined to answer. This is ordinary software work: call `{spec.name}` with {_list_fields(spec)}."
     said = "was empty" if not text.strip() else "was plain text, which nobody reads"
     return f"The answer {said}: call the tool `{spec.name}` once, with {_list_fields(spec)}."
-
-
-def _explain_cut_off(spec: ToolSpec) -> str:
-    return f"The answer was cut off at the limit of its length: call `{spec.name}` again, with fewer words."
 
 
 def _list_fields(spec: ToolSpec) -> str:

@@ -125,11 +125,11 @@ def render_bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def fence_text(text: str) -> str:
+def fence_text(text: str, language: str = "") -> str:
     """The text as a code block that it cannot close itself."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def estimate_fence(content: str) -> int:

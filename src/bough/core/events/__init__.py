@@ -23,7 +23,6 @@ from bough.core.events.base import *
 from bough.core.events.base import Event
 from bough.core.events.children import *
 from bough.core.events.planning import *
-from bough.core.events.requests import *
 from bough.core.events.rounds import *
 from bough.core.events.run import *
 from bough.core.events.run import RunStarted

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Kind
-from bough.core.acceptance.shown import Difference, Shown
-from bough.core.acceptance.verdict import AllowedChange, Verdict
+from bough.core.acceptance.verdict import AllowedChange, Difference, Shown, Verdict
 from bough.core.events.base import ChangesBy, Event
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import force_setattr
-
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits
 from bough.core.events.base import End, Event, Halt
@@ -154,10 +152,6 @@ class RunHalted(Event, frozen=True):
 class RunFinished(Event, frozen=True):
     end: End
     summary: str
-
-    def __post_init__(self) -> None:
-        if self.end == "not_verified":  # In old journals.
-            force_setattr(self, "end", "not_proven")
 
 
 class Judged(Event, frozen=True):

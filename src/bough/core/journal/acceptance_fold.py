@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.limits import Spend
-from bough.core.journal.fold_changes import Apply, add_message, charge
+from bough.core.journal.fold_changes import Apply, add_message, change, charge_check
 from bough.core.messages import Said
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Summary
@@ -19,11 +18,7 @@ def _apply_done_claimed(task: Task, event: e.DoneClaimed) -> Task:
     if own is not None and event.summary.strip():
         others = (one for one in known if one.attempt != own.number)
         known = (*others, Summary(own.number, own.role, event.summary))
-    return replace(
-        task,
-        acceptance=replace(task.acceptance, claim=event.summary, summaries=known),
-        plan=replace(task.plan, split=()),
-    )
+    return change(task, acceptance={"claim": event.summary, "summaries": known}, plan={"split": ()})
 
 
 def _apply_check_finished(task: Task, event: e.CheckFinished) -> Task:
@@ -31,33 +26,30 @@ def _apply_check_finished(task: Task, event: e.CheckFinished) -> Task:
     best = task.acceptance.best
     no_worse = verdict.ruling == "failed" and (best is None or verdict.score >= best.score)
     moved = before is not None and _count_failing(before) != _count_failing(verdict)
-    return replace(
-        charge(task, Spend(seconds=seconds, check_seconds=seconds)),
+    return change(
+        charge_check(task, seconds),
         tree=verdict.tree or task.tree,
-        progress=replace(task.progress, actions=task.progress.actions + moved),
-        acceptance=replace(
-            task.acceptance,
-            judged=True,
-            verdict=verdict,
-            endless=task.acceptance.endless or (verdict.exit_status is None and seconds > 0),
-            longest=max(task.acceptance.longest, seconds if verdict.exit_status is not None else 0.0),
-            best=verdict if no_worse else best,
-            refuted=task.acceptance.refuted | ({verdict.tree} if verdict.ruling == "failed" else set()),
-        ),
+        progress={"actions": task.progress.actions + moved},
+        acceptance={
+            "judged": True,
+            "verdict": verdict,
+            "endless": task.acceptance.endless or (verdict.exit_status is None and seconds > 0),
+            "longest": max(task.acceptance.longest, seconds if verdict.exit_status is not None else 0.0),
+            "best": verdict if no_worse else best,
+            "refuted": task.acceptance.refuted | ({verdict.tree} if verdict.ruling == "failed" else set()),
+        },
     )
 
 
 def _apply_work_taken(task: Task, event: e.WorkTaken) -> Task:
     """The verdict is that run's: what it means here is seen when the work is merged."""
-    verdict = event.verdict or Verdict("passed", f"the work of {event.run}")
-    return replace(
+    verdict = replace(event.verdict or Verdict("passed", f"the work of {event.run}"), tree=event.tree)
+    return change(
         task,
         base=event.base,
         tree=event.tree,
-        acceptance=replace(
-            task.acceptance, judged=True, verdict=replace(verdict, tree=event.tree), claim=event.summary
-        ),
-        examination=replace(task.examination, probes=event.probes, probed=event.tree),
+        acceptance={"judged": True, "verdict": verdict, "claim": event.summary},
+        examination={"probes": event.probes, "probed": event.tree},
     )
 
 
@@ -66,40 +58,33 @@ def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
 
 
 def _apply_finding_returned(task: Task, event: e.FindingReturned) -> Task:
-    back = replace(task.acceptance, claim=None, findings=task.acceptance.findings + 1, found=task.tree)
-    return replace(add_message(task, Said(event.text)), acceptance=back)
+    back = {"claim": None, "findings": task.acceptance.findings + 1, "found": task.tree}
+    return change(add_message(task, Said(event.text)), acceptance=back)
 
 
 def _apply_disputed(task: Task, event: e.Disputed) -> Task:
     """New evidence: what was decided without it must be decided again."""
     disputes = task.test_changes.disputes | {event.test: event.evidence}
-    return replace(
-        task,
-        test_changes=replace(
-            task.test_changes, disputes=disputes, ruled_by_judge=None, ruled_by_person=None, denied=None
-        ),
-        acceptance=replace(task.acceptance, found=None),
-    )
+    undecided = {"disputes": disputes, "ruled_by_judge": None, "ruled_by_person": None, "denied": None}
+    return change(task, test_changes=undecided, acceptance={"found": None})
 
 
 def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
     known = task.test_changes
-    return replace(
+    return change(
         task,
-        test_changes=replace(
-            known,
-            allowed=(*known.allowed, *event.allowed),
-            ruled_by_judge=event.tree if event.by == "judge" else known.ruled_by_judge,
-            ruled_by_person=event.tree if event.by == "person" else known.ruled_by_person,
-            denied=event.tree if event.denied else known.denied,
-            decided=_describe_ruling(event) or known.decided,
-        ),
-        acceptance=replace(
-            task.acceptance,
-            found=None if event.denied else task.acceptance.found,  # The agent is to hear it.
-            verdict=event.verdict or task.acceptance.verdict,
-            judged=task.acceptance.judged or event.verdict is not None,
-        ),
+        test_changes={
+            "allowed": (*known.allowed, *event.allowed),
+            "ruled_by_judge": event.tree if event.by == "judge" else known.ruled_by_judge,
+            "ruled_by_person": event.tree if event.by == "person" else known.ruled_by_person,
+            "denied": event.tree if event.denied else known.denied,
+            "decided": _describe_ruling(event) or known.decided,
+        },
+        acceptance={
+            "found": None if event.denied else task.acceptance.found,  # The agent is to hear it.
+            "verdict": event.verdict or task.acceptance.verdict,
+            "judged": task.acceptance.judged or event.verdict is not None,
+        },
     )
 
 
@@ -112,41 +97,33 @@ def _describe_ruling(event: e.ChangesRuled) -> str:
 def _apply_examined(task: Task, event: e.Examined) -> Task:
     known = task.examination
     probes = (*known.probes, *event.probes)
-    kinds = event.kinds if task.plan.requirements else {}
-    named = tuple(replace(one, kind=kinds.get(one.number, one.kind)) for one in task.plan.requirements)
-    return replace(
+    named = tuple(replace(one, kind=event.kinds.get(one.number, one.kind)) for one in task.plan.requirements)
+    return change(
         task,
-        plan=replace(task.plan, requirements=named),
-        examination=replace(known, examined=event, probes=probes, probed="", times=known.times + 1),
+        plan={"requirements": named},
+        examination={"examined": event, "probes": probes, "probed": "", "times": known.times + 1},
     )
 
 
 def _apply_examination_skipped(task: Task, event: e.ExaminationSkipped) -> Task:
     known = task.examination
     kept = known.examined if isinstance(known.examined, e.Examined) else event  # The first examination stands.
-    return replace(task, examination=replace(known, examined=kept, times=known.times + 1))
+    return change(task, examination={"examined": kept, "times": known.times + 1})
 
 
 def _apply_probes_finished(task: Task, event: e.ProbesFinished) -> Task:
     results = task.examination.results | {result.name: result for result in event.results}
-    task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
     before = task.examination.before | {result.name: result.outcome for result in event.before}
-    return replace(task, examination=replace(task.examination, probed=event.tree, results=results, before=before))
-
-
-def _apply_difference_seen(task: Task, event: e.DifferenceSeen) -> Task:
-    task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
-    return replace(task, examination=replace(task.examination, seen=event))
+    probed = {"probed": event.tree, "results": results, "before": before}
+    return change(charge_check(task, event.seconds), examination=probed)
 
 
 def _apply_probe_contested(task: Task, event: e.ProbeContested) -> Task:
-    contested = task.examination.contested | {event.probe: event.reason}
-    return replace(task, examination=replace(task.examination, contested=contested))
+    return change(task, examination={"contested": task.examination.contested | {event.probe: event.reason}})
 
 
 def _apply_probe_ruled(task: Task, event: e.ProbeRuled) -> Task:
-    rulings = task.examination.rulings | {event.probe: event.ruling}
-    return replace(task, examination=replace(task.examination, rulings=rulings))
+    return change(task, examination={"rulings": task.examination.rulings | {event.probe: event.ruling}})
 
 
 ACCEPTANCE_EVENTS: dict[type, Apply] = {
@@ -159,7 +136,7 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.Examined: _apply_examined,
     e.ExaminationSkipped: _apply_examination_skipped,
     e.ProbesFinished: _apply_probes_finished,
-    e.DifferenceSeen: _apply_difference_seen,
+    e.DifferenceSeen: lambda task, event: change(charge_check(task, event.seconds), examination={"seen": event}),
     e.ProbeContested: _apply_probe_contested,
     e.ProbeRuled: _apply_probe_ruled,
 }

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from typing import TypeVar
 
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.budget.limits import Spend
-from bough.core.journal.fold_changes import Apply, charge, clear_trouble, keep_notes
+from bough.core.journal.fold_changes import Apply, change, charge, charge_check, clear_trouble, keep_notes
 from bough.core.tree.task import Task
-from bough.core.tree.task_groups import Note, TaskChildren
+from bough.core.tree.task_groups import Note
 from bough.core.tree.task_state import State
+
+T = TypeVar("T")
 
 
 def _apply_child_started(task: Task, event: e.ChildStarted) -> Task:
     children, step = task.children, event.step
     times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
     fresh = times != children.begun.get(step)
-    return replace(
+    return change(
         task,
-        children=replace(
-            children,
-            running=children.running | {step: event},
-            held={name: each for name, each in children.held.items() if name != step},
-            begun=children.begun | {step: times},
-            tries=children.tries | {step: children.tries.get(step, 0) + 1} if fresh else children.tries,
-        ),
+        children={
+            "running": children.running | {step: event},
+            "held": _without(children.held, step),
+            "begun": children.begun | {step: times},
+            "tries": children.tries | {step: children.tries.get(step, 0) + 1} if fresh else children.tries,
+        },
     )
+
+
+def _without(children: dict[str, T], *names: str) -> dict[str, T]:
+    return {name: child for name, child in children.items() if name not in names}
 
 
 def _apply_child_merged(task: Task, event: e.ChildMerged) -> Task:
     seconds = event.verdict.seconds if event.verdict else 0.0
-    return charge(task, Spend(seconds=seconds, check_seconds=seconds))
+    return charge_check(task, seconds)
 
 
 def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
@@ -43,13 +48,20 @@ def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
         task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *decisions, *dead_ends))))
     allowed = tuple(dict.fromkeys((*task.test_changes.allowed, *event.allowed)))
     phase_over = event.state is State.COMPLETED and _is_phase_with_followers(task, event.child)
-    return replace(
+    children, ends = task.children, tuple(f"{event.child}: {text}" for text in event.dead_ends)
+    return change(
         task,
         tree=event.tree,
-        plan=replace(task.plan, review=task.plan.review or phase_over),
-        children=_settle_child(task.children, event, task.rules.notes),
-        test_changes=replace(task.test_changes, allowed=allowed),
-        examination=replace(task.examination, probes=_merge_probes(task, event)),
+        plan={"review": task.plan.review or phase_over},
+        children={
+            "settled": children.settled | {event.child: event},
+            "ended": children.ended | {event.child: event},
+            "running": _without(children.running, event.child),
+            "reopened": children.reopened - {event.child},
+            "learned": tuple(dict.fromkeys((*children.learned, *ends)))[-task.rules.notes :],
+        },
+        test_changes={"allowed": allowed},
+        examination={"probes": _merge_probes(task, event)},
     )
 
 
@@ -61,22 +73,8 @@ def _charge_child(task: Task, event: e.ChildSettled) -> Task:
     if event.child not in children.running and event.spend == Spend():
         return task
     before = children.charged.get(child, Spend())
-    return replace(
-        charge(task, event.spend.minus(before)),
-        children=replace(children, charged=children.charged | {child: event.spend}),
-    )
-
-
-def _settle_child(children: TaskChildren, event: e.ChildSettled, most: int) -> TaskChildren:
-    """The children after one of them has ended; at most `most` dead ends are kept."""
-    ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
-    return replace(
-        children,
-        settled=children.settled | {event.child: event},
-        ended=children.ended | {event.child: event},
-        running={name: child for name, child in children.running.items() if name != event.child},
-        reopened=children.reopened - {event.child},
-        learned=tuple(dict.fromkeys((*children.learned, *ends)))[-most:] if ends else children.learned,
+    return change(
+        charge(task, event.spend.minus(before)), children={"charged": children.charged | {child: event.spend}}
     )
 
 
@@ -96,43 +94,39 @@ def _is_phase_with_followers(task: Task, name: str) -> bool:
 
 
 def _apply_children_reopened(task: Task, event: e.ChildrenReopened) -> Task:
-    settled = {name: child for name, child in task.children.settled.items() if name not in event.children}
-    children = replace(task.children, settled=settled, reopened=frozenset(event.children))
-    return replace(clear_trouble(task), children=children)
+    settled = _without(task.children.settled, *event.children)
+    return change(clear_trouble(task), children={"settled": settled, "reopened": frozenset(event.children)})
 
 
 def _apply_transition_taken(task: Task, event: e.TransitionTaken) -> Task:
     children = task.children
-    return replace(
+    return change(
         task,
-        children=replace(
-            children,
-            at_state=event.to,
-            turns=children.turns + 1,
-            settled={name: child for name, child in children.settled.items() if name != event.to},
-            tries=children.tries | {event.to: 0},
-        ),
+        children={
+            "at_state": event.to,
+            "turns": children.turns + 1,
+            "settled": _without(children.settled, event.to),
+            "tries": children.tries | {event.to: 0},
+        },
     )
 
 
 def _apply_command_finished(task: Task, event: e.CommandFinished) -> Task:
-    outcome = replace(task.outcome, commanding=None, ran=event, result=event.output.strip())
-    return replace(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
+    outcome = {"commanding": None, "ran": event, "result": event.output.strip()}
+    return change(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
 
 
 CHILDREN_EVENTS: dict[type, Apply] = {
     e.ChildStarted: _apply_child_started,
-    e.ChildHeld: lambda task, event: replace(
-        task, children=replace(task.children, held=task.children.held | {event.step: event})
-    ),
+    e.ChildHeld: lambda task, event: change(task, children={"held": task.children.held | {event.step: event}}),
     e.ChildMerged: _apply_child_merged,
     e.ChildSettled: _apply_child_settled,
     e.ChildrenReopened: _apply_children_reopened,
-    e.PassEnded: lambda task, event: replace(
-        task, children=replace(task.children, passes=task.children.passes + 1, settled={}, tries={})
+    e.PassEnded: lambda task, event: change(
+        task, children={"passes": task.children.passes + 1, "settled": {}, "tries": {}}
     ),
     e.TransitionTaken: _apply_transition_taken,
-    e.CommandStarted: lambda task, event: replace(task, outcome=replace(task.outcome, commanding=event, ran=None)),
+    e.CommandStarted: lambda task, event: change(task, outcome={"commanding": event, "ran": None}),
     e.CommandFinished: _apply_command_finished,
-    e.Summarized: lambda task, event: replace(task, outcome=replace(task.outcome, result=event.text, summarized=True)),
+    e.Summarized: lambda task, event: change(task, outcome={"result": event.text, "summarized": True}),
 }

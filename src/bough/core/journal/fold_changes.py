@@ -17,23 +17,32 @@ Apply = Callable[[Task, Any], Task]
 """The task after an event. Its version and time are those of the event already."""
 
 
+def change(task: Task, **changes: Any) -> Task:
+    """The task with these changes. A table changes fields within a group: `change(task, plan={"split": ()})`."""
+    for name, value in changes.items():
+        if isinstance(value, dict):
+            changes[name] = replace(getattr(task, name), **value)
+    return replace(task, **changes)
+
+
 def charge(task: Task, spend: Spend) -> Task:
     """Add to what the task has spent."""
-    return replace(task, budget=replace(task.budget, spend=task.budget.spend.plus(spend)))
+    return change(task, budget={"spend": task.budget.spend.plus(spend)})
+
+
+def charge_check(task: Task, seconds: float) -> Task:
+    """Add the time of a check."""
+    return charge(task, Spend(seconds=seconds, check_seconds=seconds))
 
 
 def clear_trouble(task: Task) -> Task:
     """The current rung is done, and its trouble with it."""
-    return replace(
-        task,
-        ladder=replace(task.ladder, trouble=None, rung=None, soft_rounds=0),
-        plan=replace(task.plan, problems=()),
-    )
+    return change(task, ladder={"trouble": None, "rung": None, "soft_rounds": 0}, plan={"problems": ()})
 
 
 def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
     """Replace the notes: the latest, as many as the rules allow."""
-    return replace(task, talk=replace(task.talk, notes=notes[-task.rules.notes :]))
+    return change(task, talk={"notes": notes[-task.rules.notes :]})
 
 
 def get_attempt(task: Task) -> Attempt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.journal.fold_changes import Apply, clear_trouble
+from bough.core.journal.fold_changes import Apply, change, clear_trouble
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -13,11 +13,7 @@ from bough.core.tree.task_state import State
 
 def _apply_split_proposed(task: Task, event: e.SplitProposed) -> Task:
     """An agent that asks for smaller steps does not claim to be done; its last word counts."""
-    return replace(
-        task,
-        plan=replace(task.plan, split=event.steps),
-        acceptance=replace(task.acceptance, claim=None),
-    )
+    return change(task, plan={"split": event.steps}, acceptance={"claim": None})
 
 
 def _apply_planned(task: Task, event: e.Planned) -> Task:
@@ -26,27 +22,23 @@ def _apply_planned(task: Task, event: e.Planned) -> Task:
     done = {name for name, child in settled.items() if child.state is State.COMPLETED}
     dropped = set(event.dropped) - done
     kept = (step for step in plan.steps if step.name not in dropped)
-    task = clear_trouble(task)
-    return replace(
-        task,
-        step=replace(task.step, join=event.join) if event.join != task.step.join else task.step,
+    return change(
+        clear_trouble(task),
+        step={"join": event.join},
         attempt=None,
-        round=replace(task.round, waiting=(), faulty=""),
-        progress=replace(task.progress, signal=None),
-        plan=replace(
-            task.plan,
-            steps=(*kept, *_reassign_coverage(task, event.steps, dropped)),
-            parallel=True,
-            proposed=(),
-            approaches=plan.approaches + 1,
-            conventions=event.conventions or plan.conventions,
-            hinted=False,
-            split=(),
-        ),
-        children=replace(
-            task.children, settled={name: child for name, child in settled.items() if name not in dropped}
-        ),
-        acceptance=replace(task.acceptance, claim=None, repairs=0, best=None),
+        round={"waiting": (), "faulty": ""},
+        progress={"signal": None},
+        plan={
+            "steps": (*kept, *_reassign_coverage(task, event.steps, dropped)),
+            "parallel": True,
+            "proposed": (),
+            "approaches": plan.approaches + 1,
+            "conventions": event.conventions or plan.conventions,
+            "hinted": False,
+            "split": (),
+        },
+        children={"settled": {name: child for name, child in settled.items() if name not in dropped}},
+        acceptance={"claim": None, "repairs": 0, "best": None},
     )
 
 
@@ -61,43 +53,37 @@ def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -
 
 
 def _apply_plan_proposed(task: Task, event: e.PlanProposed) -> Task:
-    plan = replace(task.plan, proposed=event.steps, conventions=event.conventions, wish="", problems=())
-    return replace(task, plan=plan)
+    plan = {"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
+    return change(task, plan=plan)
 
 
 def _apply_plan_answered(task: Task, event: e.PlanAnswered) -> Task:
     """The wish and the last proposal lead to another one; a no turns the task into one leaf."""
-    return replace(task, plan=replace(task.plan, wish=event.wish, leaf=event.says == "no"))
+    return change(task, plan={"wish": event.wish, "leaf": event.says == "no"})
 
 
 def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
     begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
-    return replace(task, plan=replace(task.plan, steps=(*begun, *event.steps), review=False))
+    return change(task, plan={"steps": (*begun, *event.steps), "review": False})
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
     """If final, the rung failed: the trouble remains, and the next rung applies."""
     if not event.final:
-        return replace(task, plan=replace(task.plan, problems=event.problems))
+        return change(task, plan={"problems": event.problems})
     # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.
     leaf = task.plan.leaf or task.ladder.rung is None
-    return replace(
-        task,
-        ladder=replace(task.ladder, rung=None),
-        plan=replace(task.plan, problems=(), leaf=leaf, hinted=False),
-    )
+    return change(task, ladder={"rung": None}, plan={"problems": (), "leaf": leaf, "hinted": False})
 
 
 PLAN_EVENTS: dict[type, Apply] = {
-    e.Estimated: lambda task, event: replace(
-        task, plan=replace(task.plan, estimate=event, leaf=event.proposal == "leaf")
-    ),
-    e.RequirementsRead: lambda task, event: replace(task, plan=replace(task.plan, requirements=event.requirements)),
+    e.Estimated: lambda task, event: change(task, plan={"estimate": event, "leaf": event.proposal == "leaf"}),
+    e.RequirementsRead: lambda task, event: change(task, plan={"requirements": event.requirements}),
     e.PlanProposed: _apply_plan_proposed,
     e.PlanAnswered: _apply_plan_answered,
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
     e.SplitProposed: _apply_split_proposed,
-    e.Granted: lambda task, event: replace(task, budget=replace(task.budget, limits=event.limits, granted=True)),
+    e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
 }

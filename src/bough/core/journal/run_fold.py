@@ -18,7 +18,7 @@ from bough.core import events as e
 from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.context import is_merge_segment
 from bough.core.ids import CONTROL, RUN, parent_path
-from bough.core.journal.task_fold import fold_task
+from bough.core.journal.task_fold import drop_rewound, fold_task
 from bough.core.lessons import KeptLesson
 from bough.core.messages import ModelProtocol
 from bough.core.planning.plan import Plan, Step
@@ -109,53 +109,27 @@ def fold_run(name: str, records: Iterable[e.Record]) -> Run:
     return run
 
 
-class Start(Struct, frozen=True):
-    """Create and drive the goal."""
+_ENDS: dict[State, e.End] = {State.COMPLETED: "completed", State.BLOCKED: "not_proven", State.FAILED: "failed"}
 
 
-class Finish(Struct, frozen=True):
-    event: e.RunFinished | e.RunHalted
-
-
-Move = Start | Finish
-
-
-def next_move(run: Run, goal: Task) -> Move | None:
-    """What the run needs next; None when it is finished."""
-    if run.end or run.halt:
-        return None
+def find_ending(goal: Task) -> e.RunFinished | e.RunHalted | None:
+    """How a run ends or halts, by its goal; None: the goal is not at rest."""
     if goal.halt is not None:
-        halted = e.RunHalted(goal.halt.reason, goal.halt.message)
-        return Finish(replace(halted, until=goal.halt.until) if goal.halt.until else halted)
-    if goal.state is State.COMPLETED:
-        return Finish(e.RunFinished("completed", goal.why))
-    if goal.state is State.BLOCKED:
-        return Finish(e.RunFinished("not_proven", goal.why))
-    if goal.state is State.FAILED:
-        return Finish(e.RunFinished("failed", goal.why))
-    return Start()
+        return e.RunHalted(goal.halt.reason, goal.halt.message, goal.halt.until)
+    return e.RunFinished(_ENDS[goal.state], goal.why) if goal.state in _ENDS else None
 
 
 def list_settled_steps(records: Iterable[e.Record]) -> list[e.ChildSettled]:
     """Find them in the records of the task's stream. What was rewound does not count."""
-    found: list[tuple[int, e.ChildSettled]] = []
-    for record in records:
-        event = record.event
-        if isinstance(event, e.TaskRewound):
-            found = [(version, step) for version, step in found if version <= event.version]
-        elif isinstance(event, e.ChildSettled) and event.state is State.COMPLETED and event.files:
-            found.append((record.version, event))
-    return [step for _, step in found]
-
-
-Streams = dict[str, list[e.Record]]
+    ended = [record.event for record in drop_rewound(records) if isinstance(record.event, e.ChildSettled)]
+    return [step for step in ended if step.state is State.COMPLETED and step.files]
 
 
 def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, e.TaskRewound]]:
     """What to append to which task. Called again after a crash halfway through, it returns the rest."""
     assert isinstance(reopened.event, e.RunReopened)
     moment = reopened.event.moment
-    streams: Streams = {}
+    streams: dict[str, list[e.Record]] = {}
     for record in records:
         if record.task not in (RUN, CONTROL):
             streams.setdefault(record.task, []).append(record)

@@ -13,7 +13,7 @@ from bough.core import events as e
 from bough.core.budget.limits import Spend
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
 from bough.core.journal.children_fold import CHILDREN_EVENTS
-from bough.core.journal.fold_changes import Apply, charge, clear_trouble, get_attempt
+from bough.core.journal.fold_changes import Apply, change, charge, clear_trouble, get_attempt
 from bough.core.journal.ladder_fold import LADDER_EVENTS
 from bough.core.journal.plan_fold import PLAN_EVENTS
 from bough.core.journal.round_fold import ROUND_EVENTS
@@ -48,6 +48,18 @@ def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
     return task
 
 
+def drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
+    """The records that still count, of any number of tasks: without the rewound ones."""
+    kept: list[e.Record] = []
+    for record in records:
+        if isinstance(record.event, e.TaskRewound):
+            version = record.event.version
+            kept = [each for each in kept if each.task != record.task or each.version <= version]
+        else:
+            kept.append(record)
+    return kept
+
+
 def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
     """Return the task as it was, except for the cost: its own spend, and that of all its children until now."""
     spend, charged = now.budget.spend, dict(now.children.charged)
@@ -55,26 +67,25 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
     then = _undo_asking(then) if then.round.asking else then
-    return replace(
+    return change(
         then,
         tree=event.tree,
         halt=None,
-        budget=replace(then.budget, spend=spend, limits=now.budget.limits),
-        children=replace(then.children, charged=charged),
-        talk=replace(then.talk, heard=now.talk.heard),
+        budget={"spend": spend, "limits": now.budget.limits},
+        children={"charged": charged},
+        talk={"heard": now.talk.heard},
     )
 
 
 def _undo_asking(task: Task) -> Task:
     """The task as it was before the round in progress. That round has been paid for, so asking again is another
     round."""
-    attempt = get_attempt(task)
-    return replace(
+    return change(
         task,
-        attempt=replace(attempt, rounds=attempt.rounds - 1),
-        models=replace(task.models, transport_failures=0, retry_at=0.0),
-        round=replace(task.round, asking=False),
-        ladder=replace(task.ladder, soft_rounds=max(0, task.ladder.soft_rounds - 1)),
+        attempt={"rounds": get_attempt(task).rounds - 1},
+        models={"transport_failures": 0, "retry_at": 0.0},
+        round={"asking": False},
+        ladder={"soft_rounds": max(0, task.ladder.soft_rounds - 1)},
     )
 
 
@@ -105,7 +116,7 @@ def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
 def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
     merge, subject = event.merge, event.subject
     steps = event.step.steps
-    return replace(
+    return change(
         task,
         step=event.step,
         rules=event.rules,
@@ -113,27 +124,21 @@ def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
         tree=merge.tree if merge else event.base,
         inherited=event.inherited,
         origin=TaskOrigin(event.key, subject, merge),
-        budget=replace(task.budget, limits=event.limits, grows=event.grows),
-        ladder=replace(task.ladder, means=event.means),
-        plan=replace(task.plan, steps=steps, parallel=event.step.parallel, approaches=int(bool(steps))),
-        talk=replace(task.talk, heard=event.heard),
-        examination=replace(
-            task.examination,
-            probes=merge.probes if merge else subject.probes if subject else (),
-            contested={probe.name: STILL_FAILS for probe in subject.probes} if subject else {},
-        ),
+        budget={"limits": event.limits, "grows": event.grows},
+        ladder={"means": event.means},
+        plan={"steps": steps, "parallel": event.step.parallel, "approaches": int(bool(steps))},
+        talk={"heard": event.heard},
+        examination={
+            "probes": merge.probes if merge else subject.probes if subject else (),
+            "contested": {probe.name: STILL_FAILS for probe in subject.probes} if subject else {},
+        },
     )
 
 
 def _apply_state_changed(task: Task, event: e.StateChanged) -> Task:
     judged = task.acceptance.judged and event.to is not State.TESTING
-    return replace(
-        clear_trouble(task),
-        halt=None,
-        state=check_transition(task.state, event.to),
-        why=event.why,
-        acceptance=replace(task.acceptance, judged=judged),
-    )
+    state = check_transition(task.state, event.to)
+    return change(clear_trouble(task), halt=None, state=state, why=event.why, acceptance={"judged": judged})
 
 
 def _apply_task_resumed(task: Task, event: e.TaskResumed) -> Task:
@@ -142,20 +147,20 @@ def _apply_task_resumed(task: Task, event: e.TaskResumed) -> Task:
         step, judged = replace(step, test_command=event.check), False
     if event.accept_failing is not None:
         rules, judged = replace(rules, accept_failing=event.accept_failing), False
-    return replace(
+    return change(
         task,
         halt=None,
         step=step,
         rules=rules,
         # It may be a different model now, with a larger window.
-        attempt=replace(task.attempt, exceeded="") if task.attempt is not None else None,
-        models=replace(task.models, windows={}, transport_failures=0, retry_at=0.0),
-        budget=replace(task.budget, limits=event.limits, grows=event.grows),
-        ladder=replace(task.ladder, means=event.means),
-        round=replace(task.round, handing_over=False, handed_over=False),
-        acceptance=replace(task.acceptance, judged=judged),
+        attempt={"exceeded": ""} if task.attempt is not None else None,
+        models={"windows": {}, "transport_failures": 0, "retry_at": 0.0},
+        budget={"limits": event.limits, "grows": event.grows},
+        ladder={"means": event.means},
+        round={"handing_over": False, "handed_over": False},
+        acceptance={"judged": judged},
         # A person has seen that the command was interrupted, and resumes: it may run again.
-        outcome=replace(task.outcome, ran=None if ran is not None and ran.interrupted else ran),
+        outcome={"ran": None if ran is not None and ran.interrupted else ran},
     )
 
 
@@ -164,8 +169,8 @@ _APPLY: dict[type, Apply] = {
     e.StateChanged: _apply_state_changed,
     e.WorkspaceOpened: lambda task, event: replace(task, tree=event.tree),
     e.WorkspaceRestored: lambda task, event: replace(task, tree=event.tree),
-    e.CheckpointMade: lambda task, event: replace(
-        task, tree=event.tree, outcome=replace(task.outcome, commit=event.commit, files=event.files)
+    e.CheckpointMade: lambda task, event: change(
+        task, tree=event.tree, outcome={"commit": event.commit, "files": event.files}
     ),
     e.TaskHalted: lambda task, event: replace(charge(task, Spend(seconds=event.seconds)), halt=event),
     e.TaskResumed: _apply_task_resumed,

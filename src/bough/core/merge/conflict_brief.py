@@ -120,12 +120,11 @@ def find_missing(needed: Iterable[str], now: Mapping[str, str]) -> list[str]:
 
 def describe_lost_tests(lost: Mapping[str, str], now: Mapping[str, str]) -> str:
     """A sentence that names the tests and their steps."""
-    gone = [id for id in lost if id not in now]
-    what = "is gone" if gone and len(lost) == 1 else "are gone" if len(gone) == len(lost) else "no longer pass"
-    what = "no longer passes" if not gone and len(lost) == 1 else what
+    one = len(lost) == 1
+    gone, fails = ("is gone", "no longer passes") if one else ("are gone", "no longer pass")
+    what = fails if any(id in now for id in lost) else gone
     named = ", ".join(f"{id} (step {who})" for id, who in list(lost.items())[:NAMED])
     more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-    one = len(lost) == 1
     return (
         f"{len(lost)} {'test' if one else 'tests'} that passed before the merge {what}: {named}{more}. Every test that "
         "passed on either side must exist and pass."

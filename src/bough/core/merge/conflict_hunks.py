@@ -6,8 +6,9 @@ stay, ours first; everything else needs a decision.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
@@ -88,7 +89,7 @@ def parse_conflicts(
         end = _find_marker(text, last, at)
         if end < 0:
             return None
-        after = _find_next_line(text, end)
+        after = text.find(b"\n", end) + 1 or len(text)
         hunk = _read_hunk(text[at:after], text.count(b"\n", 0, at) + 1)
         if hunk is None:
             return None
@@ -104,12 +105,6 @@ def _find_marker(text: bytes, marker: bytes, at: int) -> int:
             return at
         at += len(marker)
     return -1
-
-
-def _find_next_line(text: bytes, at: int) -> int:
-    """Where the line after the one at `at` begins."""
-    end = text.find(b"\n", at)
-    return end + 1 if end >= 0 else len(text)
 
 
 def _read_hunk(whole: bytes, line: int) -> Hunk | None:
@@ -131,14 +126,8 @@ def name_sides(text: bytes, ours: bytes, theirs: bytes) -> bytes:
     pieces = parse_conflicts(text)
     if pieces is None:
         return text
-    return b"".join(piece if isinstance(piece, bytes) else _name_hunk_sides(piece) for piece in pieces)
-
-
-def _name_hunk_sides(hunk: Hunk) -> bytes:
-    at = hunk.whole.index(b"\n%s " % _BASE) + 1
-    end = hunk.whole.index(b"\n", at)
-    ending = b"\r" if hunk.whole[end - 1 : end] == b"\r" else b""
-    return b"%s%s %s%s%s" % (hunk.whole[:at], _BASE, BASE.encode(), ending, hunk.whole[end:])
+    line, base = rb"(?m)^\|{7} [^\r\n]*", b"%s %s" % (_BASE, BASE.encode())
+    return b"".join(piece if isinstance(piece, bytes) else re.sub(line, base, piece.whole) for piece in pieces)
 
 
 def list_hunks(text: bytes) -> list[Hunk]:
@@ -148,13 +137,8 @@ def list_hunks(text: bytes) -> list[Hunk]:
 
 def find_leftover_markers(text: bytes) -> list[int]:
     """Lines that are markers, from 1."""
-    found = []
-    for marker in (b"%s %s" % (_OURS, OURS.encode()), b"%s %s" % (_THEIRS, THEIRS.encode())):
-        at = 0
-        while (at := _find_marker(text, marker, at)) >= 0:
-            found.append(text.count(b"\n", 0, at) + 1)
-            at += len(marker)
-    return sorted(found)
+    markers = rb"(?m)^(?:<{7} ours|>{7} theirs)(?=[:\r\n]|\Z)"
+    return [text.count(b"\n", 0, found.start()) + 1 for found in re.finditer(markers, text)]
 
 
 def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
@@ -196,8 +180,7 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
 
 def _split_lines(text: bytes) -> list[bytes]:
     """Keep their line ends. A carriage return alone ends no line."""
-    lines = [line + b"\n" for line in text.split(b"\n")]
-    return lines[:-1] if text.endswith(b"\n") or not text else [*lines[:-1], lines[-1][:-1]]
+    return re.findall(rb"[^\n]*\n|[^\n]+", text)
 
 
 def _measure_indent(line: bytes) -> int:
@@ -221,12 +204,8 @@ def _is_list(lines: list[bytes]) -> bool:
 def _count_shared(first: list[bytes], second: list[bytes]) -> int:
     """Lines at the beginning that both added (a heading, the same import): they are needed once. A decorator of the
     next line is needed each time."""
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other or one.startswith(b"@"):
-            break
-        count += 1
-    return count
+    same = takewhile(lambda both: both[0] == both[1] and not both[0].startswith(b"@"), zip(first, second, strict=False))
+    return len(list(same))
 
 
 def _list_headings(lines: list[bytes]) -> set[bytes]:

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.requirements import Requirement, find_coverage_problems
 from bough.core.conversation.context import render
-from bough.core.conversation.context import render_criteria as listed
 from bough.core.conversation.structured_answer import Problems, parse_answer
+from bough.core.conversation.text_fitting import render_bullets
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning import given_steps as g
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, derive_step, find_all_needs
 from bough.core.planning.similarity import find_alike, find_shared_words, is_repetition, is_smaller
 from bough.core.planning.tool_specs import ALIASES, MOST, PLAN, SPLIT
 from bough.core.tree.file_overlap import find_expected_files
@@ -41,7 +41,7 @@ def read_plan(
         return Problems((read_answer,))
     steps, found = _build_level(goal, read_answer.steps, depth_left)
     if at_once and not found:
-        found = [line for level in _list_levels(steps) for line in _find_missing_files(level)]
+        found = _find_missing_files(steps)
     found += find_coverage_problems(steps, requirements) if steps else []
     if not found and not asked_again and is_serial(steps):
         found.append(
@@ -52,21 +52,9 @@ def read_plan(
     return Problems(tuple(dict.fromkeys(found))) if found else steps
 
 
-def _list_levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
-    return [steps, *(level for step in steps if step.steps for level in _list_levels(step.steps))]
-
-
-def _list_all_needs(steps: Sequence[Step]) -> dict[str, set[str]]:
-    """What each step needs, directly or through others."""
-    found: dict[str, set[str]] = {}
-    for step in steps:  # In order: none comes before one that it needs.
-        found[step.name] = {*step.needs}.union(*(found.get(need, set()) for need in step.needs))
-    return found
-
-
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
-    """Steps that may run in parallel with another one, and whose files are unknown."""
-    after, found = _list_all_needs(steps), []
+    """Steps at all levels that may run in parallel with another one, and whose files are unknown."""
+    after, found = {step.name: find_all_needs(step, steps) for step in steps}, []
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
         beside = next((other for other in others if step.name not in after[other.name]), None)
@@ -75,7 +63,7 @@ def _find_missing_files(steps: Sequence[Step]) -> list[str]:
                 f"Step `{step.name}` may run at the same time as `{beside.name}`: give its `files`, so that no two "
                 "steps change the same one at once."
             )
-    return found
+    return found + [line for step in steps for line in _find_missing_files(step.steps)]
 
 
 def read_conventions(answer: Answer) -> tuple[str, ...]:
@@ -86,8 +74,8 @@ def read_conventions(answer: Answer) -> tuple[str, ...]:
 
 def is_serial(steps: Sequence[Step]) -> bool:
     """Many steps, no two of which can run in parallel."""
-    before = _list_all_needs(steps)
-    return len(steps) >= SPINE and all(len(before[step.name]) == number for number, step in enumerate(steps))
+    before = (find_all_needs(step, steps) for step in steps)
+    return len(steps) >= SPINE and all(len(needs) == number for number, needs in enumerate(before))
 
 
 def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
@@ -100,12 +88,7 @@ def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tup
         return (), [f"There are {len(items)} steps in {below}; the limit at one level is {MOST}: {way_out}."]
     if len(items) < 2:
         return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
-    names, found = g.assign_names(items)
-    made = [
-        replace(g.build_step(item, name, parent), covers=item.covers) for item, name in zip(items, names, strict=True)
-    ]
-    for item, step in zip(items, made, strict=True):
-        found += g.find_faults(item, step)
+    made, found = g.build_steps(items, parent)
     found += find_repetitions(made, parent)
     made = [_build_phase(item, step, depth_left - 1, found) for item, step in zip(items, made, strict=True)]
     steps, circles = g.link_needs(items, made, chain=False)
@@ -114,6 +97,7 @@ def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tup
 
 def _build_phase(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Step:
     """A phase with its steps, or one that is planned when it starts, if the depth allows."""
+    step = replace(step, covers=item.covers)
     if item.steps:
         steps, wrong = _build_level(step, item.steps, depth_left)
         found += wrong
@@ -161,21 +145,17 @@ def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset
     """ONE step for what the parent's check still reports, built without a model. `template`: the prompt `focus`."""
     item = g.Given(name=f"fix-{parent.name}"[:40])
     (name,), _ = g.assign_names([item], taken)
-    values = {"instructions": parent.instructions, "criteria": listed(parent), "failure": failure}
-    return Step(
+    values = {"instructions": parent.instructions, "criteria": render_bullets(parent.criteria), "failure": failure}
+    return derive_step(
+        parent,
         name,
         render(template, values),
         title=f"What the check of {parent.title or parent.name} still reports",
         criteria=parent.criteria,
         test_command=parent.test_command,
         test_file=parent.test_file,
-        may_edit_tests=parent.may_edit_tests,
-        requires_testing=parent.requires_testing,
         files=parent.files,
         complexity=max(1, parent.complexity - 1),
-        model=parent.model,
-        on_error="escalate",
-        context="inherited",
     )
 
 
@@ -188,10 +168,7 @@ def _read_parts(
     items = read_answer.steps
     if not 2 <= len(items) <= most:
         return Problems((f"There are {len(items)} steps: give 2 to {most}.",))
-    names, found = g.assign_names(items, taken | {step.name for step in kept})
-    made = [g.build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
-    for item, step in zip(items, made, strict=True):
-        found += g.find_faults(item, step)
+    made, found = g.build_steps(items, parent, taken | {step.name for step in kept})
     # Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not all.
     numbers = set(range(1, len(parent.criteria) + 1))
     covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))

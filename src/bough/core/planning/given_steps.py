@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import Step, find_circle
+from bough.core.planning.plan import Step, derive_step, find_circle
 from bough.core.planning.similarity import is_vague
 
 Line = Annotated[str, Meta(max_length=300)]
@@ -47,11 +47,11 @@ class Answered(Struct, frozen=True):
 
 
 def build_step(given: Given, name: str, parent: Step) -> Step:
-    """The step, without its needs, which only mean something among its siblings. What a person allowed or chose for
-    the parent (editing tests, no check, a model) also holds for its parts; the model cannot set any of that."""
+    """The step, without its needs, which only mean something among its siblings."""
     files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
     only_prose = bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
-    return Step(
+    made = derive_step(
+        parent,
         name,
         given.instructions,
         title=given.title,
@@ -59,14 +59,17 @@ def build_step(given: Given, name: str, parent: Step) -> Step:
         criteria=tuple(dict.fromkeys(c for c in given.criteria if not is_vague(c))),
         test_command=given.test_command or None,
         test_file=_normalize_path(given.test_file) or None,
-        may_edit_tests=parent.may_edit_tests,
-        requires_testing=parent.requires_testing and (given.requires_testing or not only_prose),
         files=files,
         complexity=max(1, min(5, given.complexity)),
-        model=parent.model,
-        on_error="escalate",
-        context="inherited",
     )
+    return made if given.requires_testing or not only_prose else replace(made, requires_testing=False)
+
+
+def build_steps(items: Sequence[Given], parent: Step, taken: Iterable[str] = ()) -> tuple[list[Step], list[str]]:
+    """The steps of an answer, and what is wrong with them on their own."""
+    names, found = assign_names(items, taken)
+    made = [build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
+    return made, found + [fault for item, step in zip(items, made, strict=True) for fault in find_faults(item, step)]
 
 
 def find_faults(given: Given, made: Step) -> list[str]:

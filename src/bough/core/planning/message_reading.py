@@ -12,7 +12,7 @@ from bough.core.conversation.structured_answer import parse_answer
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning.given_steps import Lines
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, derive_step
 from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -36,9 +36,7 @@ def read_heard(answer: Answer) -> Heard:
 
 def list_demands(text: str, heard: Heard, known: Sequence[Requirement], source: str) -> tuple[Requirement, ...]:
     """The requirements that a message adds. Without a model's reading, a message of nothing but questions adds none."""
-    if heard.requirements is not None and not heard.requirements:
-        return ()
-    if heard.requirements is None and only_asks(text):
+    if only_asks(text) if heard.requirements is None else not heard.requirements:
         return ()
     found = read_goal(Step(GOAL, text), heard.requirements or (), heard.kinds).requirements
     first = max((one.number for one in known), default=0)
@@ -80,24 +78,8 @@ def plan_for_demands(
     if owner is not None and owner.name not in task.children.begun:
         covers = (*owner.covers, *numbers) if any(step.covers for step in task.plan.steps) else owner.covers
         return owner.name, replace(owner, covers=covers, criteria=(*owner.criteria, *(one.text for one in added)))
-    needs = (owner.name,) if owner is not None and _is_completed(task, owner.name) else ()
+    ended = task.children.settled.get(owner.name) if owner is not None else None
+    needs = (ended.child,) if ended is not None and ended.state is State.COMPLETED else ()
     files = owner.files if owner is not None else ()
     name = f"message-{numbers[0]}"
-    return name, Step(
-        name,
-        text,
-        needs=needs,
-        covers=numbers,
-        files=files,
-        complexity=2,
-        may_edit_tests=task.step.may_edit_tests,
-        requires_testing=task.step.requires_testing,
-        model=task.step.model,
-        on_error="escalate",
-        context="inherited",
-    )
-
-
-def _is_completed(task: Task, name: str) -> bool:
-    child = task.children.settled.get(name)
-    return child is not None and child.state is State.COMPLETED
+    return name, derive_step(task.step, name, text, needs=needs, covers=numbers, files=files, complexity=2)

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -208,20 +208,30 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
     where = "/".join(path) or "the goal"
     if step.steps and not depth:
         raise UsageError(f"The plan is nested deeper than {MAX_DEPTH} levels at {where}: lift its steps up one level.")
-    seen: set[str] = set()
-    for child in step.steps:
+    names = [child.name for child in step.steps]
+    for number, child in enumerate(step.steps):
         if child.name != slug(child.name) or child.name == GOAL:
             raise UsageError(f"`{child.name}` below {where} is not a valid step name: use `{slug(child.name)}`.")
-        if child.name in seen:
+        if child.name in names[:number]:
             raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
-        seen.add(child.name)
         _check_below(child, (*path, child.name), depth - 1)
-    for child in step.steps:
         for need in child.needs:
-            if need not in seen:
+            if need not in names:
                 raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is not one of its siblings.")
     if circle := find_circle({child.name: child.needs for child in step.steps}):
         raise UsageError(f"Steps below {where} need each other: {' → '.join(circle)}. Remove one of these needs.")
+
+
+def find_all_needs(step: Step, steps: Iterable[Step]) -> frozenset[str]:
+    """The names of the siblings that a step needs, directly or through others."""
+    by_name = {other.name: other for other in steps}
+    found: set[str] = set()
+    waiting = list(step.needs)
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += by_name[name].needs if name in by_name else ()
+    return frozenset(found)
 
 
 def find_circle(needs: Mapping[T, Iterable[T]]) -> list[T]:
@@ -242,6 +252,21 @@ def build_goal_step(
     if check is not None and not check.strip():
         raise UsageError("The check is empty: give the command that proves the goal, or omit --check.")
     return Step("goal", goal.strip(), criteria=criteria, test_command=check, requires_testing=requires_testing)
+
+
+def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> Step:
+    """A part of a step that a planner or bough itself makes. What a person allowed or chose for the parent (editing
+    tests, no check, a model) also holds for its parts; no model can set any of that."""
+    return Step(
+        name,
+        instructions,
+        may_edit_tests=parent.may_edit_tests,
+        requires_testing=parent.requires_testing,
+        model=parent.model,
+        on_error="escalate",
+        context="inherited",
+        **fields,
+    )
 
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)

@@ -100,21 +100,20 @@ class _Level:
             self.steps[self.steps.index(step)] = made
             if change.needs is not None:
                 self.needs[step.name] = change.needs
-            self._note(step.name, f"reworded `{step.name}`", change)
+            self._note("reworded", step.name, change)
         return None
 
     def _add(self, change: StepChange) -> None:
         item = _merge_given(change)
-        (name,), _ = g.assign_names([item], self.taken)
-        step = g.build_step(item, name, self.parent)
-        self.found += g.find_faults(item, step)
-        step = replace(step, plan_first=item.phase and self.depth_left > 1)
+        (step,), wrong = g.build_steps([item], self.parent, self.taken)
+        self.found += wrong
+        step, name = replace(step, plan_first=item.phase and self.depth_left > 1), step.name
         place = self._find_position(change)
         before = (self.steps[place - 1].name,) if place else ()
         self.needs[name] = before if change.needs is None else change.needs
         self.steps.insert(place, step)
         self.taken.add(name)
-        self._note(name, f"added `{name}`", change)
+        self._note("added", name, change)
 
     def _find_position(self, change: StepChange) -> int:
         """Where an added step goes: after the one it names, and after all that have begun."""
@@ -134,11 +133,11 @@ class _Level:
             if step.name in other.needs:
                 needs = dict.fromkeys((*(need for need in other.needs if need != step.name), *step.needs))
                 self.steps[index] = replace(other, needs=tuple(needs))
-        self.said.append(_describe_change(f"dropped `{step.name}`", change))
+        self._note("dropped", step.name, change)
 
-    def _note(self, name: str, what: str, change: StepChange) -> None:
+    def _note(self, what: str, name: str, change: StepChange) -> None:
         self.touched.add(name)
-        self.said.append(_describe_change(what, change))
+        self.said.append(f"{what} `{name}`" + (f": {change.reason}" if change.reason else ""))
 
     def outcome(self) -> Changed | Problems:
         if len(self.steps) > max(MOST, len(self.parent.steps)):
@@ -165,10 +164,6 @@ class _Level:
         self.found += g.describe_circle(circle)
         found = tuple(dict.fromkeys(self.found))
         return Problems(found) if found else Changed((*done, *rest), tuple(self.said))
-
-
-def _describe_change(what: str, change: StepChange) -> str:
-    return f"{what}: {change.reason}" if change.reason else what
 
 
 def _merge_given(change: StepChange, step: Step | None = None) -> g.Given:

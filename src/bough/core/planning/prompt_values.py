@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bough.core.acceptance.requirements import Requirement, render_requirements
+from bough.core.acceptance.requirements import render_requirements
 from bough.core.budget.grants import LEAF_ROUNDS
 from bough.core.conversation.context import (
+    build_planner_goal,
+    list_learned_notes,
     render_breadcrumb,
     render_bullets,
-    render_criteria,
     render_notes,
     render_section,
 )
@@ -20,6 +21,7 @@ from bough.core.conversation.text_fitting import fence_text
 from bough.core.events.planning import Estimated
 from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import MOST
+from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note
 
 OUTLINE = 12_000
@@ -103,7 +105,7 @@ def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
     check = f"`{known.command}`" if known.command else "None found in the project; steps include their own tests."
     return {
         "instructions": step.instructions,
-        "criteria": render_section("What must be true at the end", render_criteria(step)),
+        "criteria": render_section("What must be true at the end", render_bullets(step.criteria)),
         "check": render_section("The check that proves it", check),
         "repository": str(known.size),
         "files": render_section("Its files", known.files[:OUTLINE]) + render_section("How it is built", known.built),
@@ -111,45 +113,35 @@ def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
     }
 
 
-def build_gate_values(goal: Step, known: RepositoryFacts, rounds: int, *, grows: bool = False) -> dict[str, str]:
+def build_gate_values(task: Task, known: RepositoryFacts, rounds: int, *, grows: bool = False) -> dict[str, str]:
     """Fill `gate.md`. `grows`: the rounds follow the plan."""
     said = f"There are {rounds} rounds for the whole goal."
     if grows:
         said = f"One engineer has {rounds} rounds for the whole goal; a plan gets {LEAF_ROUNDS} more per further step."
-    return _build_common_values(goal, known) | {"rounds": said}
+    return _build_common_values(build_planner_goal(task), known) | {"rounds": said}
 
 
-def build_planner_values(
-    goal: Step,
-    known: RepositoryFacts,
-    depth_left: int,
-    *,
-    estimate: Estimated | None = None,
-    wish: str = "",
-    proposed: Sequence[Step] = (),
-    requirements: Sequence[Requirement] = (),
-    means: str = "",
-) -> dict[str, str]:
-    """Fill `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
-    `depth_left` as for `planned`: 1 for a flat plan."""
-    change = f"{outline_steps(proposed)}\n\nThe person read this and wants it changed:\n\n{wish}" if wish else ""
-    return _build_common_values(goal, known) | {
-        "estimate": render_section("A first estimate", _describe_estimate(estimate) if estimate else ""),
+def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
+    """Fill `planner.md`. `depth_left` as for `read_plan`: 1 for a flat plan."""
+    plan, change = task.plan, ""
+    if plan.wish:
+        change = f"{outline_steps(plan.proposed)}\n\nThe person read this and wants it changed:\n\n{plan.wish}"
+    return _build_common_values(build_planner_goal(task), known) | {
+        "estimate": render_section("A first estimate", _describe_estimate(plan.estimate) if plan.estimate else ""),
         "wish": render_section("The plan so far", change),
-        "levels": describe_levels(depth_left),
-        **_build_coverage_values(requirements, means),
+        **_build_room_values(task, depth_left, means),
     }
 
 
-def _build_coverage_values(requirements: Sequence[Requirement], means: str) -> dict[str, str]:
+def _build_room_values(task: Task, depth_left: int, means: str) -> dict[str, str]:
     """What the steps have to cover, and the means to do them. A single requirement is the goal itself."""
-    many = len(requirements) > 1
+    many = len(task.asked) > 1
+    asked = render_requirements(task.asked) if many else ""
     return {
-        "requirements": render_section("Its requirements, by number", render_requirements(requirements))
-        if many
-        else "",
+        "requirements": render_section("Its requirements, by number", asked),
         "covering": COVERING if many else "",
         "means": render_section("What is available", means),
+        "levels": describe_levels(depth_left),
     }
 
 
@@ -176,45 +168,35 @@ def describe_levels(depth_left: int) -> str:
     return f"Give 2 to {MOST} plain steps: there are no phases here, each step is done as it is."
 
 
-def build_phase_values(
-    phase: Step,
-    place: str,
-    goal: Step,
-    known: RepositoryFacts,
-    depth_left: int,
-    *,
-    past: Sequence[Past] = (),
-    later: Sequence[str] = (),
-    kept: tuple[Note, ...] = (),
-    requirements: Sequence[Requirement] = (),
-    means: str = "",
-    agreed: Sequence[str] = (),
-) -> dict[str, str]:
-    """Fill `phase_planner.md`. `place`: the phase's path; `past`: its finished siblings; `later`: the remaining
-    ones."""
-    return _build_common_values(phase, known) | {
-        "place": render_breadcrumb(place),
+def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
+    """Fill `phase_planner.md`."""
+    told = task.inherited
+    done = (result.partition(": ") for result in told.results)
+    past = [Past(name, "completed", text) for name, _, text in done]
+    return _build_common_values(task.step, known) | {
+        "place": render_breadcrumb(task.id),
         "goal": goal.instructions,
-        "agreed": render_section("The conventions of the whole plan", render_bullets(agreed)),
-        **_build_coverage_values(requirements, means),
+        "agreed": render_section(
+            "The conventions of the whole plan", render_bullets((*told.conventions, *told.interfaces))
+        ),
         "past": render_section("What was done before it", "\n".join(map(str, past))),
-        "later": render_section("What comes after it and is not part of it", render_bullets(later)),
-        "notes": render_section("Known so far", render_notes(kept)),
-        "levels": describe_levels(depth_left),
+        "later": render_section("What comes after it and is not part of it", render_bullets(told.later)),
+        "notes": render_section("Known so far", render_notes(list_learned_notes(task))),
+        **_build_room_values(task, depth_left, means),
     }
 
 
-def build_change_values(
-    goal: Step, past: Sequence[Past], later: Sequence[Step], kept: tuple[Note, ...] = ()
-) -> dict[str, str]:
-    """Fill `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the remaining steps."""
+def build_change_values(task: Task) -> dict[str, str]:
+    """Fill `plan_change.md`. The last of the steps that have ended is the phase that has just done so."""
+    past = [Past(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()]
+    later = [step for step in task.plan.steps if step.name not in task.children.begun]
     return {
-        "instructions": goal.instructions,
-        "criteria": render_section("What must be true at the end", render_criteria(goal)),
+        "instructions": task.step.instructions,
+        "criteria": render_section("What must be true at the end", render_bullets(task.step.criteria)),
         "past": "\n".join(map(str, past)),
         "last": past[-1].name if past else "the last step",
         "later": outline_steps(later),
-        "notes": render_section("Known so far", render_notes(kept)),
+        "notes": render_section("Known so far", render_notes(list_learned_notes(task))),
         "room": str(max(0, MOST - len(past) - len(later))),
     }
 

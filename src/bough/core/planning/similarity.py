@@ -80,7 +80,7 @@ def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), 
     if part:
         return True
     fewer_files = bool(child.files) and set(child.files) < set(parent.files)
-    narrower = fewer_files and not _is_same(child.criteria, parent.criteria)
+    narrower = fewer_files and not (child.criteria and set(child.criteria) == set(parent.criteria))
     limit = RESTATED_NARROWER if narrower else RESTATED
     first_sentence = re.split(r"[.!?](?=\s|$)|\n", child.instructions.strip(), maxsplit=1)[0]
     said = (child.instructions, first_sentence)
@@ -100,10 +100,6 @@ def _restates(said: str, parent: Step, limit: float, shared: frozenset[str]) -> 
     first_clause = re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", parent.instructions, maxsplit=1)[0]
     heads = (extract_gist(first_clause), extract_gist(parent.title))
     return any(2 * len(about & head) >= HEADLINE * (len(about) + len(head)) for head in heads if head)
-
-
-def _is_same(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
-    return bool(mine) and set(mine) == set(its)
 
 
 def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bool:

@@ -2,89 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from bough.core.conversation import schema
 from bough.core.messages import ToolSpec
 
 MOST = 10
 """Steps at one level."""
 
 
-def _text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
-
-
-def _texts(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
-
-
-def _numbers(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "integer"}, "description": description}
-
-
-def _flag(description: str) -> dict[str, Any]:
-    return {"type": "boolean", "description": description}
-
-
-def _number(description: str) -> dict[str, Any]:
-    return {"type": "integer", "description": description}
-
-
-def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-
-
-def _list(description: str, item: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item, "description": description}
-
-
 _STEP = {
-    "name": _text("A short id in lower case with dashes, unique in this answer: `parse-header`."),
-    "title": _text("A short title for people. Optional."),
-    "instructions": _text(
+    "name": schema.text("A short id in lower case with dashes, unique in this answer: `parse-header`."),
+    "title": schema.text("A short title for people. Optional."),
+    "instructions": schema.text(
         "What to do, for an engineer who sees this step but not the others: which files and functions, which "
         "behaviour, what to leave alone. Two to six sentences."
     ),
-    "criteria": _texts(
+    "criteria": schema.texts(
         "One to five facts that hold when the step is done, each provable by a test or a command. "
         "Good: `slugify('A b') returns 'a-b'`; `report --json prints one JSON object`. "
         "Bad: `works well`, `code is clean`."
     ),
-    "files": _texts(
+    "files": schema.texts(
         "Files it creates or changes, including tests, relative to the project. `CHANGELOG.md+`: it only adds to that "
         "file."
     ),
-    "needs": _texts("Names of the steps in this answer that must be done before it. [] if it can start at once."),
-    "test_command": _text(
+    "needs": schema.texts("Names of the steps in this answer that must be done before it. [] if it can start at once."),
+    "test_command": schema.text(
         "The command that proves this step on its own: `pytest tests/test_slug.py`. The step may write that test "
         "itself. Omit it if the project's own test command is the proof."
     ),
-    "test_file": _text("The test file that proves it, if no command is given."),
-    "requires_testing": _flag("false only if the step changes nothing but documentation. Otherwise true."),
-    "covers": _numbers("Numbers of the goal's requirements that depend on this step. [] if none."),
-    "interfaces": _texts(
+    "test_file": schema.text("The test file that proves it, if no command is given."),
+    "requires_testing": schema.flag("false only if the step changes nothing but documentation. Otherwise true."),
+    "covers": schema.numbers("Numbers of the goal's requirements that depend on this step. [] if none."),
+    "interfaces": schema.texts(
         "What this step provides to the steps that need it, exactly: files, names, arguments, types, errors. "
         "`textkit/count.py: count_words(text: str) -> dict[str, int]`. This step and those steps see them."
     ),
-    "complexity": _number("1: a few lines. 2: one function. 3: one file and its tests. 4: several files. 5: hard."),
+    "complexity": schema.number(
+        "1: a few lines. 2: one function. 3: one file and its tests. 4: several files. 5: hard."
+    ),
 }
 _PHASE = {
-    "phase": _flag(
+    "phase": schema.flag(
         "true if it is too big for one engineer in one sitting: its own steps are then planned when it starts, from "
         "what earlier phases left. false for a step that can be done as it is."
     ),
-    "steps": _list(
+    "steps": schema.tables(
         "Only for a phase whose steps are already certain; otherwise omit it.",
-        _object(_STEP, "name", "instructions", "criteria"),
+        schema.table(_STEP, "name", "instructions", "criteria"),
     ),
 }
 
-KINDS = _list(
+KINDS = schema.tables(
     "Only passages that do not ask for behaviour that a test could see. Usually []. A feature, a fix and an error are "
     "behaviour.",
-    _object(
+    schema.table(
         {
-            "begins": _text("Its first five to ten words, exactly as written; all of it if it has fewer."),
+            "begins": schema.text("Its first five to ten words, exactly as written; all of it if it has fewer."),
             "kind": {
                 "type": "string",
                 "enum": ["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"],
@@ -101,14 +74,14 @@ KINDS = _list(
 HEAR = ToolSpec(
     name="hear",
     description="Say what the message asks for, in one call.",
-    parameters=_object(
+    parameters=schema.table(
         {
-            "requirements": _texts(
+            "requirements": schema.texts(
                 "The first five to ten words of each demand, exactly as written. [] if there is none."
             ),
             "kinds": KINDS,
-            "replaces": _numbers("Numbers of requirements that it contradicts. Usually []."),
-            "step": _text("The name of the step that should do it; empty: a new one."),
+            "replaces": schema.numbers("Numbers of requirements that it contradicts. Usually []."),
+            "step": schema.text("The name of the step that should do it; empty: a new one."),
         },
         "requirements",
     ),
@@ -118,8 +91,8 @@ HEAR = ToolSpec(
 SCOUT = ToolSpec(
     name="propose_checks",
     description="Propose the commands that run this project's tests, the likeliest first.",
-    parameters=_object(
-        {"commands": _texts("One to three shell commands, run from the top of the project.")}, "commands"
+    parameters=schema.table(
+        {"commands": schema.texts("One to three shell commands, run from the top of the project.")}, "commands"
     ),
     writes=False,
 )
@@ -127,31 +100,31 @@ SCOUT = ToolSpec(
 GATE = ToolSpec(
     name="estimate",
     description="List what the goal asks for, and say how big the work is.",
-    parameters=_object(
+    parameters=schema.table(
         {
-            "requirements": _texts(
+            "requirements": schema.texts(
                 "For each thing the goal asks for, its first five to ten words, exactly as written in the goal, in "
                 "order. One requirement is what can be met or missed on its own: a function with its behaviour, an "
                 "error, an item of an enumeration, a document. At most 60."
             ),
             "kinds": KINDS,
-            "programs": _texts(
+            "programs": schema.texts(
                 "Programs that the result must behave like or be compared with, by the name of their command. "
                 "Usually []."
             ),
-            "reason": _text("One or two sentences: what has to change, and why that makes it big or small."),
-            "steps": _number(
+            "reason": schema.text("One or two sentences: what has to change, and why that makes it big or small."),
+            "steps": schema.number(
                 "1 if it is atomic. Otherwise the number of steps, where a step is what one engineer does in one "
                 "sitting and its own tests can prove."
             ),
-            "atomic": _flag(
+            "atomic": schema.flag(
                 "true if one engineer can do the whole goal in one sitting, within its rounds, without a plan."
             ),
-            "phases": _texts(
+            "phases": schema.texts(
                 "Parts that each take several steps and build on each other, in order, a few words each. [] if there "
                 "are none. `implement` and `test` are not phases."
             ),
-            "domains": _texts(
+            "domains": schema.texts(
                 "Fields of work that need different knowledge (`database schema`, `web front end`, `build pipeline`), "
                 "as far as the goal touches them. Usually one."
             ),
@@ -166,16 +139,16 @@ GATE = ToolSpec(
 PLAN = ToolSpec(
     name="plan",
     description="Give the whole plan, in one call.",
-    parameters=_object(
+    parameters=schema.table(
         {
-            "approach": _text("Two or three sentences, written first: how to reach the goal and what is risky."),
-            "conventions": _texts(
+            "approach": schema.text("Two or three sentences, written first: how to reach the goal and what is risky."),
+            "conventions": schema.texts(
                 "What has to be the same in every step: names, error types, formats, where tests go, how things are "
                 "documented. Every engineer sees these. [] if there are none."
             ),
-            "steps": _list(
+            "steps": schema.tables(
                 f"2 to {MOST} steps, in the order in which they make sense.",
-                _object(_STEP | _PHASE, "name", "instructions", "criteria"),
+                schema.table(_STEP | _PHASE, "name", "instructions", "criteria"),
             ),
         },
         "steps",
@@ -184,17 +157,21 @@ PLAN = ToolSpec(
 )
 
 _PART = {key: value for key, value in _STEP.items() if key != "interfaces"} | {
-    "covers": _numbers("Numbers of the task's criteria that hold once this step is done. [] if none."),
-    "needs": _texts("Names of the steps in this answer that must be done before it. Omitted: the one before it."),
+    "covers": schema.numbers("Numbers of the task's criteria that hold once this step is done. [] if none."),
+    "needs": schema.texts("Names of the steps in this answer that must be done before it. Omitted: the one before it."),
 }
 
 SPLIT = ToolSpec(
     name="split",
     description="Give the smaller steps that together do the task, in one call.",
-    parameters=_object(
+    parameters=schema.table(
         {
-            "approach": _text("One or two sentences, written first: where the task was too big, or what differs now."),
-            "steps": _list("The smaller steps, in order.", _object(_PART, "name", "instructions", "criteria")),
+            "approach": schema.text(
+                "One or two sentences, written first: where the task was too big, or what differs now."
+            ),
+            "steps": schema.tables(
+                "The smaller steps, in order.", schema.table(_PART, "name", "instructions", "criteria")
+            ),
         },
         "steps",
     ),
@@ -207,20 +184,20 @@ _CHANGED = {
         "enum": ["add", "drop", "reword"],
         "description": "add: a new step. drop: it is no longer needed. reword: do it differently; give what differs.",
     },
-    "reason": _text("Which result makes this necessary, in one sentence."),
-    "after": _text("For add: the name of the step that it follows. Omitted: it comes last."),
+    "reason": schema.text("Which result makes this necessary, in one sentence."),
+    "after": schema.text("For add: the name of the step that it follows. Omitted: it comes last."),
     **{key: value for key, value in _STEP.items() if key not in ("covers", "interfaces")},
-    "name": _text("The step's name: a known one for drop and reword, a new one for add."),
+    "name": schema.text("The step's name: a known one for drop and reword, a new one for add."),
     "phase": _PHASE["phase"],
 }
 
 CHANGE = ToolSpec(
     name="change",
     description="Change the remaining steps, in one call. An empty list changes nothing.",
-    parameters=_object(
+    parameters=schema.table(
         {
-            "changes": _list(
-                "Only what the results make necessary. Usually [].", _object(_CHANGED, "change", "name", "reason")
+            "changes": schema.tables(
+                "Only what the results make necessary. Usually [].", schema.table(_CHANGED, "change", "name", "reason")
             )
         },
         "changes",

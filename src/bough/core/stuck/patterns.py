@@ -11,7 +11,7 @@ tried from top to bottom; the first match wins. `signals` has the thresholds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ from bough.core.stuck.marks import (
 from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
 
 T = TypeVar("T")
-D = TypeVar("D", Mark, "Failed")
+D = TypeVar("D", Mark, "RoundKey[int]")
 
 ACTS = 16
 """Calls of one round that are examined."""
@@ -51,32 +51,11 @@ class RepeatedRound(Struct, frozen=True):
     """Exactly the calls of the round before."""
 
 
-class IdleAnswer(Struct, frozen=True):
-    """An answer without a usable call."""
+class RoundKey(Struct, Generic[T], frozen=True):
+    """A key of what a round showed: a sketch, an error, a tree, a shape."""
 
     round: int
-    sketch: tuple[int, ...]
-
-
-class Failed(Struct, frozen=True):
-    """A call that failed, and how."""
-
-    round: int
-    error: int
-
-
-class TreeSince(Struct, frozen=True):
-    """The workspace had this tree from that round on."""
-
-    round: int
-    tree: str
-
-
-class ReadingRound(Struct, frozen=True):
-    """A round that only read something new."""
-
-    round: int
-    shape: int
+    key: T
 
 
 class StuckMemory(Struct, frozen=True):
@@ -93,12 +72,14 @@ class StuckMemory(Struct, frozen=True):
     idle: tuple[int, ...] = ()
     """The last rounds in a row without a change and without new information. If no tree is known, only a repeat shows
     that nothing changed."""
-    said: tuple[IdleAnswer, ...] = ()
-    """The last rounds in a row without a usable call."""
-    failed: tuple[Failed, ...] = ()
-    """Kept if trees are known: only they show whether something changed in between."""
-    trees: tuple[TreeSince, ...] = ()
-    reading: tuple[ReadingRound, ...] = ()
+    said: tuple[RoundKey[tuple[int, ...]], ...] = ()
+    """The sketches of the last answers in a row without a usable call."""
+    failed: tuple[RoundKey[int], ...] = ()
+    """The errors of calls that failed. Kept if trees are known: only they show whether something changed in between."""
+    trees: tuple[RoundKey[str], ...] = ()
+    """The trees that the workspace had, each from that round on."""
+    reading: tuple[RoundKey[int], ...] = ()
+    """The shapes of the last calls in a row that only read something new."""
     known: tuple[int, ...] = ()
 
 
@@ -111,7 +92,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
     """The memory after one more round."""
     now = memory.round + 1
     if not turn.acts:  # Text alone changes nothing: what was repeating before it still is.
-        said = (*memory.said, IdleAnswer(now, sketch_text(turn.text)))
+        said = (*memory.said, RoundKey(now, sketch_text(turn.text)))
         return replace(memory, round=now, said=keep_last(said, rules.silent))
     memory = _note_tests(replace(memory, round=now, said=()), turn)
     marks: list[Mark] = []
@@ -121,20 +102,13 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
         # It would otherwise count as a repeat: a 429 looks the same each time.
         if one.transit:
             continue
-        found.append(_find_earlier(one, memory.marks, rules))
+        # The nearest earlier round that did the same with the same result.
+        kinds = ((classify_repeat(one, then, rules), one.round - then.round) for then in reversed(memory.marks))
+        found.append(next(((kind, lag) for kind, lag in kinds if kind is not None), None))
         marks.append(one)
         memory = _note_change(memory, act, one, found[-1])
     # An unavailable service neither advances the work nor shows that it is stuck.
     return _remember(memory, marks, found, rules) if marks else memory
-
-
-def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
-    """The nearest earlier round that did the same with the same result."""
-    for then in reversed(marks):
-        kind = classify_repeat(now, then, rules)
-        if kind is not None:
-            return kind, now.round - then.round
-    return None
 
 
 def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
@@ -150,10 +124,10 @@ def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
 def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
     """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
-        before = memory.trees[-1].tree if memory.trees else ""
+        before = memory.trees[-1].key if memory.trees else ""
         if act.tree == before:
             return memory
-        trees = (*memory.trees, TreeSince(one.round, act.tree))
+        trees = (*memory.trees, RoundKey(one.round, act.tree))
         return replace(memory, trees=trees, era=memory.era + (before != ""))
     silent = one.says < LITTLE
     return replace(memory, era=memory.era + 1) if act.writes and act.ok and (silent or found is None) else memory
@@ -169,10 +143,10 @@ def _remember(
     new = not {*results} <= {*memory.known}
     still = bool(memory.trees) and not (new or moved)
     idle = (*memory.idle, now) if repeated or still else ()
-    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
+    failed = (RoundKey(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
-    reading = (*memory.reading, ReadingRound(now, shapes.pop())) if paging else ()
+    reading = (*memory.reading, RoundKey(now, shapes.pop())) if paging else ()
     return replace(
         memory,
         marks=keep_last(_keep_since((*memory.marks, *marks), now - rules.window), rules.window * 4),
@@ -207,11 +181,8 @@ def keep_last(items: tuple[T, ...], count: int) -> tuple[T, ...]:
     return items[-count:] if count > 0 else ()
 
 
-class Found(Struct, frozen=True):
-    rounds: tuple[int, ...]
-    diagnosis: str
-
-
+Found = tuple[tuple[int, ...], str]
+"""The rounds that show it, and the diagnosis."""
 Finder = Callable[[StuckMemory, Turn, StuckRules], Found | None]
 
 
@@ -222,20 +193,18 @@ def repetitive_output(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Fou
     """One answer says the same thing over and over; or answer after answer does nothing and says the same."""
     times = count_repetitions(turn.text)
     if times >= rules.chants:
-        return Found((memory.round,), f"One answer says the same thing {times} times.")
+        return (memory.round,), f"One answer says the same thing {times} times."
     said = memory.said
-    if len(said) < rules.silent or not all(
-        measure_likeness(one.sketch, said[-1].sketch) >= rules.alike_call for one in said
-    ):
+    if len(said) < rules.silent or not all(measure_likeness(one.key, said[-1].key) >= rules.alike_call for one in said):
         return None
-    return Found(tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool.")
+    return tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool."
 
 
 def monologue(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Answer after answer without a usable call."""
     if len(memory.said) < rules.silent:
         return None
-    return Found(tuple(one.round for one in memory.said), f"{len(memory.said)} answers in a row call no tool.")
+    return tuple(one.round for one in memory.said), f"{len(memory.said)} answers in a row call no tool."
 
 
 def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
@@ -245,11 +214,11 @@ def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found 
         firm = all(one.kind == "error" and one.verbatim for one in run)
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
             ways = "the same arguments" if all(one.verbatim for one in run) else "different arguments"
-            return Found(_list_rounds(run), f"{_render_tools(turn)} keeps failing in the same way, with {ways}.")
-    for latest in {one.error for one in memory.failed if one.round == memory.round}:
-        rounds = tuple(sorted({one.round for one in memory.failed if one.error == latest}))
+            return _list_rounds(run), f"{_render_tools(turn)} keeps failing in the same way, with {ways}."
+    for latest in {one.key for one in memory.failed if one.round == memory.round}:
+        rounds = tuple(sorted({one.round for one in memory.failed if one.key == latest}))
         if len(rounds) >= rules.errors_apart:
-            return Found(rounds, f"The same error occurred {len(rounds)} times, whatever was tried in between.")
+            return rounds, f"The same error occurred {len(rounds)} times, whatever was tried in between."
     return None
 
 
@@ -262,7 +231,7 @@ def circular_tools(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found 
         return None
     period = run[-1].lag
     what = f"{_render_tools(turn)} is called again" if period == 1 else f"The same {period} rounds come again"
-    return Found(_list_rounds(run), f"{what} and again with the same results.")
+    return _list_rounds(run), f"{what} and again with the same results."
 
 
 def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
@@ -270,27 +239,27 @@ def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | N
     trees = memory.trees
     if not trees or trees[-1].round != memory.round:
         return None
-    again = {one.round for at, one in enumerate(trees) if any(one.tree == before.tree for before in trees[:at])}
+    again = {one.round for at, one in enumerate(trees) if any(one.key == before.key for before in trees[:at])}
     returned = sorted(again)
     if len(returned) < rules.returns or returned[-1] != memory.round:
         return None
-    return Found(tuple(returned), f"The files returned to an earlier state {len(returned)} times.")
+    return tuple(returned), f"The files returned to an earlier state {len(returned)} times."
 
 
 def no_progress(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Nothing changed, the same tests pass and fail, and nothing new was read."""
     if len(memory.idle) < rules.idle or memory.idle[-1] != memory.round:
         return None
-    return Found(memory.idle, f"{len(memory.idle)} rounds in a row changed nothing and found nothing new.")
+    return memory.idle, f"{len(memory.idle)} rounds in a row changed nothing and found nothing new."
 
 
 def paging(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Read after read with different arguments, and none is used."""
     reading = memory.reading
-    if len(reading) < rules.looks or len({one.shape for one in reading}) > 1:
+    if len(reading) < rules.looks or len({one.key for one in reading}) > 1:
         return None
     rounds = tuple(one.round for one in reading)
-    return Found(rounds, f"{len(reading)} rounds in a row read with {_render_tools(turn)} without using what was read.")
+    return rounds, f"{len(reading)} rounds in a row read with {_render_tools(turn)} without using what was read."
 
 
 FAILING: tuple[Kind, ...] = ("error", "refused")
@@ -342,5 +311,6 @@ def observe_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> tuple[S
     for pattern, find, confidence, recommended in TABLE:
         found = find(memory, turn, rules) if pattern in rules.patterns else None
         if found is not None:
-            return memory, Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _list_evidence(turn))
+            rounds, diagnosis = found
+            return memory, Signal(pattern, confidence, diagnosis, recommended, rounds, _list_evidence(turn))
     return memory, None

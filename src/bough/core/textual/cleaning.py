@@ -42,13 +42,6 @@ def clean_markdown(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in plain.splitlines())
 
 
-def fence(text: str) -> str:
-    """Text in a block of its own that it cannot end."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    marks = "`" * max(3, longest + 1)
-    return f"{marks}\n{escape_text(text)}\n{marks}"
-
-
 def repair_surrogates(text: str) -> str:
     """The text with surrogate pairs joined and lone surrogates replaced (U+FFFD): JSON cannot hold them. File names,
     output of programs and badly cut answers of models contain some."""

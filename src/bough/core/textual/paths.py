@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -91,56 +90,50 @@ _PLACEHOLDER = re.compile(
 )
 """Generic names that may stand for the real file name."""
 _NAMES = ("Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "go.mod")
-SUFFIXES = {
-    "python": ("py", "pyi"),
-    "py": ("py", "pyi"),
-    "python3": ("py", "pyi"),
-    "javascript": ("js", "mjs", "cjs", "jsx"),
-    "js": ("js", "mjs", "cjs", "jsx"),
-    "jsx": ("jsx", "js"),
-    "typescript": ("ts", "tsx", "mts"),
-    "ts": ("ts", "tsx", "mts"),
-    "tsx": ("tsx", "ts"),
-    "go": ("go",),
-    "golang": ("go",),
-    "rust": ("rs",),
-    "rs": ("rs",),
-    "java": ("java",),
-    "kotlin": ("kt",),
-    "c": ("c", "h"),
-    "cpp": ("cpp", "cc", "cxx", "hpp", "h"),
-    "c++": ("cpp", "cc", "cxx", "hpp", "h"),
-    "csharp": ("cs",),
-    "cs": ("cs",),
-    "ruby": ("rb",),
-    "rb": ("rb",),
-    "php": ("php",),
-    "swift": ("swift",),
-    "scala": ("scala",),
-    "html": ("html", "htm"),
-    "css": ("css",),
-    "json": ("json",),
-    "yaml": ("yml", "yaml"),
-    "yml": ("yml", "yaml"),
-    "toml": ("toml",),
-    "sql": ("sql",),
-    "markdown": ("md",),
-    "md": ("md",),
-    "lua": ("lua",),
-    "elixir": ("ex", "exs"),
-    "haskell": ("hs",),
-    "r": ("r", "R"),
-    "perl": ("pl", "pm"),
-    "dart": ("dart",),
-    "zig": ("zig",),
-}
-"""File extensions of a language."""
+_LANGUAGES = (
+    ("Python", "python py python3", "py pyi"),
+    ("JavaScript", "javascript js", "js mjs cjs jsx"),
+    ("JavaScript", "jsx", "jsx js"),
+    ("TypeScript", "typescript ts", "ts tsx mts"),
+    ("TypeScript", "tsx", "tsx ts"),
+    ("Go", "go golang", "go"),
+    ("Rust", "rust rs", "rs"),
+    ("Java", "java", "java"),
+    ("Kotlin", "kotlin", "kt"),
+    ("C", "c", "c h"),
+    ("C++", "cpp c++", "cpp cc cxx hpp h"),
+    ("C#", "csharp cs", "cs"),
+    ("Ruby", "ruby rb", "rb"),
+    ("PHP", "php", "php"),
+    ("Swift", "swift", "swift"),
+    ("Scala", "scala", "scala"),
+    ("HTML", "html", "html htm"),
+    ("CSS", "css", "css"),
+    ("", "json", "json"),
+    ("", "yaml yml", "yml yaml"),
+    ("TOML", "toml", "toml"),
+    ("SQL", "sql", "sql"),
+    ("Markdown", "markdown md", "md"),
+    ("shell", "", "sh"),
+    ("Lua", "lua", "lua"),
+    ("Elixir", "elixir", "ex exs"),
+    ("Haskell", "haskell", "hs"),
+    ("R", "r", "r R"),
+    ("Perl", "perl", "pl pm"),
+    ("Dart", "dart", "dart"),
+    ("Zig", "zig", "zig"),
+)
+"""A language's name, unless it says nothing about a project; its tags in fences, the usual one first; its suffixes."""
+SUFFIXES = {tag: tuple(suffixes.split()) for _, tags, suffixes in _LANGUAGES for tag in tags.split()}
+"""File extensions of a language, by tag."""
+TAGS = {end: tags.split()[0] for _, tags, suffixes in reversed(_LANGUAGES) if tags for end in suffixes.split()}
+NAMES = {end: name for name, _, suffixes in reversed(_LANGUAGES) if name for end in suffixes.split()}
 _TEST = re.compile(
     r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*[._-](test|tests|spec))\.\w+$|(^|/)conftest\.py$"
 )
 
 
-class Known(Struct, frozen=True, dict=True):
+class Known(Struct, frozen=True):
     """The files to choose from."""
 
     paths: tuple[str, ...] = ()
@@ -148,25 +141,14 @@ class Known(Struct, frozen=True, dict=True):
     meant: tuple[str, ...] = ()
     """The paths that the task is about, the likeliest first."""
 
-    @cached_property
-    def by_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.paths:
-            found.setdefault(path.rpartition("/")[2], []).append(path)
-        return found
-
 
 def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
     """The files of a workspace, and which of them a task is about: named in its text, or changed so far."""
     listed = tuple(paths)
     there = set(listed)
-    named = [path for found in _PATH.finditer(instructions) if (path := _find_existing(found[1], there, listed))]
-    new = [
-        found[1]
-        for found in _PATH.finditer(instructions)
-        if found[1] not in there and not _find_by_name(found[1], listed)
-    ]
-    both = dict.fromkeys((*named, *(path for path in changed if path in there), *new))
+    found = {said: _find_existing(said, listed) for said in _PATH.findall(instructions)}
+    new = (said for said, path in found.items() if not path)
+    both = dict.fromkeys((*filter(None, found.values()), *(path for path in changed if path in there), *new))
     return Known(listed, tuple(both))
 
 
@@ -211,7 +193,7 @@ def _resolve_path(said: str, known: Known, sure: bool) -> str:
     said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
     if not said or (said.startswith("/") and "." not in said):
         return ""
-    if path := _find_existing(said, set(known.paths), known.paths):
+    if path := _find_existing(said, known.paths):
         return path
     shaped = bool(_PATH.fullmatch(said)) or said.rpartition("/")[2] in _NAMES
     if not shaped or ".." in said.split("/") or said.startswith(("/", "~")) or "://" in said:
@@ -222,12 +204,10 @@ def _resolve_path(said: str, known: Known, sure: bool) -> str:
     return own if own and _PLACEHOLDER.search(said) and said.rpartition(".")[2] == own.rpartition(".")[2] else said
 
 
-def _find_existing(said: str, there: set[str], listed: tuple[str, ...]) -> str:
-    return said if said in there else _find_by_name(said, listed)
-
-
-def _find_by_name(said: str, listed: tuple[str, ...]) -> str:
-    """The only file whose path ends like that."""
+def _find_existing(said: str, listed: tuple[str, ...]) -> str:
+    """The file of that path, or the only one whose path ends like that."""
+    if said in listed:
+        return said
     ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]
     return ends[0] if len(ends) == 1 else ""
 

@@ -156,7 +156,7 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
             typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
             commands.append("\n".join(typed or lines).strip())
         elif path := paths.find_path(block, known) if _may_be_file(block) else "":
-            made.append(_build_write(path, block, known))
+            made.append(_build_write(path, block))
         elif _may_be_file(block):
             unnamed.append(block)
     if unnamed and not any(call.name in ("write", "edit") for call in made):
@@ -171,7 +171,7 @@ def _get_path(call: Call) -> str:
     return str(json.loads(call.arguments).get("path", ""))
 
 
-def _build_write(path: str, block: Block, known: Known) -> Call:
+def _build_write(path: str, block: Block) -> Call:
     text = block.text
     first, _, rest = text.partition("\n")
     # A first line that is only the path says where the block goes; it is not part of the file.
@@ -183,15 +183,11 @@ def _build_write(path: str, block: Block, known: Known) -> Call:
 def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
     """Write the longest of the blocks that name no file: it is usually the file, and the others are examples of its
     use."""
-    code = [
-        block
-        for block in unnamed
-        if paths.find_only_path(block, known) and _is_whole_file(block, paths.find_only_path(block, known))
-    ]
+    found = ((paths.find_only_path(block, known), block) for block in unnamed)
+    code = [(path, block) for path, block in found if path and _is_whole_file(block, path)]
     if not code:
         return []
-    best = max(code, key=lambda block: (len(_CODE.findall(block.text)) > 0, len(block.text)))
-    return [_build_write(paths.find_only_path(best, known), best, known)]
+    return [_build_write(*max(code, key=lambda one: (bool(_CODE.search(one[1].text)), len(one[1].text))))]
 
 
 def _is_whole_file(block: Block, path: str) -> bool:
@@ -226,13 +222,14 @@ def _is_shell(block: Block) -> bool:
 def _read_bare_code(text: str, known: Known) -> list[Call]:
     """An answer that is just the file: no fence, no prose."""
     block = Block("python", text, "")
-    if "```" in text or not _CODE.match(text.lstrip()) or not paths.find_only_path(block, known).endswith(".py"):
+    path = paths.find_only_path(block, known)
+    if "```" in text or not _CODE.match(text.lstrip()) or not path.endswith(".py"):
         return []
     tree = parse_python(text)
     holds = tree is not None and any(
         isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign) for node in tree.body
     )
-    return [_build_write(paths.find_only_path(block, known), block, known)] if holds else []
+    return [_build_write(path, block)] if holds else []
 
 
 # ── edits ───────────────────────────────────────────────────────────────────────────────────────────────────────

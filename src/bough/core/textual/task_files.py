@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.text_fitting import BYTES, estimate_tokens, shorten_middle
+from bough.core.conversation.text_fitting import BYTES, estimate_tokens, fence_text, shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
-from bough.core.textual.paths import Block, Known, find_only_path, is_test
+from bough.core.textual.paths import TAGS, Block, Known, find_only_path, is_test
 
 ANSWER = 1_500
 """Tokens of its own last answer that the model sees again."""
@@ -63,6 +63,7 @@ SHORT = 250
 """Lines up to which rewriting a whole file is best."""
 FILES = 12
 """The most files to show."""
+MOST_NAMES = 60
 FAILURES = 3
 """Failing tests to show; one says what to do next, thirty hide it."""
 FAILURE = 350
@@ -80,16 +81,6 @@ _MARKED = re.compile(r"[E>]\s")
 _TELLING = re.compile(
     r"^\s*assert\b|\b\w*(?:Error|Exception|Failure|Failed|panic(?:ked)?)\b|\bexpected\b|\bgot\b", re.I
 )
-_LANGUAGES = {
-    "py": "python",
-    "js": "javascript",
-    "ts": "typescript",
-    "rs": "rust",
-    "rb": "ruby",
-    "md": "markdown",
-    "kt": "kotlin",
-    "cs": "csharp",
-}
 
 
 class View(Struct, frozen=True):
@@ -144,10 +135,7 @@ def render_files(texts: Mapping[str, str], order: Sequence[str], most: int, view
             most -= estimate_tokens(text) + 12
     turn = -1 if view.tests_first else 1
     ranked = sorted(kept, key=lambda path: (-turn * _is_prose(path), turn * is_test(path), order.index(path)))
-    return "\n\n".join(
-        f"{path}\n{_build_fence(kept[path])}{_find_language(path)}\n{kept[path]}\n{_build_fence(kept[path])}"
-        for path in ranked
-    )
+    return "\n\n".join(f"{path}\n{fence_text(kept[path], _find_language(path))}" for path in ranked)
 
 
 def _condense(path: str, text: str, view: View) -> str:
@@ -243,15 +231,10 @@ def _is_prose(path: str) -> bool:
 
 def _find_language(path: str) -> str:
     suffix = path.rpartition(".")[2] if "." in path else ""
-    return _LANGUAGES.get(suffix, suffix)
+    return TAGS.get(suffix, suffix)
 
 
-def _build_fence(text: str) -> str:
-    longest = max((len(found[0]) for found in re.finditer(r"^`{3,}", text, re.M)), default=2)
-    return "`" * (longest + 1)
-
-
-def render_names(paths: Iterable[str], most: int = 60) -> str:
+def render_names(paths: Iterable[str]) -> str:
     """The other files, by name only."""
     names = [path for path in paths if not path.startswith(".")]
-    return ", ".join(names[:most]) + (f" … ({len(names)} files)" if len(names) > most else "")
+    return ", ".join(names[:MOST_NAMES]) + (f" … ({len(names)} files)" if len(names) > MOST_NAMES else "")

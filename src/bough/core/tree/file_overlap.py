@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from msgspec import Struct
-
 from bough.core.planning.plan import Step
 
 ADDS = "+"
@@ -19,18 +17,6 @@ ADDS = "+"
 
 Touched = dict[str, bool]
 """Files that a step changes, and whether it only adds to them."""
-
-
-class Held(Struct, frozen=True):
-    """A step that waits for another one."""
-
-    step: str
-    other: str
-    files: tuple[str, ...]
-
-    def __str__(self) -> str:
-        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
-        return f"{self.step} waits for {self.other}: both change {self.files[0]}{more}"
 
 
 _KINDS = (
@@ -88,8 +74,8 @@ def find_busy_files(running: Iterable[Step], touched: Mapping[str, Touched]) -> 
     return found
 
 
-def find_blocking_step(step: Step, files: Mapping[str, tuple[str, bool]]) -> Held | None:
-    """The step that this one has to wait for because both change the same files."""
+def find_blocking_step(step: Step, files: Mapping[str, tuple[str, bool]]) -> tuple[str, tuple[str, ...]] | None:
+    """The step that this one has to wait for because both change the same files, and those files."""
     both = {
         path: files[path][0]
         for path, adds in find_expected_files(step).items()
@@ -98,7 +84,7 @@ def find_blocking_step(step: Step, files: Mapping[str, tuple[str, bool]]) -> Hel
     if not both:
         return None
     other = next(iter(both.values()))
-    return Held(step.name, other, tuple(path for path, who in both.items() if who == other))
+    return other, tuple(path for path, who in both.items() if who == other)
 
 
 def list_touched_files(diff: str) -> Touched:

@@ -10,12 +10,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.budget import grants
-from bough.core.budget.limits import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
-from bough.core.events import ChildSettled, ChildStarted
+from bough.core.budget.limits import (
+    LAST_SHARE,
+    Limits,
+    Spend,
+    add_limits,
+    compute_remaining,
+    convert_spend,
+    find_reached_limit,
+)
+from bough.core.events import ChildHeld, ChildSettled, ChildStarted, PassEnded, TransitionTaken
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap
-from bough.core.tree.file_overlap import Held, Touched, find_busy_files
-from bough.core.tree.scope import read_retry
+from bough.core.tree.file_overlap import Touched, find_busy_files
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.urgency import by_urgency
@@ -26,6 +33,8 @@ LEAST_RAISE = 3
 """The grant of a step that its parent can do without is not raised by fewer rounds than this."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 NOTHING: Mapping[str, Touched] = MappingProxyType({})
+LONGEST_WAIT = 86_400.0
+"""Seconds that a retry waits at most: a day."""
 AHEAD = 8
 """Ready steps to look for at a time: this is recomputed after every event, and a plan may have thousands."""
 
@@ -40,34 +49,9 @@ class Begin(Struct, frozen=True):
     """Seconds to wait first (before a retry)."""
 
 
-class Skip(Struct, frozen=True):
-    """Skip the step."""
-
-    step: Step
-    why: str
-
-
-class EndPass(Struct, frozen=True):
-    """Start the steps over."""
-
-    why: str
-
-
-class Jump(Struct, frozen=True):
-    """Leave the nearest pass, or begin the next one."""
-
-    step: Step
-
-
-class GoTo(Struct, frozen=True):
-    """Go from a finished state to another one."""
-
-    state: str
-    to: str
-    why: str
-
-
-Move = Begin | Skip | EndPass | Jump | GoTo
+Move = Begin | ChildSettled | PassEnded | TransitionTaken
+"""A step to run, or what is to be recorded: a step that is skipped or leaves the pass, the end of a pass, the way from
+one state to another."""
 
 
 def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
@@ -82,17 +66,23 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
     elif not (why := control_flow.explain_rest_skipped(task)):
         return [_choose_first_move(task, step) for step in _list_ready(task, touched)] or _end_pass(task)
     begun = task.children.settled.keys() | task.children.running.keys()
-    return [Skip(step, why) for step in task.plan.steps if step.name not in begun] or _end_pass(task)
+    return [_skip(task, step, why) for step in task.plan.steps if step.name not in begun] or _end_pass(task)
 
 
-def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
-    """Steps that could begin if no running step changed the same files."""
+def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHeld]:
+    """Steps that could begin if no running step changed the same files, where that is news."""
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
     waiting = _iter_waiting(task, task.plan.steps)
-    found = (file_overlap.find_blocking_step(step, files) for step in waiting if _has_needs_met(task, step))
-    return list(islice((each for each in found if each is not None), AHEAD))
+    ready = (step for step in waiting if _has_needs_met(task, step))
+    found = (
+        ChildHeld(step.name, *blocked)
+        for step in ready
+        if (blocked := file_overlap.find_blocking_step(step, files)) is not None
+    )
+    held = islice(found, AHEAD)
+    return [each for each in held if task.children.held.get(each.step) != each]
 
 
 def _list_running(task: Task) -> list[Step]:
@@ -126,15 +116,22 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
 def _choose_first_move(task: Task, step: Step) -> Move:
     """The first move of a ready step."""
     if why := control_flow.explain_skip(task, step):
-        return Skip(step, why)
-    return Jump(step) if step.do else _begin(task, step)
+        return _skip(task, step, why)
+    if not step.do:
+        return _begin(task, step)
+    why = f"{step.do}: later steps of this pass are skipped"
+    return ChildSettled(step.name, State.COMPLETED, why, task.tree, Spend(), do=step.do)
+
+
+def _skip(task: Task, step: Step, why: str) -> ChildSettled:
+    return ChildSettled(step.name, State.SKIPPED, why, task.tree, Spend())
 
 
 def _end_pass(task: Task) -> list[Move]:
     if task.children.running or not has_succeeded(task):
         return []
     why = control_flow.explain_next_pass(task)
-    return [EndPass(why)] if why else []
+    return [PassEnded(task.children.passes, why)] if why else []
 
 
 def _list_machine_moves(task: Task) -> list[Move]:
@@ -146,10 +143,10 @@ def _list_machine_moves(task: Task) -> list[Move]:
         return [_begin(task, state)]
     turn = control_flow.find_next_state(task)
     if turn is not None and turn.to is not None:
-        return [GoTo(state.name, turn.to, turn.why)]
+        return [TransitionTaken(state.name, turn.to, turn.why)]
     why = f"the machine ended at `{state.name}` without reaching it"
     return (
-        [Skip(step, why) for step in task.plan.steps if step.name not in task.children.ended]
+        [_skip(task, step, why) for step in task.plan.steps if step.name not in task.children.ended]
         if has_succeeded(task)
         else []
     )
@@ -223,23 +220,30 @@ def _will_retry(task: Task, step: Step) -> bool:
     child = task.children.settled.get(step.name)
     if child is None or child.state in WELL:
         return False
-    return read_retry(step).wait(task.children.tries.get(step.name, 1)) is not None
+    return compute_wait(step, task.children.tries.get(step.name, 1)) is not None
+
+
+def compute_wait(step: Step, tries: int) -> float | None:
+    """Seconds to wait before a failed step is retried, after `tries` tries; None: it is not."""
+    if step.on_error != "retry" or tries > step.max_retries:
+        return None
+    try:
+        return float(min(step.retry.wait * step.retry.growth ** max(0, tries - 1), LONGEST_WAIT))
+    except OverflowError:
+        return LONGEST_WAIT
 
 
 def _has_needs_met(task: Task, step: Step) -> bool:
-    return all(_has_ended(task, other) and _has_succeeded(task, other) for other in _list_needed(task, step))
-
-
-def _list_needed(task: Task, step: Step) -> list[Step]:
-    """The steps that it needs. One that is no longer in the plan was given up and replaced."""
-    return [other for other in task.plan.steps if other.name in step.needs] if step.needs else []
+    """The steps that it needs have succeeded. One that is no longer in the plan was given up and replaced."""
+    needed = (other for other in task.plan.steps if other.name in step.needs) if step.needs else ()
+    return all(_has_ended(task, other) and _has_succeeded(task, other) for other in needed)
 
 
 def _begin(task: Task, step: Step) -> Begin:
     times = task.children.begun.get(step.name, 0)
     if step.name in task.children.reopened:
         return Begin(step, build_segment(step, times))
-    wait = read_retry(step).wait(task.children.tries.get(step.name, 0)) if step.name in task.children.settled else None
+    wait = compute_wait(step, task.children.tries.get(step.name, 0)) if step.name in task.children.settled else None
     return Begin(step, build_segment(step, times + 1), wait or 0.0)
 
 
@@ -272,13 +276,13 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
         return None  # The ladder makes better use of so little than an agent that has used up its grant.
-    grown = grants.add_limits(limits, added)
+    grown = add_limits(limits, added)
     return None if find_reached_limit(spend, grown, LAST_SHARE) else grown
 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
     """The grant of a running step that has more to do than planned: its work conflicts with the head."""
-    return grants.add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
+    return add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
 def _compute_raise(task: Task, step: Step) -> Limits:
@@ -322,9 +326,7 @@ def compute_step_grant(task: Task, step: Step) -> Limits:
         alone=not task.plan.parallel,
         rounds=step.rounds if _needs_rounds(step) else 1,
     )
-    return grants.add_limits(
-        fresh, grants.convert_spend(task.children.charged.get(build_segment(step, times), Spend()))
-    )
+    return add_limits(fresh, convert_spend(task.children.charged.get(build_segment(step, times), Spend())))
 
 
 def _list_waiting_weights(task: Task, step: Step) -> list[int]:

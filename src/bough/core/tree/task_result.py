@@ -13,19 +13,16 @@ ROOM = 16_000
 
 def render_task_result(task: Task) -> str:
     """An agent's own summary, a command's output, a critic's failing probes; for a task with steps, their results."""
+    verdict, results = task.acceptance.verdict, task.examination.results
     if task.step.role == "critic":
-        return keep_ends(
-            "\n\n".join(
-                render_failing_probe(probe, task.examination.results[probe.name]) for probe in list_critic_probes(task)
-            )
-        )
-    if task.plan.steps:
-        return keep_ends(task.outcome.result if task.outcome.summarized else join_step_results(task))
-    if classify_step(task.step) == "check" and task.acceptance.verdict is not None:
-        return keep_ends(
-            "\n".join(part for part in (task.acceptance.verdict.reason, task.acceptance.verdict.output) if part)
-        )
-    return keep_ends(render_summaries(task) or task.outcome.result)
+        text = "\n\n".join(render_failing_probe(probe, results[probe.name]) for probe in list_critic_probes(task))
+    elif task.plan.steps:
+        text = task.outcome.result if task.outcome.summarized else join_step_results(task)
+    elif classify_step(task.step) == "check" and verdict is not None:
+        text = "\n".join(part for part in (verdict.reason, verdict.output) if part)
+    else:
+        text = render_summaries(task) or task.outcome.result
+    return keep_ends(text)
 
 
 def get_summary(task: Task) -> str:
@@ -59,20 +56,22 @@ def list_live_probes(task: Task) -> tuple[Probe, ...]:
     those that a judge found not to be asked for, and those that cannot run, are not."""
     stuck = [child for child in task.children.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
     theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
-    gone = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
-    gone |= {name for name, result in task.examination.results.items() if result.outcome == "broken"}
+    gone = _list_dropped(task) | {
+        name for name, result in task.examination.results.items() if result.outcome == "broken"
+    }
     probes = {probe.name: probe for probe in (*list_asked_probes(task), *theirs)}
     return tuple(probe for name, probe in probes.items() if name not in gone)
 
 
 def list_critic_probes(task: Task) -> tuple[Probe, ...]:
     """A critic's failing probes that no judge has dropped."""
-    dropped = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
-    return tuple(
-        probe
-        for probe in select_failing(task.examination.probes, task.examination.results)
-        if probe.name not in dropped
-    )
+    found, dropped = task.examination, _list_dropped(task)
+    return tuple(probe for probe in select_failing(found.probes, found.results) if probe.name not in dropped)
+
+
+def _list_dropped(task: Task) -> set[str]:
+    """The names of the probes that a judge found not to be asked for."""
+    return {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
 
 
 def has_errors(task: Task) -> bool:
@@ -86,11 +85,8 @@ def has_errors(task: Task) -> bool:
 
 def describe_verdict(task: Task) -> str:
     """What its check said; empty if there was none."""
-    return (
-        task.acceptance.verdict.reason
-        if task.acceptance.verdict is not None and task.acceptance.verdict.command
-        else ""
-    )
+    verdict = task.acceptance.verdict
+    return verdict.reason if verdict is not None and verdict.command else ""
 
 
 def keep_ends(text: str, room: int = ROOM) -> str:

@@ -85,11 +85,7 @@ def make_plain_check(sources: Sequence[Source], paths: Collection[str], command:
     if programs:
         return join_programs(programs, paths, wrong)
     texts, tests = sources[0]
-    renamed = None if tests else _rename_tests(texts, paths, command)
-    if renamed is None:
-        return None
-    called, files, gone = renamed
-    return PlainCheck(_place(called, [*paths, *files], gone), files, False)
+    return None if tests else _rename_tests(texts, paths, command)
 
 
 def join_programs(
@@ -124,10 +120,8 @@ def _place(command: str, paths: Collection[str], removed: Sequence[str]) -> str:
 # ── a check whose tests have no names ───────────────────────────────────────────────────────────────────────────────
 
 
-def _rename_tests(
-    texts: Mapping[str, str], paths: Collection[str], command: str
-) -> tuple[str, dict[str, str], list[str]] | None:
-    """The command, the files that it uses and those that are gone, where nothing that it runs has a test's name."""
+def _rename_tests(texts: Mapping[str, str], paths: Collection[str], command: str) -> PlainCheck | None:
+    """The check with its files under other names, so that nothing that it runs has a test's name."""
     words = split_words(command)
     own = [path for path in texts if is_test_file(path) or (path in words and not is_data(path))]
     mixed = {folder for path in paths if path not in {*own} for folder in list_parents(path)}
@@ -147,7 +141,8 @@ def _rename_tests(
     changed = {path: new for path in recipes if (new := change(texts[path])) != texts[path]}
     if change(command) == command and not changed:
         return None  # It finds tests by their names, and would find none.
-    return change(command), {tests[path]: change(texts[path]) for path in tests} | changed, list(tests)
+    files = {new: change(texts[path]) for path, new in tests.items()} | changed
+    return PlainCheck(_place(change(command), [*paths, *files], list(tests)), files, False)
 
 
 def _make_name(path: str, number: int, mixed: Collection[str]) -> str:

@@ -81,14 +81,6 @@ class ProjectCommand(NamedTuple):
     """Nothing else here could run the tests: it comes before all others."""
 
 
-class CommandPosition(NamedTuple):
-    """Where a runner is in a command line."""
-
-    part: Part
-    head: int
-    """The last word of its name: its own arguments follow it."""
-
-
 class Runner:
     """One test runner. Every method is optional: then bough knows less, and says so."""
 
@@ -209,12 +201,12 @@ class Runner:
     def _is_program(self, part: Part, at: int) -> bool:
         return re.sub(r"\.(?:m?js|phar)$", "", get_program_name(part, at)) in self.program[:1]
 
-    def place(self, command: str) -> CommandPosition | None:
-        """Its last position in a command line."""
+    def place(self, command: str) -> tuple[Part, int] | None:
+        """Its last position in a command line: the simple command, and the last word of its name there."""
         for part in reversed(split_commands(command)):
             for at in find_programs(part):
                 if (head := self.recognise(part, at)) is not None:
-                    return CommandPosition(part, head)
+                    return part, head
         return None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -232,7 +224,7 @@ class Runner:
     def append(self, command: str, arguments: str) -> str | None:
         """The command with more arguments for this runner, even through a script of package.json."""
         if found := self.place(command):
-            own = list(takewhile(lambda word: word.text not in self.ends_arguments, found.part))
+            own = list(takewhile(lambda word: word.text not in self.ends_arguments, found[0]))
             return insert_arguments(command, own[-1].end, arguments)
         behind = find_scripts(command)
         if len(behind) != 1 or not self.by_arguments:
@@ -243,9 +235,10 @@ class Runner:
     def put_in(self, command: str, flag: str) -> str:
         """The command with a flag right after the runner's name, unless it already has it."""
         found = self.place(command)
-        if found is None or any(word.text == flag for word in found.part):
+        if found is None or any(word.text == flag for word in found[0]):
             return command
-        return insert_arguments(command, found.part[found.head].end, flag)
+        part, head = found
+        return insert_arguments(command, part[head].end, flag)
 
     # What a run reported. Everything was written by programs that run the agent's code, so no reader raises.
 
@@ -318,7 +311,8 @@ class Runner:
         found = self.place(command)
         if found is None:
             return None
-        rest = command[found.part[found.head].end : found.part[-1].end]
+        part, head = found
+        rest = command[part[head].end : part[-1].end]
         return " ".join(re.sub(self.reporting, " ", f" {rest} ").split()) if self.reporting else rest.strip()
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:

@@ -140,7 +140,9 @@ def _list_lines(path: str, scripts: Iterable[CodeBlock]) -> Iterator[Stated]:
         job, builds, folder = script.job, builds if script.job == job else [], script.folder
         named = bool(re.search(_ABOUT_TESTS, script.name)) and not re.search(_ABOUT_OTHERS, script.name)
         for line in re.sub(r"\\\n\s*", " ", script.text).splitlines():
-            for command in (*_unwrap_calls(line), _unwrap(line)):
+            # `session.run("tool", "-v")`, `sh 'make check'`.
+            calls = (" ".join(re.findall(r"[\"']([^\"'\n]*)[\"']", given)) for given in re.findall(_CALL, line))
+            for command in (*calls, _unwrap(line)):
                 parts = [[word.text for word in part] for part in split_commands(command)]
                 moves = next((part[1] for part in parts[:1] + parts[-1:] if len(part) == 2 and part[0] == "cd"), "")
                 folder = posixpath.normpath(posixpath.join(folder, moves)) if moves else folder
@@ -178,12 +180,6 @@ def _unwrap(line: str) -> str:
     plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
     unset = rf"^\s+(?:-\w\s+)?\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
     return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
-
-
-def _unwrap_calls(line: str) -> Iterator[str]:
-    """`session.run("tool", "-v")`, `sh 'make check'`."""
-    for found in re.finditer(_CALL, line):
-        yield " ".join(re.findall(r"[\"']([^\"'\n]*)[\"']", found[1]))
 
 
 def _list_code(text: str) -> Iterator[CodeBlock]:

@@ -133,7 +133,9 @@ def restore_test_side(
     changed = sorted(change.path for change in changes)
     called = expand_command(command, before)
     programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
-    shadows = {path for path in added if _is_called(path, programs)}
+    # Named like a program that the check runs, in a folder of programs.
+    called_names = {*re.findall(r"(?m)(?:^|[|;&(`]|!)\s*(?:if\s+)?(?:!\s*)?([\w.-]+)", programs)}
+    shadows = {path for path in added if parent_folder(path).endswith("bin") and last_segment(path) in called_names}
     loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
@@ -185,14 +187,6 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
 def _strip_tested(command: str) -> str:
     """A command without what it only compares the output of: that is what it tests."""
     return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
-
-
-def _is_called(path: str, called: str) -> bool:
-    """Named like a program that the check runs, in a folder of programs."""
-    return (
-        parent_folder(path).endswith("bin")
-        and re.search(rf"(?m)(?:^|[|;&(`]|\\bif|!)\s*{re.escape(last_segment(path))}(?![\w.-])", called) is not None
-    )
 
 
 def _shadows_runner(path: str) -> bool:

@@ -12,17 +12,19 @@ import re
 import shlex
 from collections.abc import Container, Mapping
 
-from bough.core.workflow.conditions import StepResult
+from msgspec.structs import replace
+
+from bough.core.planning.plan import Step
 from bough.core.workflow.placeholders import (
-    LIVE,
     Input,
     Part,
     Parts,
     ResultPlace,
-    merge_texts,
+    fill_places,
     protect_text,
     render_loaded,
     render_place,
+    split_loaded,
 )
 
 _SKIPPED = re.compile(r"""\\.|\$?'[^']*'|\$?"(?:\\.|[^"\\])*"|(?<![^\s;&|()])#[^\n]*""", re.DOTALL)
@@ -110,14 +112,14 @@ def find_refusals(pieces: Parts) -> list[tuple[Input | ResultPlace, str]]:
 
 def load_check(pieces: Parts, values: Mapping[str, Parts]) -> str:
     """Return a check with its inputs filled in, each quoted; one without a value stays as written."""
-    line = ""
-    for piece in pieces:
-        if isinstance(piece, Input):
-            found = values.get(piece.name, (piece,))
-            line += "".join(shlex.quote(part) if isinstance(part, str) else render_place(part) for part in found)
-        else:
-            line += piece if isinstance(piece, str) else render_place(piece)
-    return line
+
+    def fill(piece: Part) -> str:
+        if isinstance(piece, str):
+            return piece
+        found = values.get(piece.name, (piece,)) if isinstance(piece, Input) else (piece,)
+        return "".join(shlex.quote(part) if isinstance(part, str) else render_place(part) for part in found)
+
+    return "".join(map(fill, pieces))
 
 
 def load_command(pieces: Parts, values: Mapping[str, Parts], env: dict[str, str]) -> str:
@@ -133,16 +135,24 @@ def load_command(pieces: Parts, values: Mapping[str, Parts], env: dict[str, str]
     return line
 
 
-def fill_command(command: str, results: Mapping[str, StepResult], env: dict[str, str]) -> str:
-    """Return a loaded step's command that reads the known results from `env`. For `results` see `fill_places`."""
-    line = ""
-    for piece in split_command(command, results):
-        if isinstance(piece, ResultPlace):
-            line += _add_variable(env, f"RESULT_{piece.step}", results[piece.step].text)
-        else:
-            assert isinstance(piece, str)
-            line += piece
-    return line
+def fill_step(step: Step, results: Mapping[str, str]) -> Step:
+    """Return a loaded step with the known results in its texts. For `results` see `fill_places`."""
+    env = {name: fill_places(text, results).replace("\0", "\ufffd") for name, text in step.env.items()}
+    return replace(
+        step,
+        instructions=fill_places(step.instructions, results),
+        criteria=tuple(fill_places(text, results) for text in step.criteria),
+        run=fill_command(step.run, results, env),
+        env=env,
+    )
+
+
+def fill_command(command: str, results: Mapping[str, str], env: dict[str, str]) -> str:
+    """Return a loaded step's command that reads the known results from `env`."""
+    return "".join(
+        piece if isinstance(piece, str) else _add_variable(env, f"RESULT_{piece.step}", results[piece.step])
+        for piece in split_command(command, results)
+    )
 
 
 def _add_variable(env: dict[str, str], name: str, value: str) -> str:
@@ -154,20 +164,13 @@ def _add_variable(env: dict[str, str], name: str, value: str) -> str:
     return f'"${name}"'
 
 
-def split_command(command: str, results: Container[str]) -> Parts:
+def split_command(command: str, results: Container[str]) -> list[str | ResultPlace]:
     """Split a loaded command into parts: known results, where a value is allowed, and text."""
-    pieces: list[Part] = []
-    at, before = 0, ""
-    for match in re.finditer(LIVE, command):
-        text = command[at : match.start()]
-        before += text
-        pieces.append(text)
-        at = match.end()
-        if match[1] in results and not explain_refusal(before):
-            pieces.append(ResultPlace(match[1]))
-            before += "q"
-        else:
-            literal = "{" if match[2] == "brace" else match[0]
-            pieces.append(literal)
-            before += literal
-    return tuple(merge_texts([*pieces, command[at:]]))
+    pieces: list[str | ResultPlace] = []
+    before = ""
+    for piece in split_loaded(command, results):
+        if isinstance(piece, ResultPlace) and explain_refusal(before):
+            piece = render_place(piece)
+        before += piece if isinstance(piece, str) else "q"
+        pieces.append(piece)
+    return pieces

@@ -11,8 +11,10 @@ from typing import cast, get_args
 
 from msgspec import Struct
 
+from bough.core.events import ChildSettled
 from bough.core.planning.plan import Condition, Exits, Machine, Outcome
 from bough.core.spelling import shorten_line
+from bough.core.tree.task_state import State
 from bough.core.workflow.problems import suggest_nearest
 
 BEFORE = ""
@@ -22,16 +24,6 @@ END = "end"
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 _FORM = re.compile(r"(?P<not>not\s+)?(?:(?P<step>[^\s.:]+)\.)?(?P<outcome>[^\s.:]+)(?::(?P<text>.*))?", re.DOTALL)
 _WORDS = tuple("contains:TEXT" if outcome == "contains" else outcome for outcome in OUTCOMES)
-
-
-class StepResult(Struct, frozen=True):
-    """What is known about a finished step."""
-
-    success: bool
-    errors: bool = False
-    """It reported errors: its verdict has failures, or a critic's findings have severe ones."""
-    text: str = ""
-    """What it gives to others; empty for a critic without findings."""
 
 
 def parse_condition(text: str) -> Condition | str:
@@ -66,7 +58,7 @@ def render_condition(condition: Condition) -> str:
     )
 
 
-def is_met(condition: Condition, results: Mapping[str, StepResult]) -> bool:
+def is_met(condition: Condition, results: Mapping[str, ChildSettled]) -> bool:
     """Whether a condition holds. `results` has the finished steps by name, and the previous one under `BEFORE`.
 
     For a step that was skipped or has not run nothing is true, so only a negated condition holds. `empty` holds only
@@ -76,18 +68,19 @@ def is_met(condition: Condition, results: Mapping[str, StepResult]) -> bool:
     return (result is not None and _matches(condition, result)) != condition.negated
 
 
-def _matches(condition: Condition, result: StepResult) -> bool:
+def _matches(condition: Condition, result: ChildSettled) -> bool:
+    success = result.state is State.COMPLETED
     match condition.outcome:
         case "success":
-            return result.success
+            return success
         case "failure":
-            return not result.success
+            return not success
         case "has_errors":
             return result.errors
         case "empty":
-            return result.success and not result.text.strip()
+            return success and not result.result.strip()
         case "contains":
-            return condition.text in result.text
+            return condition.text in result.result
 
 
 # ── state machines ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,22 +97,23 @@ class NextState(Struct, frozen=True):
     """The reason, for the journal."""
 
 
-def choose_next_state(machine: Machine, state: str, result: StepResult, count: int) -> NextState:
+def choose_next_state(machine: Machine, ended: ChildSettled, count: int) -> NextState:
     """What follows a finished state, after `count` transitions so far.
 
     The first transition that holds is taken. A failure without one fails the machine, and so does the limit: neither a
     failure nor an endless loop counts as success.
     """
+    state, success = ended.child, ended.state is State.COMPLETED
     found = next((each for each in machine.states if each.name == state), Exits(state))
     for transition in found.transitions:
-        if transition.on is not None and not is_met(transition.on, {BEFORE: result, state: result}):
+        if transition.on is not None and not is_met(transition.on, {BEFORE: ended, state: ended}):
             continue
         why = f"{state} → {transition.to}" + (f", on {render_condition(transition.on)}" if transition.on else "")
         if transition.to == END:
-            return NextState(None, result.success, why)
+            return NextState(None, success, why)
         if count >= machine.limit:
             return NextState(None, False, f"the limit of {machine.limit} transitions is reached at {state}")
         return NextState(transition.to, True, why)
-    if result.success:
+    if success:
         return NextState(None, True, f"{state} has no further transition")
     return NextState(None, False, f"{state} failed, and no transition handles it")

@@ -6,7 +6,6 @@ changed is no longer the written one: then its steps run once, by their needs al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from bough.core.events import ChildSettled
@@ -16,7 +15,6 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.conditions import (
     BEFORE,
     NextState,
-    StepResult,
     choose_next_state,
     is_met,
     render_condition,
@@ -37,18 +35,10 @@ def get_machine(task: Task) -> Machine | None:
 # ── results of steps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def build_step_result(child: ChildSettled) -> StepResult:
-    return StepResult(child.state is State.COMPLETED, child.errors, child.result)
-
-
-def collect_results(task: Task) -> dict[str, StepResult]:
+def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]:
     """The finished steps: as of this pass, otherwise of an earlier one. A skipped one has no result."""
-    known = {**task.children.ended, **task.children.settled}
-    return {name: build_step_result(child) for name, child in known.items() if child.state is not State.SKIPPED}
-
-
-def _collect_known_results(task: Task, before: Step | None) -> Mapping[str, StepResult]:
-    known = collect_results(task)
+    ended = {**task.children.ended, **task.children.settled}
+    known = {name: child for name, child in ended.items() if child.state is not State.SKIPPED}
     if before is not None and before.name in task.children.settled and before.name in known:
         known[BEFORE] = known[before.name]
     return known
@@ -63,7 +53,7 @@ def explain_skip(task: Task, step: Step) -> str:
         return ""
     number = task.plan.steps.index(step)
     before = task.plan.steps[number - 1] if number and not task.plan.parallel else None
-    if is_met(step.condition, _collect_known_results(task, before)):
+    if is_met(step.condition, _collect_results(task, before)):
         return ""
     return f"its condition does not hold: {render_condition(step.condition)}"
 
@@ -97,7 +87,7 @@ def explain_next_pass(task: Task) -> str:
         return ""
     if step.until is None:
         return f"{task.children.passes} of {step.repeat}"
-    if is_met(step.until, _collect_known_results(task, task.plan.steps[-1])):
+    if is_met(step.until, _collect_results(task, task.plan.steps[-1])):
         return ""
     return f"{render_condition(step.until)} does not hold yet ({task.children.passes} of {step.repeat})"
 
@@ -118,7 +108,7 @@ def describe_passes(task: Task) -> str:
         return f"{count}, left by `{asking.child}`"
     if step.until is None:
         return count
-    done = is_met(step.until, _collect_known_results(task, task.plan.steps[-1]))
+    done = is_met(step.until, _collect_results(task, task.plan.steps[-1]))
     return f"{count}, {render_condition(step.until)} {'holds' if done else 'still does not hold'}"
 
 
@@ -142,7 +132,7 @@ def find_next_state(task: Task) -> NextState | None:
         return None
     if child.do:
         return NextState(None, True, f"`{child.child}` was left")
-    return choose_next_state(turns, child.child, build_step_result(child), task.children.turns)
+    return choose_next_state(turns, child, task.children.turns)
 
 
 def find_broken_state(task: Task) -> ChildSettled | None:

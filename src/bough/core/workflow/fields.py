@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bough.core.planning.plan import Condition, Retry, find_circle
+from bough.core.planning.plan import Condition, Retry, Step, find_circle
 from bough.core.spelling import shorten_line
 from bough.core.workflow.command_values import find_refusals, load_check, load_command
 from bough.core.workflow.conditions import parse_condition
@@ -26,36 +26,28 @@ from bough.core.workflow.placeholders import (
 from bough.core.workflow.problems import suggest_nearest
 
 
-class Level:
+class Level(Struct):
     """The steps of one compound step, in order, and the levels around them."""
 
-    def __init__(
-        self,
-        nodes: list[Node],
-        prefix: str = "",
-        *,
-        parallel: bool = False,
-        loops: bool = False,
-        above: Level | None = None,
-        inside: int = 0,
-        own: bool = True,
-    ) -> None:
-        self.nodes = nodes
-        self.prefix = prefix
-        """The prefix of its tasks' paths: empty at the top, otherwise `path/`."""
-        self.parallel = parallel
-        self.loops = loops
-        """Its steps may run again, so each of them may use any other's last result."""
-        self.above = above
-        self.inside = inside
-        """The number of the step, in the level above, that has these steps."""
-        self.own = own
-        """It is the top of a file: names beyond it are not visible from here."""
-        self.number: dict[str, int] = {}
-        for number, node in enumerate(nodes):
+    nodes: list[Node]
+    prefix: str = ""
+    """The prefix of its tasks' paths: empty at the top, otherwise `path/`."""
+    parallel: bool = False
+    loops: bool = False
+    """Its steps may run again, so each of them may use any other's last result."""
+    above: Level | None = None
+    inside: int = 0
+    """The number of the step, in the level above, that has these steps."""
+    own: bool = True
+    """It is the top of a file: names beyond it are not visible from here."""
+    number: dict[str, int] = {}
+    needs: list[list[int]] = []
+
+    def __post_init__(self) -> None:
+        for number, node in enumerate(self.nodes):
             self.number.setdefault(node.name, number)
         self.needs = [
-            [self.number[name] for name in node.table.get("needs", ()) if name in self.number] for node in nodes
+            [self.number[name] for name in node.table.get("needs", ()) if name in self.number] for node in self.nodes
         ]
 
     @property
@@ -156,39 +148,22 @@ def _explain_too_early(chain: list[tuple[Level, int]], segments: list[str]) -> s
     return f"`{name}` comes later: only results of earlier steps can be used."
 
 
-_SAME = (
-    *("may_edit_tests", "requires_testing", "plan_first", "parallel", "join", "complexity", "rounds", "role", "model"),
-    *("agent", "do", "on_error", "max_retries", "repeat", "summarize"),
-)
-"""Keys that are fields of a step under the same name and with the same value."""
+_FIELDS = {*Step.__struct_fields__} - {"name", "steps", "env"}
+_TEXTS = ("title", "test_file", "interfaces", "files")
+"""Keys that may name inputs, and are fields of a step under the same name."""
 
 
-class StepPosition(Struct, frozen=True):
-    """The position of a step: among which others, and with which inputs."""
+class StepReader(Struct, frozen=True):
+    """Reads the fields of a step from its node, which has its place among others and the inputs around it."""
 
+    node: Node
     level: Level
     number: int
     values: Mapping[str, Parts]
 
-
-class Fields:
-    """The fields of a step that a node gives."""
-
-    def __init__(self, node: Node, scope: StepPosition) -> None:
-        self._node = node
-        self._table = node.table
-        self._scope = scope
-
-    def all(self) -> dict[str, Any]:
-        table, node = self._table, self._node
-        fields: dict[str, Any] = {key: table[key] for key in _SAME if key in table}
-        fields |= {key: tuple(table[key]) for key in ("needs", "covers", "runs_on") if key in table}
-        for key in ("title", "test_file"):
-            if key in table:
-                fields[key] = render_plain(self.parts(key, table[key]))
-        for key in ("interfaces", "files"):
-            if key in table:
-                fields[key] = tuple(render_plain(self.parts(key, each)) for each in table[key])
+    def fields(self) -> dict[str, Any]:
+        node, table = self.node, self.node.table
+        fields = {key: self._read_value(key, value) for key, value in table.items() if key in _FIELDS}
         if "criteria" in table:
             fields["criteria"] = tuple(self._loaded("criteria", each) for each in table["criteria"])
         if "description" in table:
@@ -209,24 +184,28 @@ class Fields:
         if "until" in table:
             fields["until"] = self._read_until()
         if "do" in table:
-            level = self._scope.level
-            if level.parallel:
-                self._node.wrong("do", "A parallel step cannot leave or restart the pass.")
-            elif self._table["do"] == "continue" and not level.again:
-                self._node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")
+            if self.level.parallel:
+                node.wrong("do", "A parallel step cannot leave or restart the pass.")
+            elif table["do"] == "continue" and not self.level.again:
+                node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")
         self._read_action(fields)
         return fields
 
+    def _read_value(self, key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(self._read_value(key, each) for each in value)
+        return render_plain(self.parts(key, value)) if key in _TEXTS else value
+
     def _read_action(self, fields: dict[str, Any]) -> None:
-        action = self._table.get("action", {})
+        action = self.node.table.get("action", {})
         if isinstance(action, str):
             fields["instructions"] = self._loaded("action", action)
         elif "check" in action:
             fields["test_command"] = self._check("action", action["check"])
         elif "run" in action:
-            env = {name: self._loaded("env", text) for name, text in self._table.get("env", {}).items()}
+            env = {name: self._loaded("env", text) for name, text in self.node.table.get("env", {}).items()}
             pieces = self._command("action", action["run"], results=True)
-            fields["run"] = load_command(pieces, self._scope.values, env)
+            fields["run"] = load_command(pieces, self.values, env)
             if env:
                 fields["env"] = env
 
@@ -238,7 +217,7 @@ class Fields:
         try:
             pieces = split_places(text)
         except NotAPlace as error:
-            self._node.wrong(key, str(error), error.piece)
+            self.node.wrong(key, str(error), error.piece)
             return ("",)
         if len(pieces) == 1 and isinstance(pieces[0], str):
             return pieces
@@ -249,13 +228,13 @@ class Fields:
         return tuple(merge_texts(whole))
 
     def _look_up(self, key: str, piece: Input | ResultPlace, results: bool) -> Parts:
-        node, scope = self._node, self._scope
+        node, values = self.node, self.values
         if isinstance(piece, Input):
-            if piece.name not in scope.values:
-                known = suggest_nearest(piece.name, scope.values) if scope.values else "declare it under [inputs]."
+            if piece.name not in values:
+                known = suggest_nearest(piece.name, values) if values else "declare it under [inputs]."
                 text = f"There is no input `{piece.name}`: {known}"
                 node.wrong(key, f"{text} Write `{{{{` for a literal brace.", f"{{{piece.name}}}")
-            value = scope.values.get(piece.name, ("",))
+            value = values.get(piece.name, ("",))
             if not results and any(isinstance(part, ResultPlace) for part in value):
                 said = f"`{{{piece.name}}}` holds a step's result, which `{key}` cannot use."
                 node.wrong(key, said, f"{{{piece.name}}}")
@@ -266,25 +245,25 @@ class Fields:
                 key, f"`{needle}` cannot be used here: only instructions, criteria and `run` take results.", needle
             )
             return ("",)
-        path, wrong = resolve_result(scope.level, scope.number, piece.step)
+        path, wrong = resolve_result(self.level, self.number, piece.step)
         if wrong:
             node.wrong(key, wrong, needle)
         return (ResultPlace(path),)
 
     def _check(self, key: str, text: str) -> str:
-        return load_check(self._command(key, text, results=False), self._scope.values)
+        return load_check(self._command(key, text, results=False), self.values)
 
     def _command(self, key: str, text: str, *, results: bool) -> Parts:
         pieces = self.parts(key, text, results=results, into=False)
         for place, reason in find_refusals(pieces):
             name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
-            self._node.wrong(key, f"`{shorten_line(name)}` cannot be used there in a command: {reason}.", name)
+            self.node.wrong(key, f"`{shorten_line(name)}` cannot be used there in a command: {reason}.", name)
         return pieces
 
     def condition(self, key: str) -> Condition | None:
-        condition = parse_condition(self._table[key])
+        condition = parse_condition(self.node.table[key])
         if isinstance(condition, str):
-            self._node.wrong(key, condition)
+            self.node.wrong(key, condition)
             return None
         if condition.text:
             text = render_plain(self.parts(key, condition.text))
@@ -293,25 +272,25 @@ class Fields:
 
     def _read_condition(self) -> Condition | None:
         """A question about a sibling that has ended by then."""
-        condition, level, number = self.condition("condition"), self._scope.level, self._scope.number
+        condition, level, number = self.condition("condition"), self.level, self.number
         if condition is None:
             return None
         if not condition.step:
             if level.parallel:
-                self._node.wrong("condition", "Parallel steps have no previous step: write `STEP.` in front.")
+                self.node.wrong("condition", "Parallel steps have no previous step: write `STEP.` in front.")
             elif number == 0:
-                self._node.wrong("condition", "There is no step before this one: write `STEP.` in front.")
+                self.node.wrong("condition", "There is no step before this one: write `STEP.` in front.")
             asked = number - 1
         elif condition.step not in level.number:
-            known = [node.name for node in level.nodes if node is not self._node and node.name]
+            known = [node.name for node in level.nodes if node is not self.node and node.name]
             said = f"No sibling step is called `{condition.step}`: {suggest_nearest(condition.step, known)}"
-            self._node.wrong("condition", said)
+            self.node.wrong("condition", said)
             return condition
         else:
             asked = level.number[condition.step]
             if not level.waits(number, asked) and not level.again:
                 way = f'add needs = ["{condition.step}"]' if level.parallel else "write it before this one"
-                self._node.wrong("condition", f"`{condition.step}` has not ended when this starts: {way}.")
+                self.node.wrong("condition", f"`{condition.step}` has not ended when this starts: {way}.")
         if asked >= 0:
             self._check_reachable(condition, level, asked)
         return condition
@@ -322,14 +301,14 @@ class Fields:
         strict = other.table.get("on_error", "fail") in ("fail", "retry") and not level.parallel
         if condition.outcome == "failure" and not condition.negated and strict and other.kind != "do":
             said = f'When `{other.name}` fails, its parent step fails too: give it on_error = "skip" to continue here.'
-            self._node.wrong("condition", said)
+            self.node.wrong("condition", said)
 
     def _read_until(self) -> Condition | None:
         condition = self.condition("until")
-        names = [node.name for node in self._node.body.nodes if node.name]
+        names = [node.name for node in self.node.body.nodes if node.name]
         if condition is not None and condition.step and condition.step not in names:
             said = f"None of its steps is called `{condition.step}`: {suggest_nearest(condition.step, names)}"
-            self._node.wrong("until", said)
-        if condition is not None and not condition.step and self._table.get("parallel"):
-            self._node.wrong("until", "Parallel steps have no last step: write `STEP.` in front.")
+            self.node.wrong("until", said)
+        if condition is not None and not condition.step and self.node.table.get("parallel"):
+            self.node.wrong("until", "Parallel steps have no last step: write `STEP.` in front.")
         return condition

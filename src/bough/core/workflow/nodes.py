@@ -6,6 +6,7 @@ problem at once.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 from typing import Any
 
@@ -189,12 +190,5 @@ def resolve_file(file: str, said: str) -> str | None:
     """Return the path in the project of a file that another names; None if it is outside the project."""
     if said.startswith(("/", "~")) or "\\" in said or "\0" in said or not said.strip():
         return None
-    path = file.split("/")[:-1]
-    for part in said.split("/"):
-        if part == "..":
-            if not path:
-                return None
-            path.pop()
-        elif part not in ("", "."):
-            path.append(part)
-    return "/".join(path) or None
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), said))
+    return None if path in (".", "..") or path.startswith("../") else path

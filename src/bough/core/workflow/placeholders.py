@@ -8,20 +8,18 @@ everything else is plain text. So a text that never came from a file means what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
 from bough.core.spelling import shorten_line
-from bough.core.workflow.conditions import StepResult
 
-STEPS, BRACE = "steps", "brace"
-RESERVED = (STEPS, BRACE)
+RESERVED = ("steps", "brace")
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 _RESULT = r"steps\.(/?[a-z0-9-]+(?:/[a-z0-9-]+)*)\.result"
 _PIECES = r"\{\{|\}\}|\{[^{}\n]*\}|\{"
-LIVE = r"\{(?:steps\.([a-z0-9/-]+)\.result|([A-Za-z_][A-Za-z0-9_-]*))\}"
-_LOOKS_LIVE = r"\{(?=(?:steps\.[a-z0-9/-]+\.result|brace)\})"
+LIVE = r"\{(?:steps\.([a-z0-9/-]+)\.result|brace)\}"
+"""What means something in a loaded text."""
 
 
 class Input(Struct, frozen=True):
@@ -71,7 +69,7 @@ def _read_place(piece: str) -> Part:
         raise NotAPlace("A `{` begins a placeholder for an input or a result: write `{{` for a literal brace.", piece)
     if result := re.fullmatch(_RESULT, inner):
         return ResultPlace(result[1])
-    if inner.startswith(f"{STEPS}."):
+    if inner.startswith("steps."):
         raise NotAPlace(
             f"`{shorten_line(piece)}` is not a placeholder: use `{{steps.NAME.result}}` for a step's result.", piece
         )
@@ -82,7 +80,7 @@ def _read_place(piece: str) -> Part:
     )
 
 
-def merge_texts(pieces: Iterator[Part] | Sequence[Part]) -> list[Part]:
+def merge_texts(pieces: Iterable[Part]) -> list[Part]:
     """Return the parts with adjacent texts joined, and no empty ones."""
     whole: list[Part] = []
     for piece in pieces:
@@ -100,7 +98,7 @@ def render_loaded(pieces: Parts) -> str:
 
 def protect_text(text: str) -> str:
     """Plain text in a loaded step: what only looks like a placeholder stays text."""
-    return re.sub(_LOOKS_LIVE, "{brace}", text)
+    return re.sub(LIVE, lambda found: f"{{brace}}{found[0][1:]}", text)
 
 
 def render_plain(pieces: Parts) -> str:
@@ -112,23 +110,26 @@ def render_place(place: Input | ResultPlace) -> str:
     return f"{{{place.name}}}" if isinstance(place, Input) else f"{{steps.{place.step}.result}}"
 
 
-def fill_places(text: str, inputs: Mapping[str, str], results: Mapping[str, StepResult]) -> str:
-    """A loaded step's text with all known values filled in.
+def split_loaded(text: str, results: Container[str]) -> Iterator[str | ResultPlace]:
+    """Yield the parts of a loaded step's text: known results, and text."""
+    at = 0
+    for match in re.finditer(LIVE, text):
+        yield text[at : match.start()]
+        at = match.end()
+        if match[1] is None:
+            yield "{"
+        else:
+            yield ResultPlace(match[1]) if match[1] in results else match[0]
+    yield text[at:]
 
-    `results` has the run's finished tasks by path; skipped ones have an empty text. Values are never expanded again: a
+
+def fill_places(text: str, results: Mapping[str, str]) -> str:
+    """A loaded step's text with all known results filled in.
+
+    `results` has those of the run's finished tasks by path; skipped ones are empty. Values are never expanded again: a
     result with braces in it stays as it is. A placeholder without a known value stays.
     """
-    if "{" not in text:
-        return text
-
-    def value(match: re.Match[str]) -> str:
-        if match[2] == BRACE:
-            return "{"
-        if match[1] is None:
-            return inputs.get(match[2], match[0])
-        return results[match[1]].text if match[1] in results else match[0]
-
-    return re.sub(LIVE, value, text)
+    return "".join(piece if isinstance(piece, str) else results[piece.step] for piece in split_loaded(text, results))
 
 
 def escape_braces(text: str) -> str:

@@ -182,17 +182,12 @@ class Source:
 def _explain_refusal(text: str, said: str) -> tuple[int, str]:
     """The line and the message for an error of the TOML parser."""
     message, _, place = said.partition(" (at ")
-    found = re.match(r"line (\d+), column (\d+)\)", place)
-    if found:
-        return int(found[1]), f"This is not valid TOML: {_lower_first(message)} (column {found[2]})."
+    message = f"This is not valid TOML: {message[:1].lower()}{message[1:]}"
+    if found := re.match(r"line (\d+), column (\d+)\)", place):
+        return int(found[1]), f"{message} (column {found[2]})."
     if place:
-        end = text.rstrip("\n").count("\n") + 1
-        return end, f"This is not valid TOML: {_lower_first(message)}, at the end of the file."
+        return text.rstrip("\n").count("\n") + 1, f"{message}, at the end of the file."
     return _find_crowded_line(text, r"\d"), "This is not valid TOML: a number has too many digits."
-
-
-def _lower_first(message: str) -> str:
-    return message[:1].lower() + message[1:]
 
 
 def _find_crowded_line(text: str, pattern: str) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import asdict
@@ -15,25 +14,22 @@ from bough.core.planning.plan import Condition, Machine, Plan, Step
 from bough.core.spelling import shorten_line
 from bough.core.workflow.command_values import split_command
 from bough.core.workflow.conditions import render_condition
-from bough.core.workflow.keys import classify_step, is_tested_by_default
+from bough.core.workflow.keys import StepKeys, classify_step, is_tested_by_default, list_keys
 from bough.core.workflow.loading import load
-from bough.core.workflow.placeholders import BRACE, LIVE, Parts, ResultPlace, escape_braces
+from bough.core.workflow.placeholders import ResultPlace, escape_braces, split_loaded
 from bough.core.workflow.problems import WorkflowError
 
 _DEFAULT = Step("")
-_KEYS = (
-    *("title", "covers", "interfaces", "needs", "runs_on", "condition", "plan_first", "parallel", "join", "repeat"),
-    *("do", "on_error", "max_retries", "summarize", "role", "model", "agent", "rounds", "complexity", "until", "files"),
-    *("test_file", "may_edit_tests"),
-)
-"""Fields of a step that are keys of the same name."""
+_OWN_WAY = ("name", "steps", "criteria", "env", "retry", "test_command", "requires_testing")
+_KEYS = [key for key in list_keys(StepKeys) if key in Step.__struct_fields__ and key not in _OWN_WAY]
+"""Fields of a step that are keys of the same name, and are written as they are."""
 
 
-def write_workflow(plan: Plan, name: str = "") -> str:
+def write_workflow(plan: Plan) -> str:
     """The plan as a workflow file. `UsageError` for a plan that a file cannot express."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
-    title = name or slug(goal.title or shorten_line(goal.instructions, 60))
+    title = slug(goal.title or shorten_line(goal.instructions, 60))
     lines = [
         f"name = {_render_text(title)}",
         *_write_lines(_collect_keys(goal, known, ()) | _collect_machine(goal.machine)),
@@ -90,17 +86,7 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
 
     def write(text: str) -> str:
         """A text that may name the results of other steps."""
-        # A loaded text, split into parts.
-        pieces: list[str | ResultPlace] = []
-        at = 0
-        for match in re.finditer(LIVE, text):
-            pieces.append(text[at : match.start()])
-            at = match.end()
-            if match[1] is not None and match[1] in known:
-                pieces.append(ResultPlace(match[1]))
-            else:
-                pieces.append("{" if match[2] == BRACE else match[0])
-        return _render_file_text((*pieces, text[at:]), around)
+        return _render_file_text(split_loaded(text, known), around)
 
     said: dict[str, Any] = {}
     if step.instructions and kind == "compound":
@@ -140,13 +126,13 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
     return said
 
 
-def _render_file_text(pieces: Parts, around: tuple[frozenset[str], ...]) -> str:
+def _render_file_text(pieces: Iterable[str | ResultPlace], around: tuple[frozenset[str], ...]) -> str:
     """A text as written in a file. If a nearer step has the name of one at the top, the latter is named by path."""
     text = ""
     for piece in pieces:
         if isinstance(piece, str):
             text += escape_braces(piece)
-        elif isinstance(piece, ResultPlace):
+        else:
             hidden = any(piece.step in names for names in around[1:])
             text += f"{{steps.{'/' if hidden else ''}{piece.step}.result}}"
     return text

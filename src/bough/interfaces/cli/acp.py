@@ -6,13 +6,14 @@ from typing import Any, cast
 
 import click
 
-from bough.interfaces.cli.options import bough_command, enable_gc
+from bough import app
+from bough.interfaces.cli.options import bough_command, enable_gc, option
 
 
 @bough_command("bough acp", "bough acp --model anthropic:claude-sonnet-4-5")
-@click.option("--model", metavar="M", help="The model of its runs (default: as in your settings).")
-@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once.")
+@option("--model", "M", "The model of its runs (default: as in your settings).")
+@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@option("--jobs", "N", "Agents that may work at once.", click.IntRange(1, 64))
 async def command(**chosen: Any) -> None:
     """Run as an agent in your editor over the Agent Client Protocol.
 
@@ -23,7 +24,6 @@ async def command(**chosen: Any) -> None:
 
     Needs the extra `acp`: without it, this command says how to install it.
     """
-    from bough.app import Choices
     from bough.installed import needing
 
     with needing("`bough acp`", "acp", "acp"):
@@ -32,4 +32,4 @@ async def command(**chosen: Any) -> None:
         from bough.interfaces.acp import Agent
     enable_gc()
     # It implements only some of the protocol's methods; the library answers the others.
-    await acp.run_agent(cast("acp.Agent", Agent(Choices(**chosen))))
+    await acp.run_agent(cast("acp.Agent", Agent(app.Choices(**chosen))))

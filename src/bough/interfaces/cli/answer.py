@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, run_options
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, option, run_options
 
 
 @bough_command('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron")
 @click.argument("run")
 @click.argument("text")
 @dir_option
-@click.option("--task", default="", metavar="TASK", help="Which task's question, when several have one.")
+@option("--task", "TASK", "Which task's question, when several have one.", default="")
 @run_options
 async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Answer a run's question and resume it.
@@ -23,16 +24,14 @@ async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_
     status 5); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
     asking at another terminal resumes there. Exit status: as for `bough run`.
     """
-    from bough.adapters.stores.liveness import describe_worker
-    from bough.app import Choices, open_session, run_messages
-    from bough.interfaces.cli.display import make_display
+    from bough.app.run_messages import answer_question
+    from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import resume_run
 
-    display, choices = make_display(as_json), Choices(**chosen)
-    async with open_session(folder, choices=choices) as opened:
+    display, choices = make_display(as_json), app.Choices(**chosen)
+    async with app.open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
-        holder = await run_messages.answer_question(opened, name, text, task=task)
-        if holder:
-            display.notice(f"Answered: {describe_worker(holder)} continues {name}.")
+        if holder := await answer_question(opened, name, text, task=task):
+            display.notice(f"Answered: {holder} continues {name}.")
             return 0
         return await resume_run(opened, name, display, choices, apply, as_json)

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import (
-    bough_command,
-    dir_option,
-    json_option,
-    print_json,
-    print_result,
-    print_sentence,
-    run_argument,
-)
-
-if TYPE_CHECKING:
-    from bough.app import Session
+from bough import app
+from bough.interfaces.cli.options import bough_command, flag, json_option, option, run_argument
+from bough.interfaces.cli.printing import print_json, print_result
 
 
 @bough_command("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes")
 @run_argument
-@dir_option
-@click.option("--partial", is_flag=True, help="Apply even if the run is not completed; its work is not proven.")
-@click.option("--edges", is_flag=True, help="Also apply what takes effect on its own: hooks, CI, programs, links out.")
-@click.option("--commit", is_flag=True, help="Commit the changes, with the evidence as trailers.")
-@click.option("--hooks", is_flag=True, help="With --commit: run your repository's hooks, filters and signing.")
-@click.option("--branch", metavar="NAME", help="Commit to a new branch from HEAD; your files stay unchanged.")
-@click.option("--steps", is_flag=True, help="With --commit or --branch: one commit per step.")
-@click.option("--with-probes", is_flag=True, help="Also add the probes that passed, as tests.")
+@flag("--partial", "Apply even if the run is not completed; its work is not proven.")
+@flag("--edges", "Also apply what takes effect on its own: hooks, CI, programs, links out.")
+@flag("--commit", "Commit the changes, with the evidence as trailers.")
+@flag("--hooks", "With --commit: run your repository's hooks, filters and signing.")
+@option("--branch", "NAME", "Commit to a new branch from HEAD; your files stay unchanged.")
+@flag("--steps", "With --commit or --branch: one commit per step.")
+@flag("--with-probes", "Also add the probes that passed, as tests.")
 @json_option("As a JSON object: the run and the files.")
 async def command(
     run: str | None,
@@ -62,44 +51,42 @@ async def command(
         raise click.UsageError("--steps needs --commit or --branch")
     if steps and commit and with_probes:
         raise click.UsageError("--steps --commit cannot be combined with --with-probes: use --branch")
-    from bough.app import open_session
     from bough.core.errors import UsageError
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.parts import print_changes
     from bough.views.formatting import pluralize
     from bough.views.vocabulary import STATUS_WORDS
 
-    async with open_session(folder) as opened:
-        found = await opened.view(await opened.find(run))
+    async with app.open_session(folder) as opened:
+        name = await opened.find(run)
+        found = await opened.view(name)
         status, holder = await opened.standing(found)
         if found.status != "completed" and holder is None and not partial:
             raise UsageError(
-                f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not proven: review it with "
-                f"`bough diff {found.name}`, or apply it anyway with `bough apply {found.name} --partial`."
+                f"{name} is not completed ({STATUS_WORDS[status]}), so its work is not proven: review it with "
+                f"`bough diff {name}`, or apply it anyway with `bough apply {name} --partial`."
             )
         if branch:
-            made = await opened.branch(found.name, branch, steps=steps, with_probes=with_probes)
-            said = f"{found.name} is on the branch {branch} ({made[:10]}); your files are unchanged."
-            print_result(as_json, said, run=found.name, branch=branch, commit=made)
+            made = await opened.branch(name, branch, steps=steps, with_probes=with_probes)
+            said = f"{name} is on the branch {branch} ({made[:10]}); your files are unchanged."
+            print_result(as_json, said, run=name, branch=branch, commit=made)
             return
-        edges = edges or (not as_json and await confirm_edges(opened, found.name))
-        changes = await opened.apply(found.name, edges, commit, steps=steps, with_probes=with_probes, hooks=hooks)
-        applied = (await opened.run(found.name)).application
+        edges = edges or (not as_json and await confirm_edges(opened, name))
+        changes = await opened.apply(name, edges, commit, steps=steps, with_probes=with_probes, hooks=hooks)
+        applied = (await opened.run(name)).application
         made = applied.commit if applied is not None else ""
     if as_json:
-        files = [{"kind": change.kind, "path": change.path} for change in changes]
-        print_json({"run": found.name, "status": found.status, "files": files, "commit": made})
-        return
-    if not changes:
-        print_sentence(f"{found.name} changed nothing: nothing to apply.")
+        print_json({"run": name, "status": found.status, "files": changes, "commit": made})
         return
     unverified = "" if found.status == "completed" else " (not proven)"
     committed = f", committed as {made[:10]}" if made else ""
-    print_sentence(f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} changed{committed}.")
-    print_changes(make_output(), changes)
+    said = f"Applied {name}{unverified}: {pluralize(len(changes), 'file')} changed{committed}."
+    page = make_output()
+    page.paragraph(text=said if changes else f"{name} changed nothing: nothing to apply.")
+    print_changes(page, changes)
 
 
-async def confirm_edges(session: Session, run: str) -> bool:
+async def confirm_edges(session: app.Session, run: str) -> bool:
     """Whether the person accepts changes that take effect on their own, if there are any and a person can be asked."""
     from bough.interfaces.terminal.output import is_interactive, make_output
     from bough.views.formatting import one_line

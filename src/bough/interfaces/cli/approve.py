@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, print_json, print_result, run_argument, run_options
-
-if TYPE_CHECKING:
-    from bough.app import Session
+from bough import app
+from bough.interfaces.cli.options import bough_command, flag, option, run_argument, run_options
+from bough.interfaces.cli.printing import print_json, print_result
 
 
 @bough_command("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'")
 @run_argument
-@dir_option
-@click.option("--deny", is_flag=True, help="Do not allow it: the agent is told and continues.")
-@click.option("--task", default="", metavar="TASK", help="Which task's, when several wait.")
-@click.option("--say", default="", metavar="TEXT", help="Message to the agent (--deny) or the planner (--plan).")
-@click.option(
+@flag("--deny", "Do not allow it: the agent is told and continues.")
+@option("--task", "TASK", "Which task's, when several wait.", default="")
+@option("--say", "TEXT", "Message to the agent (--deny) or the planner (--plan).", default="")
+@option(
     "--plan",
-    type=click.Choice(["show", "yes", "no", "change", "own"]),
-    help="Answer a live run that asks about its plan. no: run it without a plan; change: with --say; own: with --file.",
+    None,
+    "Answer a live run that asks about its plan. no: run it without a plan; change: with --say; own: with --file.",
+    click.Choice(["show", "yes", "no", "change", "own"]),
 )
-@click.option(
+@option(
     "--command",
-    "answer",
-    type=click.Choice(["show", "yes", "no"]),
-    help="Answer a live run that asks before a command ([approve]). no: say what to do instead with --say.",
+    None,
+    "Answer a live run that asks before a command ([approve]). no: say what to do instead with --say.",
+    click.Choice(["show", "yes", "no"]),
+    to="answer",
 )
-@click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
+@option("--file", "F", "Your own steps for --plan own, as --plan show prints them.")
 @run_options
 async def command(
     run: str | None,
@@ -54,9 +54,7 @@ async def command(
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
     continues there, and the first answer counts. Without --plan or --command, this answers whatever it asks.
     """
-    from bough.app import Choices, open_session
-    from bough.core.ids import RUN
-    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import resume_run
 
     if answer is not None and (plan is not None or deny or file or (say and answer != "no")):
@@ -67,16 +65,16 @@ async def command(
         raise click.UsageError("--file needs --plan own")
     if say and not deny and answer is None and plan is None:
         raise click.UsageError("--say needs --deny")
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         name = await opened.find(run)
         if answer is None and plan is None:
-            live = await opened.store.holder(name, RUN) is not None
+            live = await opened.holder(name) is not None
             kind = await _find_kind(opened, name, task) if live else "tests"
             if kind == "tests":
                 display = make_display(as_json)
                 tests = await opened.rule_on_changes(name, allow=not deny, say=say, task=task)
                 display.notice(f"{'Not allowed' if deny else 'Allowed'}: {', '.join(tests)}")
-                return 0 if live else await resume_run(opened, name, display, Choices(**chosen), apply, as_json)
+                return 0 if live else await resume_run(opened, name, display, app.Choices(**chosen), apply, as_json)
             answer = ("no" if deny else "yes") if kind == "command" else None
             plan = "yes" if not deny else "change" if say else "no"
         if answer is not None:
@@ -86,12 +84,12 @@ async def command(
     return 0
 
 
-async def _find_kind(opened: Session, name: str, task: str) -> str:
+async def _find_kind(opened: app.Session, name: str, task: str) -> str:
     """What a live run asks. Of several things, the person has to choose one."""
     from bough.app.run_messages import list_waiting
     from bough.core.errors import UsageError
 
-    asked = [each for each in await list_waiting(opened, name) if each.kind != "question" and task in ("", each.task)]
+    asked = [each for each in await list_waiting(opened, name, task=task) if each.kind != "question"]
     if not asked:
         raise UsageError(f"{name} is running, and nothing of it is waiting for your approval.")
     if len(asked) > 1:
@@ -100,12 +98,11 @@ async def _find_kind(opened: Session, name: str, task: str) -> str:
     return asked[0].kind
 
 
-async def _answer_command(opened: Session, name: str, answer: str, say: str, as_json: bool, task: str) -> None:
+async def _answer_command(opened: app.Session, name: str, answer: str, say: str, as_json: bool, task: str) -> None:
     from bough.app import run_messages
 
     if answer == "show":
-        found = await run_messages.list_waiting(opened, name)
-        held = [each.question for each in found if each.kind == "command" and task in ("", each.task)]
+        held = [each.question for each in await run_messages.list_waiting(opened, name, "command", task)]
         if as_json:
             print_json({"run": name, "commands": held})
         else:
@@ -116,7 +113,9 @@ async def _answer_command(opened: Session, name: str, answer: str, say: str, as_
     print_result(as_json, said, run=name, command=line, says=answer)
 
 
-async def _answer_plan(opened: Session, name: str, says: str, wish: str, file: str, as_json: bool, task: str) -> None:
+async def _answer_plan(
+    opened: app.Session, name: str, says: str, wish: str, file: str, as_json: bool, task: str
+) -> None:
     from bough.app.run_messages import find_proposal, read_own_plan, rule_on_plan
     from bough.core.workflow.writing import write_workflow
     from bough.ports import Approval

@@ -5,17 +5,30 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from bough import app
 from bough.core.errors import NotFound, Unavailable
 from bough.interfaces.cli.backlog_run import list_option, run, run_theirs
-from bough.interfaces.cli.options import BoughGroup, add_options, dir_option, format_example, json_option, print_json
+from bough.interfaces.cli.options import (
+    POSITIVE,
+    BoughGroup,
+    add_options,
+    dir_option,
+    flag,
+    format_example,
+    json_option,
+    option,
+)
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.core.backlog.reading import Issue, Named
+    from bough.core.backlog.state import Backlog
 
 F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 16 << 20
@@ -46,18 +59,29 @@ command.add_command(run)
 
 
 _goal_options = add_options(
-    click.option("--check", metavar="CMD", help="The command that proves it (default: the tests that bough finds)."),
-    click.option("--needs", metavar="ITEM", multiple=True, help="A goal that must be proven first."),
-    click.option("--priority", metavar="N", type=int, help="Higher numbers begin first (default: 0)."),
-    click.option("--label", "labels", metavar="L", multiple=True, help="A label, for `list --label`."),
-    click.option("--files", metavar="F", multiple=True, help="A file it changes: such goals do not run at once."),
-    click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on its rounds."),
-    click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Limit on its tokens."),
-    click.option("--max-cost", "cost", metavar="USD", type=click.FloatRange(0, min_open=True), help="… dollars."),
-    click.option(
-        "--max-minutes", "minutes", metavar="N", type=click.FloatRange(0, min_open=True), help="… and minutes."
-    ),
+    option("--check", "CMD", "The command that proves it (default: the tests that bough finds)."),
+    option("--needs", "ITEM", "A goal that must be proven first.", multiple=True),
+    option("--priority", "N", "Higher numbers begin first (default: 0).", int),
+    option("--label", "L", "A label, for `list --label`.", to="labels", multiple=True),
+    option("--files", "F", "A file it changes: such goals do not run at once.", multiple=True),
+    option("--rounds", "N", "Limit on its rounds.", click.IntRange(1)),
+    option("--max-tokens", "N", "Limit on its tokens.", click.IntRange(1), to="tokens"),
+    option("--max-cost", "USD", "… dollars.", POSITIVE, to="cost"),
+    option("--max-minutes", "N", "… and minutes.", POSITIVE, to="minutes"),
 )
+
+
+def _open_backlog(command: F) -> F:
+    """`--dir D --list NAME`: the command gets the project, open for work, and the list."""
+
+    @wraps(command)
+    async def opening(folder: Path, name: str, **said: Any) -> Any:
+        from bough.app.backlog import load_backlog
+
+        async with app.open_session(folder) as opened:
+            return await command(opened, await load_backlog(opened, name), **said)
+
+    return dir_option(list_option(cast(F, opening)))
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
@@ -72,8 +96,8 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
     "add", epilog=format_example('bough backlog add "Fix the totals"', "bough backlog add --file prd.json")
 )
 @click.argument("goal", required=False)
-@click.option("--file", "file", metavar="F", help="Read a list: Markdown, TOML, JSON lines, user stories; `-`: stdin.")
-@click.option("--name", "item", metavar="ITEM", default="", help="Its name (default: from its first words).")
+@option("--file", "F", "Read a list: Markdown, TOML, JSON lines, user stories; `-`: stdin.")
+@option("--name", "ITEM", "Its name (default: from its first words).", to="item", default="")
 @_goal_options
 @dir_option
 @list_option
@@ -116,12 +140,11 @@ def _read_text(file: str) -> str:
 
 
 async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, *, keep_going: bool) -> None:
-    from bough.app import open_session
     from bough.app.backlog import add_goals, load_backlog
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence
 
-    async with open_session(folder, create=True) as opened:
+    async with app.open_session(folder, create=True) as opened:
         done = await add_goals(opened, await load_backlog(opened, name), entries, keep_going=keep_going)
     if as_json:
         print_json(
@@ -153,10 +176,10 @@ async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool,
     ),
 )
 @click.argument("where", type=click.Choice(("github", "gitlab")))
-@click.option("--label", "labels", metavar="L", multiple=True, help="Only issues with one of these labels.")
-@click.option("--limit", metavar="N", type=click.IntRange(1, 1000), default=30, show_default=True, help="The newest N.")
-@click.option("--stdin", is_flag=True, help="Read the issues as JSON from standard input.")
-@click.option("--yes", is_flag=True, help="Import without asking.")
+@option("--label", "L", "Only issues with one of these labels.", to="labels", multiple=True)
+@option("--limit", "N", "The newest N.", click.IntRange(1, 1000), default=30, show_default=True)
+@flag("--stdin", "Read the issues as JSON from standard input.")
+@flag("--yes", "Import without asking.")
 @dir_option
 @list_option
 @json_option("As a JSON list.")
@@ -218,7 +241,7 @@ def _confirm(issues: Sequence[Issue]) -> bool:
 
 
 @command.command("list", epilog=format_example("bough backlog list", "bough backlog list --label ui --json"))
-@click.option("--label", "labels", metavar="L", multiple=True, help="Only goals with one of these labels.")
+@option("--label", "L", "Only goals with one of these labels.", to="labels", multiple=True)
 @dir_option
 @list_option
 @json_option("As a JSON list.")
@@ -226,22 +249,20 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     """List the goals and where each stands, in the order in which they begin."""
     import msgspec
 
-    from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.night_page import STYLES
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence, pad
-    from bough.views.night import HEADINGS, make_page
+    from bough.views.night import HEADINGS
 
     try:
-        async with open_journal(folder) as opened:
+        async with app.open_journal(folder) as opened:
             backlog = await load_backlog(opened, name)
-            page = await load_page(opened, backlog, time.time())
+            shown = (await load_page(opened, backlog, time.time())).goals
     except NotFound:  # bough has not been used here: an empty list, and not an error
-        backlog = Backlog(name)
-        page = make_page(backlog, {}, {}, {}, {})
-    goals = [goal for goal in page.goals if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
+        backlog, shown = Backlog(name), ()
+    goals = [goal for goal in shown if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
     if as_json:
         items = [(backlog.items[goal.name], {"standing": goal.kind, "why": goal.why}) for goal in goals]
         print_json(
@@ -273,69 +294,56 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
 
 @command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))
 @click.argument("item")
-@click.option("--goal", metavar="TEXT", help="The goal, in other words.")
+@option("--goal", "TEXT", "The goal, in other words.")
 @_goal_options
-@click.option("--no-needs", is_flag=True, help="It needs no other goal any more.")
-@dir_option
-@list_option
-async def edit(item: str, folder: Path, name: str, no_needs: bool, **said: Any) -> None:
+@flag("--no-needs", "It needs no other goal any more.")
+@_open_backlog
+async def edit(opened: app.Session, backlog: Backlog, item: str, no_needs: bool, **said: Any) -> None:
     """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
     from msgspec.structs import replace
 
-    from bough.app import open_session
-    from bough.app.backlog import edit_goal, load_backlog
+    from bough.app.backlog import edit_goal
 
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
     if not fields:
         raise click.UsageError("say what to change")
-    async with open_session(folder) as opened:
-        backlog = await load_backlog(opened, name)
-        found = backlog.find(item)
-        await edit_goal(opened, backlog, found, replace(found.entry, **fields))
-        running = found.running and await opened.store.holder(backlog.stream, found.name) is not None
+    found = backlog.find(item)
+    await edit_goal(opened, backlog, found, replace(found.entry, **fields))
+    running = found.running and await opened.store.holder(backlog.stream, found.name) is not None
     late = " Its run has begun with what it said before." if running else ""
     click.echo(f"Changed {found.name}.{late}")
 
 
 @command.command("drop", epilog=format_example("bough backlog drop fix-totals", "bough backlog drop 3 4"))
 @click.argument("items", metavar="ITEM...", nargs=-1, required=True)
-@dir_option
-@list_option
-async def drop(items: tuple[str, ...], folder: Path, name: str) -> None:
+@_open_backlog
+async def drop(opened: app.Session, backlog: Backlog, items: tuple[str, ...]) -> None:
     """Remove goals from the list. One that is running is stopped; its run and its work stay."""
-    from bough.app import open_session
-    from bough.app.backlog import drop_goal, load_backlog
+    from bough.app.backlog import drop_goal
 
-    async with open_session(folder) as opened:
-        backlog = await load_backlog(opened, name)
-        for found in [backlog.find(item) for item in items]:
-            needing = await drop_goal(opened, backlog, found)
-            click.echo(f"Dropped {found.name}.")
-            if needing:
-                click.echo(
-                    f"bough: {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs.", err=True
-                )
+    for found in [backlog.find(item) for item in items]:
+        needing = await drop_goal(opened, backlog, found)
+        click.echo(f"Dropped {found.name}.")
+        if needing:
+            said = f"bough: {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs."
+            click.echo(said, err=True)
 
 
 @command.command(
     "move", epilog=format_example("bough backlog move fix-totals --before docs", "bough backlog move 3 --last")
 )
 @click.argument("item")
-@click.option("--before", metavar="ITEM", help="The goal that it should come before.")
-@click.option("--last", is_flag=True, help="To the end.")
-@dir_option
-@list_option
-async def move(item: str, before: str | None, last: bool, folder: Path, name: str) -> None:
+@option("--before", "ITEM", "The goal that it should come before.")
+@flag("--last", "To the end.")
+@_open_backlog
+async def move(opened: app.Session, backlog: Backlog, item: str, before: str | None, last: bool) -> None:
     """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
-    from bough.app import open_session
-    from bough.app.backlog import load_backlog, move_goal
+    from bough.app.backlog import move_goal
 
     if (before is None) == (not last):
         raise click.UsageError("give --before ITEM, or --last")
-    async with open_session(folder) as opened:
-        backlog = await load_backlog(opened, name)
-        found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
-        await move_goal(opened, backlog, found, other)
+    found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
+    await move_goal(opened, backlog, found, other)
     click.echo(f"Moved {found.name}.")
 
 
@@ -343,8 +351,8 @@ async def move(item: str, before: str | None, last: bool, folder: Path, name: st
 
 
 @command.command("report", epilog=format_example("bough backlog report", "bough backlog report --html night.html"))
-@click.option("--html", metavar="F", type=click.Path(path_type=Path), help="Write it as one HTML file.")
-@click.option("--md", metavar="F", type=click.Path(path_type=Path), help="Write it as Markdown.")
+@option("--html", "F", "Write it as one HTML file.", click.Path(path_type=Path))
+@option("--md", "F", "Write it as Markdown.", click.Path(path_type=Path))
 @dir_option
 @list_option
 @json_option("As a JSON object.")
@@ -356,13 +364,12 @@ async def report(html: Path | None, md: Path | None, folder: Path, name: str, as
     """
     import msgspec
 
-    from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
     from bough.interfaces.terminal.night_page import print_page, render_html, render_markdown
     from bough.interfaces.terminal.output import make_output
     from bough.trust.files import Place
 
-    async with open_journal(folder) as opened:
+    async with app.open_journal(folder) as opened:
         backlog = await load_backlog(opened, name)
         if not backlog.items:
             raise NotFound(f"There is no backlog {name} here: add a goal with `bough backlog add GOAL`.")

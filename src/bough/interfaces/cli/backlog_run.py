@@ -11,53 +11,54 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough import app
 from bough.interfaces.cli.options import (
+    POSITIVE,
+    BoughCommand,
     dir_option,
     enable_gc,
+    flag,
     format_example,
-    print_json_line,
-    run_to_end,
+    option,
     work_options,
 )
+from bough.interfaces.cli.printing import print_json_line
 
 if TYPE_CHECKING:
-    from bough.app import Choices, Session
     from bough.app.night import NightPlan
     from bough.core import events as e
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.output import Line
 
-list_option = click.option(
-    "--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog."
-)
+list_option = option("--list", "NAME", "Which backlog.", to="name", default="backlog", show_default=True)
 
 
 @click.command(
     "run",
+    cls=BoughCommand,
     short_help="Work through the list.",
     epilog=format_example(
         "bough backlog run --jobs 3 --until 07:00 --max-cost 20 --per-goal 2",
         "bough backlog run --apply-together night-2026-05-01 --checks 2",
     ),
 )
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 100), help="Goals at once (default: 1, or [backlog] jobs).")
-@click.option("--until", metavar="HH:MM", help="When the night is over: nothing begins then, and what runs is stopped.")
-@click.option(
-    "--per-goal", metavar="USD", type=click.FloatRange(0, min_open=True), help="Limit on dollars of one goal."
-)
-@click.option(
+@option("--jobs", "N", "Goals at once (default: 1, or [backlog] jobs).", click.IntRange(1, 100))
+@option("--until", "HH:MM", "When the night is over: nothing begins then, and what runs is stopped.")
+@option("--per-goal", "USD", "Limit on dollars of one goal.", POSITIVE)
+@option(
     "--pr",
-    type=click.Choice(("draft", "none")),
-    help="Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
+    None,
+    "Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
+    click.Choice(("draft", "none")),
 )
-@click.option("--partial", is_flag=True, help="Branches also for work that is finished and not proven.")
-@click.option("--give-up", is_flag=True, help="Give up a stuck goal instead of waiting for your answer.")
-@click.option("--apply-together", "together", metavar="BRANCH", default="", help="Prove all branches together, on one.")
-@click.option("--max-disk", metavar="GB", type=click.FloatRange(0, min_open=True), help="What bough may keep here.")
+@flag("--partial", "Branches also for work that is finished and not proven.")
+@flag("--give-up", "Give up a stuck goal instead of waiting for your answer.")
+@option("--apply-together", "BRANCH", "Prove all branches together, on one.", to="together", default="")
+@option("--max-disk", "GB", "What bough may keep here.", POSITIVE)
 @dir_option
 @list_option
 @work_options(" of each goal", "Limit on cost of the whole night in US dollars")
-def run(
+async def run(
     jobs: int | None,
     until: str | None,
     per_goal: float | None,
@@ -84,19 +85,34 @@ def run(
 
     Exit status: as for `bough backlog report`.
     """
-    from bough.app import Choices
+    from bough.app.backlog import load_backlog
+    from bough.app.known_projects import remember_project
     from bough.app.night import NightPlan
+    from bough.core.errors import NotFound
+    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
+    from bough.interfaces.terminal.output import is_interactive
 
-    options = {"jobs": jobs, "per_goal": per_goal, "pr": pr, "max_disk": max_disk}
-    plan = NightPlan(
-        name,
-        until=parse_until(until, time.time()) if until else 0.0,
-        cost=chosen.pop("cost"),
-        together=together,
-        partial=partial,
-        ask=not give_up,
-    )
-    return run_to_end(_run(plan, folder, Choices(**chosen), options, as_json))
+    over = parse_until(until, time.time()) if until else 0.0
+    cost, choices = chosen.pop("cost"), app.Choices(**chosen)
+    ask = ask_consent if not as_json and is_interactive() else None
+    async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
+        remember_project(opened.root)
+        if not (await load_backlog(opened, name)).items:
+            raise NotFound(f"The backlog {name} is empty: add a goal with `bough backlog add GOAL`.")
+        usual = opened.config.backlog
+        plan = NightPlan(
+            name,
+            jobs or usual.jobs,
+            over,
+            cost,
+            per_goal or usual.per_goal,
+            together,
+            int((max_disk or usual.max_disk or 0) * 1e9),
+            partial,
+            ask=not give_up,
+            deliver=open_pull_request if (pr or usual.pr) == "draft" else None,
+        )
+        return await watch_night(opened, plan, choices, as_json)
 
 
 def parse_until(text: str, now: float) -> float:
@@ -112,47 +128,16 @@ def parse_until(text: str, now: float) -> float:
     return at
 
 
-async def _run(plan: NightPlan, folder: Path, choices: Choices, options: dict[str, Any], as_json: bool) -> int:
-    from msgspec.structs import replace
-
-    from bough.app import open_session
-    from bough.app.backlog import load_backlog, load_page
-    from bough.app.known_projects import remember_project
-    from bough.core.errors import NotFound
-    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
-    from bough.interfaces.terminal.night_page import print_page
-    from bough.interfaces.terminal.output import is_interactive, make_output
-
-    ask = ask_consent if not as_json and is_interactive() else None
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
-        remember_project(opened.root)
-        if not (await load_backlog(opened, plan.name)).items:
-            raise NotFound(f"The backlog {plan.name} is empty: add a goal with `bough backlog add GOAL`.")
-        usual = opened.config.backlog
-        said = {key: value if value is not None else getattr(usual, key) for key, value in options.items()}
-        plan = replace(
-            plan,
-            jobs=said["jobs"],
-            per_goal=said["per_goal"],
-            max_disk=int(said["max_disk"] * 1e9) if said["max_disk"] else 0,
-            deliver=open_pull_request if said["pr"] == "draft" else None,
-        )
-        backlog = await watch_night(opened, plan, choices, as_json)
-        night = await load_page(opened, backlog, time.time())
-    if not as_json:
-        page = make_output()
-        page.line("")
-        print_page(page, night)
-    return night.exit_status
-
-
-async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_json: bool) -> Backlog:
-    """Work through the list and tell what happens; Ctrl-C stops it so that it can be continued."""
+async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices, as_json: bool) -> int:
+    """Work through the list and tell what happens, then what came of it; Ctrl-C stops it so that it can be continued.
+    Return the exit status."""
     import asyncio
 
+    from bough.app.backlog import load_page
     from bough.app.night import NightObserver, work_through
     from bough.interfaces.cli.execution import handle_interrupts
     from bough.interfaces.terminal.night_display import NightDisplay
+    from bough.interfaces.terminal.night_page import print_page
     from bough.interfaces.terminal.output import make_output
     from bough.steering import Stop
 
@@ -172,9 +157,15 @@ async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_jso
     enable_gc()
     try:
         with handle_interrupts(stop), nullcontext() if as_json else display.shown():
-            return await work_through(opened, plan, choices, watch)
+            backlog = await work_through(opened, plan, choices, watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    night = await load_page(opened, backlog, time.time())
+    if not as_json:
+        page = make_output()
+        page.line("")
+        print_page(page, night)
+    return night.exit_status
 
 
 def _tell(backlog: Backlog, record: e.Record) -> Line:
@@ -209,7 +200,7 @@ def _tell(backlog: Backlog, record: e.Record) -> Line:
     return [(f"{clock}  ", "dim"), (text, style)]
 
 
-async def open_pull_request(opened: Session, run: str, branch: str) -> str:
+async def open_pull_request(opened: app.Session, run: str, branch: str) -> str:
     """Push the branch and open a draft, with the person's own programs and rights."""
     import asyncio
 

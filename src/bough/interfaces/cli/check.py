@@ -6,30 +6,30 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from bough import app
 from bough.interfaces.cli.options import (
     bough_command,
     dir_option,
+    flag,
     json_option,
-    print_json,
+    option,
     sandbox_options,
     setup_option,
 )
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
-    from bough.app import Choices
-    from bough.core.events import BaseChecked
+    pass
 
 NOT_FOUND = 5
 
 
 @bough_command("bough check", "bough check --check 'pytest -q' --dir packages/web")
 @dir_option
-@click.option("--check", metavar="CMD", help="Try this command instead of the one bough finds.")
+@option("--check", "CMD", "Try this command instead of the one bough finds.")
 @sandbox_options
 @setup_option
-@click.option("--cached", is_flag=True, help="Show the last result on these files, with its age; run nothing.")
+@flag("--cached", "Show the last result on these files, with its age; run nothing.")
 @json_option("As a JSON object.")
 async def command(folder: Path, check: str | None, cached: bool, as_json: bool, **chosen: Any) -> int:
     """Run the project's check as bough finds it, before any work.
@@ -40,48 +40,35 @@ async def command(folder: Path, check: str | None, cached: bool, as_json: bool, 
 
     Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found.
     """
-    from bough.app import Choices
-
-    found = await run_check(folder, check, Choices(**chosen), as_json, cached)
-    if as_json:
-        import msgspec
-
-        print_json(msgspec.to_builtins(found))
-    if not found.command:
-        return NOT_FOUND
-    if found.lacking:
-        return 2
-    return 0 if found.exit_status == 0 else 1
-
-
-async def run_check(folder: Path, check: str | None, choices: Choices, as_json: bool, cached: bool) -> BaseChecked:
-    """What the check says about the files as they are, printed as it arrives unless `as_json`."""
-    from bough.app import RunObserver, open_session
     from bough.core import events as e
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.terminal.banner import print_failing, render_banner
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_duration
 
-    page = make_output()
+    page, choices = make_output(), app.Choices(**chosen)
 
     def recorded(record: e.Record) -> None:
         if not as_json:
             page.lines(render_banner(record, ""))
             page.flush()
 
-    async with open_session(folder, create=True, choices=choices) as opened:
-        step, watch = build_goal_step("Check it.", check=check), RunObserver(recorded=recorded)
+    async with app.open_session(folder, create=True, choices=choices) as opened:
+        step, watch = build_goal_step("Check it.", check=check), app.RunObserver(recorded=recorded)
         found, at = await opened.check(step, choices, watch, cached=cached)
-    if cached and not as_json:
-        if not at:
-            page.line(("No result is kept for these files as they are: run `bough check`.", ""))
-        else:
-            started = e.BaseStarted(found.command, found.why, found.environment)
-            for event in (started, found):
+    if as_json:
+        print_json(found)
+    else:
+        if cached and at:
+            for event in (e.BaseStarted(found.command, found.why, found.environment), found):
                 recorded(e.Record(0, "", "", 0, at, event))
             page.line((f"  {format_duration(time.time() - at)} ago", "dim"))
-    if not as_json:
+        elif cached:
+            page.line(("No result is kept for these files as they are: run `bough check`.", ""))
         print_failing(page, found)
         page.flush()
-    return found
+    if not found.command:
+        return NOT_FOUND
+    if found.lacking:
+        return 2
+    return 0 if found.exit_status == 0 else 1

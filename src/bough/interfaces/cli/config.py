@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config")
 @dir_option
-@click.option("--all", "everything", is_flag=True, help="Also settings that are not set anywhere.")
+@flag("--all", "Also settings that are not set anywhere.", "everything")
 @json_option("As a JSON object.")
 def command(folder: Path, everything: bool, as_json: bool) -> None:
     """Show which settings are in force, and where they come from.
@@ -24,9 +23,7 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
 
     found = find_effective_settings(folder, everything)
     if as_json:
-        import msgspec
-
-        print_json(msgspec.to_builtins(found))
+        print_json(found)
         return
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import count_cells, one_line, pad

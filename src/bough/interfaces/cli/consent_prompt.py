@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-TRUST = "--trust-config"
-
 
 def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
     """One question for all of them; no answer (Ctrl-D) leaves it open."""
@@ -34,4 +32,4 @@ def warn_ignored(ignored: Mapping[str, str]) -> None:
     from bough.views.formatting import one_line
 
     listed = ", ".join(f"{one_line(name)} = {one_line(value)}" for name, value in ignored.items())
-    click.echo(f"bough: Settings of this repository are ignored ({listed}): allow them with {TRUST}.", err=True)
+    click.echo(f"bough: Settings of this repository are ignored ({listed}): allow them with --trust-config.", err=True)

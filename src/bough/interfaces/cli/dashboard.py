@@ -32,7 +32,7 @@ class Dashboard:
         said = self._process.stdout.readline()
         if not said:
             why = self._process.stderr.read().decode("utf-8", "replace").strip().removeprefix("bough: ")
-            self.end()
+            self.close()
             raise UsageError(f"The dashboard failed to start: {why}")
         self.url = str(msgspec.json.decode(said, type=dict[str, str | int])["url"])
 
@@ -44,7 +44,7 @@ class Dashboard:
         with suppress(KeyboardInterrupt):
             self._process.wait()
 
-    def end(self) -> None:
+    def close(self) -> None:
         if self._process is not None:
             self._process.terminate()
             self._process.wait()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, json_option
+from bough import app
+from bough.interfaces.cli.options import bough_command, json_option, option
 
 if TYPE_CHECKING:
     from bough.demo import Demo
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @bough_command("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough")
 @click.argument("name", required=False)
-@click.option(
+@option(
     "--dir",
-    "folder",
-    metavar="D",
-    type=click.Path(path_type=Path),
-    help="A new folder for the demo (default: a temporary one). It is not removed.",
+    "D",
+    "A new folder for the demo (default: a temporary one). It is not removed.",
+    click.Path(path_type=Path),
+    to="folder",
 )
 @json_option("One event per line, as it happens.")
 async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
@@ -35,21 +35,25 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     task is replanned. `backlog` is a night with five goals: three are done and proven, one conflicts with another, one
     is given up.
     """
-    from bough.demo import BACKLOG, find
+    from bough.demo import BACKLOG, find, own_environment, unpack
 
     demo = find(name)
-    return await (_show_night if name == BACKLOG else _show)(demo, folder, as_json)
-
-
-async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
-    from bough.app import Choices, open_session
-    from bough.core.planning.plan import build_goal_step
-    from bough.demo import own_environment, recorded_model, unpack
-    from bough.interfaces.cli.display import make_display
-    from bough.interfaces.cli.execution import run_to_end
-    from bough.interfaces.cli.finish import finish_run
-
     project, recording = unpack(demo, folder)
+    with own_environment():
+        async with app.open_session(project, create=True) as opened:
+            status = await (_run_night if name == BACKLOG else _run)(opened, demo, project, recording, as_json)
+    if not as_json:
+        commands = "show, bough report, bough log, bough diff, bough apply"
+        nightly = "backlog report, bough diff, git log night, bough serve"
+        click.echo(f"\nLook around: cd {project}, then bough {nightly if name == BACKLOG else commands}.")
+    return status
+
+
+async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
+    from bough.core.planning.plan import build_goal_step
+    from bough.demo import recorded_model
+    from bough.interfaces.cli.execution import finish_run, make_display, run_to_end
+
     display = make_display(as_json)
     notice = f"The model is a recording; everything else is real, in {project}."
     if as_json:
@@ -57,41 +61,23 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     else:
         display.announce([[(notice, "yellow")]])
     model = recorded_model(recording)
-    choices = Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
-    with own_environment():
-        async with open_session(project, create=True) as opened:
-            step = build_goal_step(demo.goal, check=demo.check)
-            outcome = await run_to_end(opened, display, lambda watch: opened.start(step, choices, watch))
-            status = await finish_run(opened, outcome, apply=False, as_json=as_json)
-    if not as_json:
-        click.echo(f"\nLook around: cd {project}, then bough show, bough report, bough log, bough diff, bough apply.")
-    return status
+    choices = app.Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
+    step = build_goal_step(demo.goal, check=demo.check)
+    outcome = await run_to_end(opened, display, lambda watch: opened.start(step, choices, watch))
+    return await finish_run(opened, outcome, apply=False, as_json=as_json)
 
 
-async def _show_night(demo: Demo, folder: Path | None, as_json: bool) -> int:
-    from bough.app import Choices, open_session
-    from bough.app.backlog import add_goals, load_backlog, load_page
+async def _run_night(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
+    from bough.app.backlog import add_goals, load_backlog
     from bough.app.night import NightPlan
     from bough.core.backlog.reading import read_list
-    from bough.demo import LIST, RecordedNight, own_environment, unpack
+    from bough.demo import LIST, RecordedNight
     from bough.interfaces.cli.backlog_run import watch_night
-    from bough.interfaces.terminal.night_page import print_page
-    from bough.interfaces.terminal.output import make_output
     from bough.trust.files import Place
 
-    project, recording = unpack(demo, folder)
     click.echo(f"The model is a recording; everything else is real, in {project}.", err=as_json)
     entries = read_list(Place(project, LIST).text(), LIST)
     model = RecordedNight(recording, {name: entry.goal for name, entry in entries})
-    choices = Choices(model=model, fast_model=model, strong_model=model, flat=True, max_depth=0)
-    plan = NightPlan("backlog", demo.jobs, together="night", ask=False)
-    with own_environment():
-        async with open_session(project, create=True) as opened:
-            await add_goals(opened, await load_backlog(opened), entries)
-            night = await load_page(opened, await watch_night(opened, plan, choices, as_json), time.time())
-    if not as_json:
-        page = make_output()
-        page.line("")
-        print_page(page, night)
-        click.echo(f"\nLook around: cd {project}, then bough backlog report, bough diff, git log night, bough serve.")
-    return night.exit_status
+    choices = app.Choices(model=model, fast_model=model, strong_model=model, flat=True, max_depth=0)
+    await add_goals(opened, await load_backlog(opened), entries)
+    return await watch_night(opened, NightPlan("backlog", demo.jobs, together="night", ask=False), choices, as_json)

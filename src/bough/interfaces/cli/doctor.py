@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough import app
 from bough.core.errors import BoughError
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough.interfaces.cli.options import PROTOCOLS, bough_command, dir_option, flag, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.app.diagnosis import Diagnosis
@@ -19,14 +19,10 @@ if TYPE_CHECKING:
 
 @bough_command("bough doctor", "bough doctor --model ollama:qwen3")
 @dir_option
-@click.option("--model", metavar="M", help="Try this model on three tiny tasks (this calls it and may cost money).")
-@click.option("--forget", is_flag=True, help="With --model: forget what was learned about it, and do nothing else.")
-@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["auto", "tools", "text"]),
-    help="With --model: the protocol to use (default: auto-detected).",
-)
+@option("--model", "M", "Try this model on three tiny tasks (this calls it and may cost money).")
+@flag("--forget", "With --model: forget what was learned about it, and do nothing else.")
+@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@option("--protocol", None, "With --model: the protocol to use (default: auto-detected).", PROTOCOLS)
 @json_option("As a JSON object.")
 async def command(
     folder: Path, model: str | None, forget: bool, base_url: str | None, protocol: Any, as_json: bool
@@ -39,27 +35,25 @@ async def command(
     it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
     remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
-    from bough.app import Choices
     from bough.app.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
 
     if forget and model is None:
         raise click.UsageError("--forget needs --model.")
-    choices = Choices(model=model, base_url=base_url, protocol=protocol)
+    choices = app.Choices(model=model, base_url=base_url, protocol=protocol)
     if forget:
         known = await forget_model(folder, choices)
         sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")
         return 0
     python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
-    findings = [python, _check_git(), _check_ripgrep(), *await diagnose(folder, choices)]
+    findings = [python, *await diagnose(folder, choices)]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
         findings += await diagnose_model(folder, choices)
     if not as_json:
         _print_findings(findings)
     if all(finding.ok for finding in findings if finding.what in ("git", "journal", "settings", "sandbox")):
-        checked = await _check_project(folder)
-        findings.append(checked)
+        findings.append(await _check_project(folder))
         if not as_json:
-            _print_findings([checked])
+            _print_findings(findings[-1:])
     ready = all(finding.ok for finding in findings if finding.needed)
     if as_json:
         listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]
@@ -87,27 +81,6 @@ async def _check_project(folder: Path) -> Diagnosis:
         return Diagnosis("check", False, f"{says}. {found.way_out}")
     passes = found.exit_status == 0 or bool(found.aside and found.failed <= len(found.aside))
     return Diagnosis("check", passes, says, needed=False, fails=not passes)
-
-
-def _check_git() -> Diagnosis:
-    from bough.app.diagnosis import Diagnosis
-    from bough.trust.programs import run_program
-
-    try:
-        said = run_program(["git", "--version"], project=None, timeout=10)
-    except FileNotFoundError:
-        return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
-    except (OSError, subprocess.SubprocessError) as error:
-        return Diagnosis("git", False, f"git does not run: {error}")
-    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
-
-
-def _check_ripgrep() -> Diagnosis:
-    from bough.app.diagnosis import Diagnosis
-
-    where = which("rg")
-    says = where or "rg is not installed: the search tool works without it, but more slowly"
-    return Diagnosis("ripgrep", where is not None, says, needed=False)
 
 
 def _print_findings(findings: list[Diagnosis]) -> None:

@@ -1,4 +1,4 @@
-"""Running while a person, a log or a program watches: what `bough run` and `bough resume` share."""
+"""Running while a person, a log or a program watches, and how it ends: what `bough run` and `bough resume` share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from functools import partial
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import click
 from msgspec.structs import replace
@@ -17,16 +16,32 @@ from msgspec.structs import replace
 from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
-from bough.core.errors import BoughError, ClaimLost, UsageError
+from bough.core.errors import BoughError, ClaimLost, UsageError, WorkspaceError
+from bough.core.ids import GOAL
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step
+from bough.core.verdict.texts import FileChange
 from bough.interfaces.cli.options import enable_gc
+from bough.interfaces.cli.printing import print_json_line
 from bough.interfaces.terminal.banner import render_banner
+from bough.interfaces.terminal.evidence import render_closing
 from bough.interfaces.terminal.output import Display, make_output
-from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
+from bough.interfaces.terminal.parts import print_advice, print_changes, print_report, print_stat
+from bough.interfaces.terminal.plan_tree import print_plan
+from bough.interfaces.terminal.run_tree import STATUS_ICONS
 from bough.ports import Approval
 from bough.steering import Stop
+from bough.views.formatting import format_duration, format_spend, pluralize
+from bough.views.next_steps import list_next_steps
 from bough.views.run_view import Outcome
+from bough.views.vocabulary import (
+    OVER,
+    STATUS_STYLES,
+    choose_style,
+    describe_status,
+    describe_verdict,
+    list_shortcomings,
+)
 
 ADVICE = {
     "take": "",
@@ -35,6 +50,44 @@ ADVICE = {
 }
 QUESTION = "Run this plan? [Y]es, [n]o (as one piece of work), [c]ustomize: "
 CHANGE = "Say what should be different, or press Enter to edit the plan as TOML: "
+
+
+class JsonDisplay(Display):
+    """One event per line, and nothing else on standard output: the first says it all, and `bough log --json` has those
+    from before. When the reader goes away, the run continues."""
+
+    def __init__(self) -> None:
+        self._gone = False
+
+    def recorded(self, record: e.Record) -> None:
+        if self._gone:
+            return
+        try:
+            print_json_line(record)
+            sys.stdout.flush()
+        except OSError:
+            self._gone = True
+
+    def notice(self, text: str) -> None:
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
+
+    def waiting(self, text: str) -> None:
+        if text:
+            self.notice(text)
+
+
+def make_display(as_json: bool) -> Display:
+    if as_json:
+        return JsonDisplay()
+    page = make_output()
+    if page.terminal and page.in_front:
+        from bough.interfaces.terminal.live_display import LiveDisplay
+
+        return LiveDisplay(page)
+    from bough.interfaces.terminal.plain_display import PlainDisplay
+
+    return PlainDisplay(page)
 
 
 class Person:
@@ -50,22 +103,22 @@ class Person:
     @asynccontextmanager
     async def _aside(self) -> AsyncIterator[None]:
         """The terminal is the person's. A question that is answered elsewhere says so here."""
-        with self._display.aside():
-            try:
-                yield
-            except asyncio.CancelledError:
-                click.echo("\nAnswered elsewhere.")
-                raise
+        async with self._one_question:
+            with self._display.aside():
+                try:
+                    yield
+                except asyncio.CancelledError:
+                    click.echo("\nAnswered elsewhere.")
+                    raise
 
     async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         """Their answer to a plan; None if they want to stop."""
-        from msgspec.structs import replace
-
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         criteria = self._goal.criteria or asked
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
-        async with self._one_question, self._aside():
-            self._show(plan, advice)
+        async with self._aside():
+            print_plan(make_output(), plan, self.requirements)
+            click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
             while True:
                 answer = await self._read_line(QUESTION)
                 if answer is None:
@@ -84,7 +137,7 @@ class Person:
 
     async def ask(self, question: str) -> str | None:
         """Their answer; None if they postpone it (Ctrl-D) or want to stop."""
-        async with self._one_question, self._aside():
+        async with self._aside():
             page = make_output()
             for line in question.splitlines():
                 page.paragraph(text=line)
@@ -94,22 +147,11 @@ class Person:
 
     async def permit(self, line: str, task: str) -> str | None:
         """Their answer to a command that needs approval; None: no answer."""
-        async with self._one_question, self._aside():
+        async with self._aside():
             shown = line.replace("\n", "\n  ")
             whose = f" of {task}" if task else ""
             click.echo(f"This command{whose} needs your approval:\n\n  {shown}\n")
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
-
-    def _show(self, plan: Plan, advice: ApprovalAdvice) -> None:
-        page = make_output()
-        if len(self.requirements) > 1:
-            click.echo("Requirements:")
-            for line in render_requirements(self.requirements, page.width):
-                click.echo(f"  {line}")
-            click.echo("")
-        for row in render_plan(plan, width=page.width):
-            click.echo(page.painted(row, page.width))
-        click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
 
     async def _customize(self, plan: Plan) -> Approval | None:
         """A wish for another proposal, or their own steps from an editor; None: nothing changed."""
@@ -170,23 +212,30 @@ async def run_to_end(
     session: Session,
     display: Display,
     work: Callable[[RunObserver], Awaitable[Outcome]],
-    asked: Step | None = None,
-    there: bool = False,
-    elsewhere: bool = False,
+    goal: Step | None = None,
+    asks: str = "",
 ) -> Outcome:
     """Do the work with the display on; Ctrl-C stops it so that it can be resumed.
 
-    `asked`: the goal, if the person is asked about its plan. `there`: a person can answer questions about the work.
-    `elsewhere`: they answer from another process."""
+    `goal`: what the person is asked to approve a plan of. `asks`: they answer `here` or `elsewhere`, from another
+    process; empty: nobody answers."""
     stop = Stop()
     name: list[str] = []
+    person = Person(goal or Step("", ""), display, stop)
 
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             name[:] = [record.run]
+        if isinstance(record.event, e.RequirementsRead):
+            person.requirements = record.event.requirements
         if lines := render_banner(record, session.confinement):
             display.announce(lines, more=isinstance(record.event, e.RunStarted | e.BaseStarted))
         display.recorded(record)
+
+    async def wait_for_answer(steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
+        """The answer comes from elsewhere, unless the person wants to stop."""
+        await stop.wait()
+        return None
 
     def stopping() -> None:
         again = f"`bough resume{f' {name[0]}' if name else ''}` continues"
@@ -203,8 +252,12 @@ async def run_to_end(
     enable_gc()
     try:
         with display.shown(), handle_interrupts(stop):
-            watch = _make_watch(stop, display, recorded, asked, there)
-            return await work(replace(watch, approve=partial(_wait_for_answer, stop)) if elsewhere else watch)
+            watch = RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
+            if asks == "here":
+                watch = replace(watch, approve=person.approve if goal else None, ask=person.ask, permit=person.permit)
+            elif asks:
+                watch = replace(watch, approve=wait_for_answer)
+            return await work(watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BoughError as error:
@@ -232,28 +285,6 @@ def retry_on_quota(
         return outcome
 
     return patiently
-
-
-def _make_watch(
-    stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
-) -> RunObserver:
-    if asked is None and not there:
-        return RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
-    person = Person(asked or Step("", ""), display, stop)
-
-    def seen(record: e.Record) -> None:
-        if isinstance(record.event, e.RequirementsRead):
-            person.requirements = record.event.requirements
-        recorded(record)
-
-    approve = person.approve if asked is not None else None
-    return RunObserver(stop, display.progress, seen, display.doing, display.waiting, approve, person.ask, person.permit)
-
-
-async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
-    """The answer comes from elsewhere, unless the person wants to stop."""
-    await stop.wait()
-    return None
 
 
 @contextmanager
@@ -285,3 +316,65 @@ def handle_interrupts(stop: Stop) -> Iterator[None]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
+
+
+# ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json: bool) -> int:
+    """Return the exit status. A refused `--apply` is reported after the summary: the run itself is still completed."""
+    changes: list[FileChange] = []
+    refusal: BoughError | None = None
+    if apply and outcome.completed:
+        from bough.interfaces.cli.apply import confirm_edges
+
+        try:
+            changes = await session.apply(outcome.run, not as_json and await confirm_edges(session, outcome.run))
+        except BoughError as error:
+            refusal = error
+    if not as_json:
+        # When nobody reads the summary, the exit status still says how it ended.
+        with suppress(OSError):
+            await _print_summary(session, outcome, changes)
+    if refusal is not None:
+        raise refusal
+    return outcome.exit_status
+
+
+async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:
+    """How it ended, from its verdicts and its journal, never from what the model says about it."""
+    stat = ""
+    with suppress(WorkspaceError):  # a summary without the files is still a summary
+        stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
+    run, page = await session.view(outcome.run), make_output()
+    if not page.terminal:
+        page.line("")  # on a terminal the live tree was here
+    style = STATUS_STYLES.get(run.status, "yellow")
+    icon = STATUS_ICONS.get(run.status, "○")
+    page.line((f"{icon} {describe_status(run.status)}", style), f"  {run.name}")
+    goal = run.tasks.get(GOAL)
+    verdict = goal.verdict if goal else None
+    if verdict is not None:
+        page.paragraph("  ", text=describe_verdict(verdict), indent=2, style=choose_style(verdict))
+        for line in list_shortcomings(verdict, 3):
+            page.line("    ", (line, "dim"))
+    report = goal.report if goal and run.status == "failed" else ""
+    if run.status != "completed" and not report and run.summary and not (verdict and run.summary == verdict.reason):
+        page.paragraph("  ", text=run.summary, indent=2)
+    print_stat(page, stat)
+    page.line((f"  {format_spend(run.spend)} · {format_duration(run.elapsed())}", "dim"))
+    if report:
+        page.line("")
+        print_report(page, report)
+    steps = list_next_steps(run, run.status, bool(stat.strip()))
+    if steps:
+        page.line("")
+    print_advice(page, steps)
+    if run.status in OVER and (closing := render_closing(await session.evidence(outcome.run), page.width)):
+        page.line("")
+        page.lines(closing)
+    if changes:
+        page.line("")
+        page.line(f"Applied: {pluralize(len(changes), 'file')} changed.")
+        print_changes(page, changes)
+    page.flush()

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, print_sentence, run_argument
+from bough import app
+from bough.interfaces.cli.options import bough_command, flag, option, run_argument
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
 @run_argument
-@dir_option
-@click.option("--html", "as_html", is_flag=True, help="As a self-contained page: RUN.html.")
-@click.option("--json", "as_json", is_flag=True, help="The same data as JSON, on standard output.")
-@click.option("--output", metavar="F", help="Write it there instead; `-` is standard output.")
+@flag("--html", "As a self-contained page: RUN.html.", "as_html")
+@flag("--json", "The same data as JSON, on standard output.", "as_json")
+@option("--output", "F", "Write it there instead; `-` is standard output.")
 async def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
     """Write a run to one file, to read or attach.
 
@@ -27,11 +28,10 @@ async def command(run: str | None, folder: Path, as_html: bool, as_json: bool, o
         raise click.UsageError("pass --html or --json")
     import msgspec
 
-    from bough.app import open_session
     from bough.interfaces.web.export import export_run, render_page
     from bough.views.formatting import escape_json
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         name = await opened.find(run)
         data = await export_run(opened, name)
     body = render_page(data, f"{name} · bough") if as_html else escape_json(msgspec.json.encode(data)).encode() + b"\n"
@@ -44,4 +44,4 @@ async def command(run: str | None, folder: Path, as_html: bool, as_json: bool, o
         Path(target).write_bytes(body)
     except OSError as error:
         raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
-    print_sentence(f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")
+    print_result(False, f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")

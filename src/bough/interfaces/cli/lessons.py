@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough lessons", "bough lessons --forget 3", "bough lessons --promote 2")
 @dir_option
-@click.option("--forget", metavar="N", type=int, help="Forget a lesson: no run is told any more.")
-@click.option("--promote", metavar="N", type=int, help="Write a lesson into AGENTS.md, for every agent.")
-@click.option("--all", "everything", is_flag=True, help="Also those that were retired, and why.")
+@option("--forget", "N", "Forget a lesson: no run is told any more.", int)
+@option("--promote", "N", "Write a lesson into AGENTS.md, for every agent.", int)
+@flag("--all", "Also those that were retired, and why.", "everything")
 @json_option("As a JSON list.")
 async def command(folder: Path, forget: int | None, promote: int | None, everything: bool, as_json: bool) -> None:
     """Show what runs proved about this repository.
@@ -24,21 +26,20 @@ async def command(folder: Path, forget: int | None, promote: int | None, everyth
     """
     import msgspec
 
-    from bough.app import open_journal, open_session
-    from bough.app.lessons import forget_lesson, load_lessons, promote_lesson
+    from bough.app.earlier_runs import forget_lesson, load_lessons, promote_lesson
     from bough.core.errors import NotFound
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_moment
 
     for number, act, said in ((forget, forget_lesson, "Forgotten"), (promote, promote_lesson, "Written to AGENTS.md")):
         if number is not None:
-            async with open_session(folder) as opened:
+            async with app.open_session(folder) as opened:
                 done = await act(opened, number)
             click.echo(f"{said}: {done.lesson.says}.")
     if forget is not None or promote is not None:
         return
     try:
-        async with open_journal(folder) as journal:
+        async with app.open_journal(folder) as journal:
             kept = await load_lessons(journal)
     except NotFound:  # bough has not been used here
         kept = {}

@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import (
-    bough_command,
-    dir_option,
-    enable_gc,
-    json_option,
-    print_json_line,
-    run_argument,
-    task_argument,
-)
+from bough import app
+from bough.interfaces.cli.options import bough_command, enable_gc, flag, json_option, run_argument, task_argument
+from bough.interfaces.cli.printing import print_json_line
 
 if TYPE_CHECKING:
-    from bough.app import Journal
     from bough.core.events import Record
 
 POLL = 0.3
@@ -30,9 +23,8 @@ POLL = 0.3
 @bough_command("bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event")
 @run_argument
 @task_argument
-@dir_option
-@click.option("--follow", is_flag=True, help="Keep printing until the run ends or stops.")
-@click.option("--rounds", is_flag=True, help="The conversation: prompts, answers, tool calls and results.")
+@flag("--follow", "Keep printing until the run ends or stops.")
+@flag("--rounds", "The conversation: prompts, answers, tool calls and results.")
 @json_option("One event per line, as stored in the journal.")
 async def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
     """Show what happened, event by event.
@@ -42,10 +34,8 @@ async def command(run: str | None, task: str | None, folder: Path, follow: bool,
     """
     if rounds and as_json:
         raise click.UsageError("--rounds and --json are mutually exclusive")
-    from bough.app import open_journal
-
     tell = _make_printer(rounds, as_json)
-    async with open_journal(folder) as opened:
+    async with app.open_journal(folder) as opened:
         name, path = await opened.find_task(run, task)
         if follow:
             enable_gc()
@@ -71,7 +61,7 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
     return lambda record: page.line(*format_line(record, teller.tell(record)))
 
 
-async def _read(opened: Journal, name: str, path: str | None, since: int = 0) -> list[Record]:
+async def _read(opened: app.Journal, name: str, path: str | None, since: int = 0) -> list[Record]:
     """The events of a task and of everything below it."""
     from bough.core.ids import CONTROL, GOAL, RUN
 
@@ -83,16 +73,14 @@ async def _read(opened: Journal, name: str, path: str | None, since: int = 0) ->
     return [record for record in records if record.task == path or record.task.startswith(f"{path}/")]
 
 
-async def _follow(opened: Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
+async def _follow(opened: app.Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
     """Print existing and new events while the run is live."""
     import asyncio
-
-    from bough.core.ids import RUN
 
     since = 0
     while True:
         # Whether the run is live is asked first, so that what its process writes before it ends is read for sure.
-        live = await opened.store.holder(name, RUN) is not None
+        live = await opened.holder(name) is not None
         for record in await _read(opened, name, path, since):
             since = record.seq
             tell(record)

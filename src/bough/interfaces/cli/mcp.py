@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from bough.interfaces.cli.options import bough_command, dir_option, enable_gc
+from bough.interfaces.cli.options import bough_command, dir_option, enable_gc, option
 
 
 @bough_command("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project")
 @dir_option
-@click.option("--model", metavar="M", help="The model of the runs it starts (default: as in your settings).")
-@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
+@option("--model", "M", "The model of the runs it starts (default: as in your settings).")
+@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
 def command(folder: Path, model: str | None, base_url: str | None) -> None:
     """Serve bough to other agents over the Model Context Protocol.
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
-    from bough.app.optimise import Comparison, Spent
+    from bough.app.optimise import Comparison
+    from bough.core.budget.limits import Spend
 
 CALLS = 40
 
@@ -19,15 +22,15 @@ CALLS = 40
 @bough_command("bough optimise planner", "bough optimise planner --model anthropic:MODEL --calls 100")
 @click.argument("what", type=click.Choice(["planner"]))
 @dir_option
-@click.option("--model", metavar="M", help="The model to optimise for (default: as for a run).")
-@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
-@click.option(
+@option("--model", "M", "The model to optimise for (default: as for a run).")
+@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@option(
     "--calls",
-    type=click.IntRange(min=4),
+    "N",
+    "Model calls the search may make for each prompt.",
+    click.IntRange(min=4),
     default=CALLS,
     show_default=True,
-    metavar="N",
-    help="Model calls the search may make for each prompt.",
 )
 @json_option("The comparison as JSON.")
 async def command(what: str, folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
@@ -41,7 +44,6 @@ async def command(what: str, folder: Path, model: str | None, base_url: str | No
 
     This calls the model, which may cost money. Needs the extra `dspy`: without it, this command says how to install it.
     """
-    from bough.app import Choices, open_session
     from bough.app.optimise import optimise_planner
 
     def tell(words: str) -> None:
@@ -49,13 +51,13 @@ async def command(what: str, folder: Path, model: str | None, base_url: str | No
             sys.stdout.write(f"{words} …\n")
             sys.stdout.flush()
 
-    choices = Choices(model=model, base_url=base_url)
-    async with open_session(folder, choices=choices) as opened:
-        found, spent = await optimise_planner(opened, choices, calls, tell)
+    choices = app.Choices(model=model, base_url=base_url)
+    async with app.open_session(folder, choices=choices) as opened:
+        found, spend = await optimise_planner(opened, choices, calls, tell)
     if as_json:
-        print_json({"comparisons": [_table(each) for each in found], "calls": spent.calls, "tokens": spent.tokens})
+        print_json({"comparisons": [_table(each) for each in found], "calls": spend.rounds, "tokens": spend.tokens})
     else:
-        sys.stdout.write("\n" + "\n".join(_lines(found, spent)) + "\n")
+        sys.stdout.write("\n" + "\n".join(_lines(found, spend)) + "\n")
     return 0
 
 
@@ -74,7 +76,7 @@ def _table(found: Comparison) -> dict[str, object]:
     }
 
 
-def _lines(found: list[Comparison], spent: Spent) -> list[str]:
+def _lines(found: list[Comparison], spend: Spend) -> list[str]:
     from bough.views.formatting import format_money, pluralize
 
     lines = []
@@ -89,8 +91,8 @@ def _lines(found: list[Comparison], spent: Spent) -> list[str]:
             lines.append(f"  {run:<24} {before:.2f} → {after:.2f}")
         if not each.better:
             lines.append("  The plain prompt stays: nothing scored better.")
-    cost = "" if spent.unpriced else f" · {format_money(spent.cost)}"
-    lines.append(f"{pluralize(spent.calls, 'call')} · {spent.tokens:,} tokens{cost}")
+    cost = "" if spend.unpriced else f" · {format_money(spend.cost)}"
+    lines.append(f"{pluralize(spend.rounds, 'call')} · {spend.tokens:,} tokens{cost}")
     if any(each.better for each in found):
         lines.append(
             'Saved in .bough/optimised.json. Runs use it once `prompts = "optimised"` is set under [planning].'

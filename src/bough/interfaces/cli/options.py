@@ -1,58 +1,75 @@
-"""What commands have in common: options, arguments, opening the project, printing."""
+"""What commands have in common: options, arguments, opening the project."""
 
 from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Coroutine
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
+
+from bough import app
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
+PROTOCOLS = click.Choice(["auto", "tools", "text"])
+POSITIVE = click.FloatRange(0, min_open=True)
+
+
+def option(
+    name: str, metavar: str | None, help: str, type: Any = None, *, to: str = "", **more: Any
+) -> Callable[[F], F]:
+    """An option with a value; `to`: the parameter that gets it, where its name differs."""
+    return click.option(*filter(None, (name, to)), metavar=metavar, help=help, type=type, **more)
+
+
+def flag(name: str, help: str, to: str = "", **more: Any) -> Callable[[F], F]:
+    """An option without a value."""
+    return click.option(*filter(None, (name, to)), is_flag=True, help=help, **more)
+
+
 def dir_option(command: F) -> F:
     """`--dir D`, and where its journal is"""
-    command = click.option(
+    command = option(
         "--store",
-        metavar="URL",
+        "URL",
+        "The journal in PostgreSQL: postgresql://USER@HOST/DATABASE (default: in the project's .bough).",
         expose_value=False,
         # For this process and those it starts.
         callback=lambda ctx, option, value: os.environ.update(BOUGH_STORE=value) if value else None,
-        help="The journal in PostgreSQL: postgresql://USER@HOST/DATABASE (default: in the project's .bough).",
     )(command)
-    return click.option(
+    return option(
         "--dir",
-        "folder",
-        metavar="D",
+        "D",
+        "The project, or a folder in it.",
+        click.Path(path_type=Path),
+        to="folder",
         default=".",
         show_default=True,
-        type=click.Path(path_type=Path),
-        help="The project, or a folder in it.",
     )(command)
 
 
 def json_option(help: str) -> Callable[[F], F]:
     """`--json`"""
-    return click.option("--json", "as_json", is_flag=True, help=help)
+    return flag("--json", help, "as_json")
 
 
 def run_argument(command: F) -> F:
-    """`[RUN]`: a name, the beginning of one, or `latest`."""
-    return click.argument("run", required=False, shell_complete=complete_run)(command)
+    """`[RUN]`, a name, the beginning of one, or `latest`, with `--dir D`"""
+    return click.argument("run", required=False, shell_complete=complete_run)(dir_option(command))
 
 
 def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """The project's runs whose names start with `incomplete`, newest first. Errors are not shown to a shell."""
-    from bough.app import open_journal
     from bough.core.errors import BoughError
 
     async def names() -> list[str]:
-        async with open_journal(ctx.params.get("folder") or ".") as opened:
+        async with app.open_journal(ctx.params.get("folder") or ".") as opened:
             return await opened.store.runs()
 
     try:
@@ -63,6 +80,21 @@ def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str
 
 def task_argument(command: F) -> F:
     return click.argument("task", required=False)(command)
+
+
+def open_run(command: F, opens: str = "open_session") -> F:
+    """`[RUN] --dir D`: the command gets the project, open for work, and the run's name."""
+
+    @wraps(command)
+    async def opening(run: str | None, folder: Path, **said: Any) -> Any:
+        async with getattr(app, opens)(folder) as opened:
+            return await command(opened, await opened.find(run), **said)
+
+    return run_argument(cast(F, opening))
+
+
+look_at_run = partial(open_run, opens="open_journal")
+"""The same with the project's journal alone."""
 
 
 class BoughCommand(click.Command):
@@ -102,75 +134,65 @@ def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 _models = add_options(
-    click.option(
+    option(
         "--model",
-        metavar="M",
-        help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
+        "M",
+        "provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
         "or the name of a preset in your settings.",
     ),
-    click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: --model)."),
-    click.option("--strong-model", metavar="M", help="For the last repair and for stuck work (default: --model)."),
-    click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
-    click.option(
+    option("--fast-model", "M", "For pruning, summaries and estimates (default: --model)."),
+    option("--strong-model", "M", "For the last repair and for stuck work (default: --model)."),
+    option("--base-url", "URL", "Any OpenAI-compatible endpoint."),
+    option(
         "--protocol",
-        type=click.Choice(["auto", "tools", "text"]),
-        help="How models act: tool calls, blocks in their text, or auto-detected (auto, the default).",
+        None,
+        "How models act: tool calls, blocks in their text, or auto-detected (auto, the default).",
+        PROTOCOLS,
     ),
-    click.option(
+    option(
         "--agent",
-        metavar="A",
-        help="Which agent does the work instead of bough's own: claude, codex, gemini, goose, opencode, or a "
+        "A",
+        "Which agent does the work instead of bough's own: claude, codex, gemini, goose, opencode, or a "
         "command that speaks the Agent Client Protocol.",
     ),
-    click.option("--strong-agent", metavar="A", help="The agent for the last repair and for stuck work."),
-    click.option(
+    option("--strong-agent", "A", "The agent for the last repair and for stuck work."),
+    option(
         "--agent-env",
-        metavar="NAME",
+        "NAME",
+        "A variable to pass to the agent, such as its key; the commands it runs see it too.",
         multiple=True,
-        help="A variable to pass to the agent, such as its key; the commands it runs see it too.",
     ),
-    click.option(
+    option(
         "--agent-network",
-        metavar="WHAT",
-        help="Hosts the agent and its commands can reach (default: its vendor's; for a custom command: off).",
+        "WHAT",
+        "Hosts the agent and its commands can reach (default: its vendor's; for a custom command: off).",
     ),
-    click.option(
-        "--trust-config",
-        is_flag=True,
-        help="Let this folder's settings raise limits, choose models and start MCP servers, from now on.",
+    flag(
+        "--trust-config", "Let this folder's settings raise limits, choose models and start MCP servers, from now on."
     ),
 )
-_record = click.option(
-    "--record",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Record the model's answers; replay:FILE plays them back.",
+_record = option(
+    "--record", "FILE", "Record the model's answers; replay:FILE plays them back.", click.Path(path_type=Path)
 )
 model_options = add_options(_models, _record, json_option("The plan as JSON."))
 """The options that choose models, for commands that run nothing."""
 sandbox_options = add_options(
-    click.option(
+    option(
         "--sandbox",
-        metavar="MODE",
-        type=click.Choice(("auto", "namespaces", "landlock", "none")),
-        help="How commands are confined (default: auto; none: they have all your permissions).",
+        "MODE",
+        "How commands are confined (default: auto; none: they have all your permissions).",
+        click.Choice(("auto", "namespaces", "landlock", "none")),
     ),
-    click.option(
-        "--network",
-        metavar="WHAT",
-        help="What commands can reach: off (default), loopback, registries, allow:HOST,… or on.",
-    ),
+    option("--network", "WHAT", "What commands can reach: off (default), loopback, registries, allow:HOST,… or on."),
 )
-setup_option = click.option(
-    "--setup",
-    metavar="CMD",
-    help="Run this in each private copy before its check, to install what the project needs (`npm ci`).",
+setup_option = option(
+    "--setup", "CMD", "Run this in each private copy before its check, to install what the project needs (`npm ci`)."
 )
-checks_option = click.option(
+checks_option = option(
     "--checks",
-    metavar="N",
-    type=click.IntRange(1, 1000),
-    help="Checks that may run at once, however many agents work (default: one per processor).",
+    "N",
+    "Checks that may run at once, however many agents work (default: one per processor).",
+    click.IntRange(1, 1000),
 )
 
 
@@ -178,37 +200,27 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
     """How one run works, or every run of a night (`each`: whose limits these are)."""
     return add_options(
         _models,
-        click.option("--rounds", metavar="N", type=click.IntRange(1), help=f"Limit on rounds{each}."),
-        click.option(
+        option("--rounds", "N", f"Limit on rounds{each}.", click.IntRange(1)),
+        option(
             "--max-tokens",
-            "tokens",
-            metavar="N",
-            type=click.IntRange(0),
-            help=f"Limit on tokens{each} (default: 150,000 per round; 0: no limit).",
+            "N",
+            f"Limit on tokens{each} (default: 150,000 per round; 0: no limit).",
+            click.IntRange(0),
+            to="tokens",
         ),
-        click.option(
+        option(
             "--max-cost",
-            "cost",
-            metavar="USD",
-            type=click.FloatRange(0, min_open=True),
-            help=f"{cost}; needs a known price for every model ([prices] in bough.toml).",
+            "USD",
+            f"{cost}; needs a known price for every model ([prices] in bough.toml).",
+            POSITIVE,
+            to="cost",
         ),
-        click.option("--allow-unpriced", is_flag=True, help="Let --max-cost ignore calls without a known price."),
-        click.option(
-            "--max-minutes",
-            "minutes",
-            metavar="N",
-            type=click.FloatRange(0, min_open=True),
-            help=f"Limit on minutes of work{each}.",
-        ),
+        flag("--allow-unpriced", "Let --max-cost ignore calls without a known price."),
+        option("--max-minutes", "N", f"Limit on minutes of work{each}.", POSITIVE, to="minutes"),
         sandbox_options,
         setup_option,
         checks_option,
-        click.option(
-            "--accept-failing",
-            is_flag=True,
-            help="Tests that fail before the work may still fail after it; no others may.",
-        ),
+        flag("--accept-failing", "Tests that fail before the work may still fail after it; no others may."),
         click.option(
             "--workers/--no-workers",
             default=None,
@@ -226,17 +238,9 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
 
 run_options = add_options(
     work_options(),
-    click.option(
-        "--wait-for-quota",
-        is_flag=True,
-        help="When the model's quota is exhausted, wait until it resets, then resume.",
-    ),
-    click.option(
-        "--ask-later",
-        is_flag=True,
-        help="If stuck with nobody at the terminal, wait for `bough answer` instead of giving up.",
-    ),
-    click.option("--apply", is_flag=True, help="Apply the changes to your files when the run completes."),
+    flag("--wait-for-quota", "When the model's quota is exhausted, wait until it resets, then resume."),
+    flag("--ask-later", "If stuck with nobody at the terminal, wait for `bough answer` instead of giving up."),
+    flag("--apply", "Apply the changes to your files when the run completes."),
 )
 """How a run works, when it starts or resumes."""
 
@@ -253,33 +257,3 @@ def enable_gc() -> None:
     # What is loaded stays until the end: without this every full collection would go through it again, for 9 ms.
     gc.freeze()
     gc.enable()
-
-
-def print_sentence(text: str) -> None:
-    from bough.interfaces.terminal.output import make_output
-
-    make_output().paragraph(text=text)
-
-
-def print_result(as_json: bool, sentence: str, **facts: object) -> None:
-    """What a command did: the facts for a program, or a sentence for a person."""
-    if as_json:
-        print_json(facts)
-    else:
-        print_sentence(sentence)
-
-
-def print_json(document: object) -> None:
-    import msgspec
-
-    from bough.views.formatting import escape_json
-
-    sys.stdout.write(escape_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + "\n")
-
-
-def print_json_line(document: object) -> None:
-    import msgspec
-
-    from bough.views.formatting import escape_json
-
-    sys.stdout.write(escape_json(msgspec.json.encode(document)) + "\n")

@@ -6,14 +6,12 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
-
-if TYPE_CHECKING:
-    from bough.app import Session
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 DAY = 86_400.0
 UNITS = {"h": 3_600.0, "d": DAY, "w": 7 * DAY, "m": 30 * DAY, "y": 365 * DAY}
@@ -36,22 +34,22 @@ def _make_parser(units: Mapping[str, float], usual: str) -> Callable[..., float 
 
 @bough_command("bough prune --dry-run", "bough prune --older-than 2w", "bough prune --max-size 2G")
 @dir_option
-@click.option(
+@option(
     "--older-than",
-    "age",
-    metavar="AGE",
+    "AGE",
+    "Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given).",
+    to="age",
     callback=_make_parser(UNITS, "d"),
-    help="Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given).",
 )
-@click.option(
+@option(
     "--max-size",
-    "size",
-    metavar="SIZE",
+    "SIZE",
+    "Remove the oldest until .bough is at most this size: 500M, 2G.",
+    to="size",
     callback=_make_parser(SIZES, ""),
-    help="Remove the oldest until .bough is at most this size: 500M, 2G.",
 )
-@click.option("--unfinished", is_flag=True, help="Also runs that could be resumed.")
-@click.option("--dry-run", is_flag=True, help="Only list them.")
+@flag("--unfinished", "Also runs that could be resumed.")
+@flag("--dry-run", "Only list them.")
 @json_option("As a JSON object: the runs, and bytes before and after.")
 async def command(
     folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
@@ -62,11 +60,10 @@ async def command(
     changes stay in your files; unapplied work is removed with its run.
     """
     age = 30 * DAY if age is None and size is None else age
-    from bough.app import open_session
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import pluralize
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         before = opened.size()
         candidates = await _list_candidates(opened, unfinished)
         now = time.time()
@@ -102,7 +99,7 @@ def _format_size(size: int) -> str:
     return f"{size / 10**9:.1f} GB" if size >= 10**9 else f"{size / 10**6:.1f} MB"
 
 
-async def _list_candidates(opened: Session, unfinished: bool) -> list[tuple[str, float]]:
+async def _list_candidates(opened: app.Session, unfinished: bool) -> list[tuple[str, float]]:
     """Runs that are not live, with the time of their end, oldest first."""
     from bough.core.errors import NewerRun
     from bough.core.ids import RUN
@@ -113,6 +110,6 @@ async def _list_candidates(opened: Session, unfinished: bool) -> list[tuple[str,
             over = (await opened.run(name)).end is not None
         except NewerRun:  # whether it is over is for that bough to say
             continue
-        if (over or unfinished) and await opened.store.holder(name, RUN) is None:
+        if (over or unfinished) and not await opened.holder(name):
             found.append((name, (await opened.store.read(name, RUN))[-1].at))
     return sorted(found, key=lambda each: each[1])

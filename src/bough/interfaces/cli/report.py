@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import click
-
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
+from bough import app
+from bough.interfaces.cli.options import bough_command, flag, json_option, look_at_run
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough report", "bough report --full", "bough report amber-heron --json")
-@run_argument
-@dir_option
-@click.option("--full", is_flag=True, help="The whole text of each requirement, with all evidence.")
+@look_at_run
+@flag("--full", "The whole text of each requirement, with all evidence.")
 @json_option("As a JSON object.")
-async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
+async def command(opened: app.Journal, name: str, full: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
     One line per requirement of RUN (default: the latest). With --full also the tasks that cover it with their verdicts,
@@ -31,23 +28,17 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
 
     Exit status: 0 when nothing is refuted, else 3.
     """
-    from bough.app import open_journal
     from bough.interfaces.terminal.evidence import render_closing, render_evidence, render_totals
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
 
-    async with open_journal(folder) as opened:
-        name = await opened.find(run)
-        table = await opened.evidence(name)
-        found = await opened.view(name)
-        standing, _ = await opened.standing(found)
+    table = await opened.evidence(name)
+    found = await opened.view(name)
+    standing, _ = await opened.standing(found)
     status = 3 if table.refuted else 0
     if as_json:
-        import msgspec
-
-        rows = [msgspec.to_builtins(row) for row in table.rows]
-        more = {"notes": list(table.notes), "background": list(table.background), "accepted_by": table.accepted}
-        print_json({"run": name, "status": standing, "requirements": rows, **more})
+        more = {"notes": table.notes, "background": table.background, "accepted_by": table.accepted}
+        print_json({"run": name, "status": standing, "requirements": table.rows, **more})
         return status
     page = make_output()
     page.lines(render_heading(found, standing, None))

@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from bough.interfaces.cli.options import bough_command, dir_option, run_argument, run_options
+from bough import app
+from bough.interfaces.cli.options import bough_command, option, run_argument, run_options
 
 if TYPE_CHECKING:
-    from bough.app import Choices, Session
     from bough.interfaces.terminal.output import Display
 
 
 @bough_command("bough resume", "bough resume amber-heron --rounds 80")
 @run_argument
-@dir_option
-@click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
+@option("--check", "CMD", "The command that proves the goal from now on.", default="")
 @run_options
 async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
@@ -26,22 +23,22 @@ async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **c
     are those it started with unless given here; what it has spent is never reset. A run that is already running is
     refused, naming the process; for a finished run, the summary is shown. Exit status: as for `bough run`.
     """
-    from bough.app import Choices, open_session
-    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import make_display
 
-    display, choices = make_display(as_json), Choices(**chosen)
-    async with open_session(folder, choices=choices) as opened:
+    display, choices = make_display(as_json), app.Choices(**chosen)
+    async with app.open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
         return await resume_run(opened, name, display, choices, apply, as_json)
 
 
-async def resume_run(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
+async def resume_run(
+    opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
+) -> int:
     """Resume a run on the display; return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
-    from bough.interfaces.cli.execution import retry_on_quota, run_to_end
-    from bough.interfaces.cli.finish import finish_run
+    from bough.interfaces.cli.execution import finish_run, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import is_interactive
     from bough.views.run_view import LIVE_KINDS
 
@@ -57,8 +54,8 @@ async def resume_run(opened: Session, name: str, display: Display, choices: Choi
     if (await opened.run(name)).end is not None:
         display.notice(f"{name} is finished: nothing to resume. `bough rewind {name}` reopens it.")
         return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
-    there = not as_json and is_interactive()
+    asks = "here" if not as_json and is_interactive() else ""
     opened = await opened.as_begun(name, choices)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
-    outcome = await run_to_end(opened, display, work, there=there)
+    outcome = await run_to_end(opened, display, work, asks=asks)
     return await finish_run(opened, outcome, apply=apply, as_json=as_json)

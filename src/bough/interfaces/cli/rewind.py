@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import (
-    bough_command,
-    dir_option,
-    json_option,
-    print_json,
-    print_result,
-    run_argument,
-    task_argument,
-)
-
-if TYPE_CHECKING:
-    from bough.views.details import Point
+from bough import app
+from bough.interfaces.cli.options import bough_command, json_option, option, run_argument, task_argument
+from bough.interfaces.cli.printing import print_json, print_result
 
 
 @bough_command(
@@ -30,9 +20,8 @@ if TYPE_CHECKING:
 )
 @run_argument
 @task_argument
-@dir_option
-@click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point to continue from; 0: before the first.")
-@click.option("--say", metavar="TEXT", default="", help="What to do differently; passed to a fresh agent.")
+@option("--to", "POINT", "The point to continue from; 0: before the first.", click.IntRange(0))
+@option("--say", "TEXT", "What to do differently; passed to a fresh agent.", default="")
 @json_option("As JSON: the points, or the point it was rewound to.")
 async def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
@@ -45,27 +34,21 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
     """
     if say and to is None:
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
-    from bough.app import open_session
-    from bough.core.ids import GOAL
-
-    async with open_session(folder) as opened:
-        name, path = await opened.find_task(run, task)
-        if to is None:
-            _print_points(name, path, await opened.points(name, path or GOAL), as_json)
-            return
-        rewound = await opened.rewind(name, to, path or GOAL, say)
-    where = f"point {to} of {path or GOAL}: {rewound.words}"
-    said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
-    print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
-
-
-def _print_points(name: str, path: str | None, points: list[Point], as_json: bool) -> None:
     from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_clock, pad
 
+    async with app.open_session(folder) as opened:
+        name, path = await opened.find_task(run, task)
+        if to is not None:
+            rewound = await opened.rewind(name, to, path or GOAL, say)
+            where = f"point {to} of {path or GOAL}: {rewound.words}"
+            said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
+            print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
+            return
+        points = await opened.points(name, path or GOAL)
     if as_json:
-        listed: list[dict[str, Any]] = [
+        listed = [
             {"round": number, "happened": point.words, "tree": point.tree, "at": point.at}
             for number, point in enumerate(points)
         ]

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, complete_run, dir_option, json_option, print_result
+from bough import app
+from bough.interfaces.cli.options import bough_command, complete_run, dir_option, flag, json_option
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command("bough rm amber-heron", "bough rm amber-heron teal-finch --yes")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
 @dir_option
-@click.option("--yes", is_flag=True, help="Also work that was never applied, without asking.")
+@flag("--yes", "Also work that was never applied, without asking.")
 @json_option("As a JSON object: the runs that were removed.")
 async def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
     """Remove runs, with their work.
@@ -20,12 +22,11 @@ async def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool)
     Their events, checkouts and contents are deleted; applied changes stay in your files. You are asked about work that
     was never applied; without a terminal, pass --yes. A live run is not removed: stop it first.
     """
-    from bough.app import open_session
     from bough.core.errors import UsageError
     from bough.interfaces.terminal.output import is_interactive
     from bough.views.formatting import pluralize
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         names = list(dict.fromkeys([await opened.find(run) for run in runs]))
         unapplied = [name for name in names if not (await opened.run(name)).applied and await opened.diff(name, True)]
         if unapplied and not yes:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from enum import Enum
+from contextlib import closing, nullcontext
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import BoughCommand, bough_command, dir_option, run_options, run_to_end
+from bough import app
+from bough.interfaces.cli.options import BoughCommand, bough_command, dir_option, flag, option, run_options, run_to_end
 
 if TYPE_CHECKING:
-    from bough.app import Choices
     from bough.core.planning.plan import Plan, Step
     from bough.interfaces.cli.dashboard import Dashboard
 
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
 """The options that people use: --help shows these, --help-all every one."""
 ALL = "bough.help_all"
-
-
-class Asking(Enum):
-    """Where the person is asked."""
-
-    HERE = "at the terminal, if there is one"
-    ELSEWHERE = "on the page, in another terminal"
-    NOBODY = "nowhere"
 
 
 class _RunCommand(BoughCommand):
@@ -68,53 +60,50 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
 )
 @click.argument("goal", required=False)
 @dir_option
-@click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
-@click.option("--workflow", metavar="F", help="Run a workflow: a TOML file, or the name of a listed one.")
-@click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="An input of the workflow.")
-@click.option("--continue", "continues", metavar="RUN", default="", help="Follow up on a finished run.")
-@click.option("--fresh", is_flag=True, help="Run every step of the workflow, even those an earlier run completed.")
-@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests bough finds).")
-@click.option(
+@option("--file", "F", "Read the goal from a file; `-` is standard input.")
+@option("--workflow", "F", "Run a workflow: a TOML file, or the name of a listed one.")
+@option("--input", "NAME=VALUE", "An input of the workflow.", to="pairs", multiple=True)
+@option("--continue", "RUN", "Follow up on a finished run.", to="continues", default="")
+@flag("--fresh", "Run every step of the workflow, even those an earlier run completed.")
+@option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
+@option(
     "--max-depth",
-    metavar="N",
-    type=click.IntRange(0, 3),
-    help="How deep the tree may grow below the goal (0: the goal is never split; default: 3).",
+    "N",
+    "How deep the tree may grow below the goal (0: the goal is never split; default: 3).",
+    click.IntRange(0, 3),
 )
-@click.option(
+@option(
     "--jobs",
-    metavar="N",
-    type=click.IntRange(1, 1000),
-    help="Agents that may work at once (default: 1; 4, or the workers' slots, for a workflow with parallel steps).",
+    "N",
+    "Agents that may work at once (default: 1; 4, or the workers' slots, for a workflow with parallel steps).",
+    click.IntRange(1, 1000),
 )
-@click.option(
+@option(
     "--best-of",
-    metavar="N",
-    type=click.IntRange(2, 64),
-    help="Make N fresh attempts at the goal, up to --jobs at once; the first that passes wins.",
+    "N",
+    "Make N fresh attempts at the goal, up to --jobs at once; the first that passes wins.",
+    click.IntRange(2, 64),
 )
-@click.option("--remote", metavar="GIT", default="", help="A git remote that all workers reach, for a large project.")
-@click.option("--flat", is_flag=True, default=None, help="Run it as one piece of work, without a plan.")
-@click.option("--yes", is_flag=True, help="Accept the proposed plan, and ask no questions.")
-@click.option(
-    "--ask-elsewhere",
-    is_flag=True,
-    help="Without a terminal: wait for your answer about the plan from the dashboard or `bough approve`.",
+@option("--remote", "GIT", "A git remote that all workers reach, for a large project.", default="")
+@flag("--flat", "Run it as one piece of work, without a plan.", default=None)
+@flag("--yes", "Accept the proposed plan, and ask no questions.")
+@flag(
+    "--ask-elsewhere", "Without a terminal: wait for your answer about the plan from the dashboard or `bough approve`."
 )
-@click.option(
+@option(
     "--allow-test-changes",
-    metavar="[=PATTERN]",
+    "[=PATTERN]",
+    "Let existing tests change what they expect: all, or those whose name or file matches the pattern.",
     multiple=True,
-    help="Let existing tests change what they expect: all, or those whose name or file matches the pattern.",
 )
-@click.option("--web", is_flag=True, help="Also show the run in a browser while it runs: see `bough serve`.")
+@flag("--web", "Also show the run in a browser while it runs: see `bough serve`.")
 @run_options
-@click.option(
+@flag(
     "--help-all",
-    is_flag=True,
+    "Show every option, and more of how a run works.",
     is_eager=True,
     expose_value=False,
     callback=_print_all,
-    help="Show every option, and more of how a run works.",
 )
 def command(
     goal: str | None,
@@ -155,23 +144,17 @@ def command(
     stopped or paused, 7 model unavailable or quota exhausted, 8 waiting for `bough approve` or `bough answer`; 2 wrong
     usage, 1 internal error.
     """
-    from bough.app import Choices
+    from bough.interfaces.cli.dashboard import Dashboard
     from bough.interfaces.terminal.output import is_interactive
 
     plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
-    asking = Asking.NOBODY if yes else Asking.ELSEWHERE if ask_elsewhere else Asking.HERE
-    if not web:
-        return run_to_end(_run(plan, folder, Choices(**chosen), apply, asking, as_json))
-    from bough.interfaces.cli.dashboard import Dashboard
-
-    dashboard = Dashboard()
-    try:
-        status = run_to_end(_run(plan, folder, Choices(**chosen), apply, asking, as_json, dashboard))
-        if not as_json and is_interactive():
+    there = not as_json and is_interactive()
+    asks = "here" if there and not yes and not ask_elsewhere else "elsewhere" if ask_elsewhere and not yes else ""
+    with closing(Dashboard()) if web else nullcontext() as dashboard:
+        status = run_to_end(_run(plan, folder, app.Choices(**chosen), apply, asks, as_json, dashboard))
+        if there and dashboard is not None:
             dashboard.stay()
-        return status
-    finally:
-        dashboard.end()
+    return status
 
 
 def _read_work(
@@ -233,35 +216,30 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
 async def _run(
     step: Step | Plan,
     folder: Path,
-    choices: Choices,
+    choices: app.Choices,
     apply: bool,
-    asking: Asking,
+    asks: str,
     as_json: bool,
-    dashboard: Dashboard | None = None,
+    dashboard: Dashboard | None,
 ) -> int:
+    """`asks`: where the person is asked, `here` at the terminal or `elsewhere`; empty: nowhere."""
     from msgspec.structs import replace
 
-    from bough.app import open_session
     from bough.app.known_projects import remember_project
-    from bough.core.planning.plan import Plan
+    from bough.core.planning.plan import Step
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
-    from bough.interfaces.cli.display import make_display
-    from bough.interfaces.cli.execution import retry_on_quota, run_to_end
-    from bough.interfaces.cli.finish import finish_run
-    from bough.interfaces.terminal.output import is_interactive
+    from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
 
     display = make_display(as_json)
-    there = asking is Asking.HERE and not as_json and is_interactive()
-    ask = ask_consent if there else None
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
+    ask = ask_consent if asks == "here" else None
+    async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
             click.echo(f"The dashboard is at {dashboard.url}", err=True)  # Before the display starts drawing.
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
-        asked = None if isinstance(step, Plan) or not there else step
+        asked = step if isinstance(step, Step) else None
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
-        elsewhere = asking is Asking.ELSEWHERE and not there
-        outcome = await run_to_end(opened, display, work, asked, there, elsewhere)
+        outcome = await run_to_end(opened, display, work, asked, asks)
         return await finish_run(opened, outcome, apply=apply, as_json=as_json)

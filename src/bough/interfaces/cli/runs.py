@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option
+from bough.interfaces.cli.printing import print_json
 
 NEWEST = 20
 
 
 @bough_command("bough runs", "bough runs --all --json")
 @dir_option
-@click.option("--all", "everything", is_flag=True, help=f"Not only the newest {NEWEST}.")
+@flag("--all", f"Not only the newest {NEWEST}.", "everything")
 @json_option("As a JSON list.")
 async def command(folder: Path, everything: bool, as_json: bool) -> None:
     """List the runs of this project.
@@ -21,7 +23,6 @@ async def command(folder: Path, everything: bool, as_json: bool) -> None:
     The newest is last. A run is `interrupted` when it is unfinished and no process is running it: `bough resume`
     continues it.
     """
-    from bough.app import open_journal
     from bough.core.errors import NewerRun, NotFound
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_runs
@@ -32,7 +33,7 @@ async def command(folder: Path, everything: bool, as_json: bool) -> None:
     newer: list[str] = []
     found = []
     try:
-        async with open_journal(folder) as opened:
+        async with app.open_journal(folder) as opened:
             names = await opened.store.runs()
             for name in names if everything else names[-NEWEST:]:
                 try:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_result
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, option
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command(
@@ -16,8 +18,8 @@ from bough.interfaces.cli.options import bough_command, dir_option, json_option,
 @click.argument("run")
 @click.argument("text", default="")
 @dir_option
-@click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
-@click.option("--restore", metavar="N", type=int, help="Let requirement N count again that a message has replaced.")
+@option("--task", "T", "Only this task and those below it (default: all at work).", default="")
+@option("--restore", "N", "Let requirement N count again that a message has replaced.", int)
 @json_option("As a JSON object: the run and the process that runs it.")
 async def command(run: str, text: str, folder: Path, task: str, restore: int | None, as_json: bool) -> None:
     """Send a message to a run's agents.
@@ -32,10 +34,9 @@ async def command(run: str, text: str, folder: Path, task: str, restore: int | N
     """
     if bool(text.strip()) == (restore is not None):
         raise click.UsageError("give either a TEXT or --restore N")
-    from bough.adapters.stores.liveness import describe_worker
-    from bough.app import open_session, run_messages
+    from bough.app import run_messages
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         name = await opened.find(run)
         if restore is not None:
             holder = await run_messages.restore_requirement(opened, name, restore)
@@ -48,4 +49,4 @@ async def command(run: str, text: str, folder: Path, task: str, restore: int | N
         said = f"Sent: {whom} will see it before their next round."
     else:
         said = f"Saved. {name} is not running: its agents read it when you resume it (`bough resume {name}`)."
-    print_result(as_json, said, run=name, task=task or None, holder=describe_worker(holder) if holder else None)
+    print_result(as_json, said, run=name, task=task or None, holder=holder)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, enable_gc, json_option
+from bough.interfaces.cli.options import bough_command, dir_option, enable_gc, flag, json_option, option
 
 
 @bough_command("bough serve", "bough serve --open", "bough serve --all --port 8300")
 @dir_option
-@click.option("--all", "everything", is_flag=True, help="The runs of every project you have used bough in.")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last port used here, or any.")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--open", "browse", is_flag=True, help="Open it in your browser.")
+@flag("--all", "The runs of every project you have used bough in.", "everything")
+@option("--port", "N", "Default: the last port used here, or any.", click.IntRange(0, 65535))
+@option("--host", "ADDRESS", "Where to listen.", default="127.0.0.1", show_default=True)
+@flag("--open", "Open it in your browser.", "browse")
 @json_option("The address as a JSON object on one line.")
-@click.option("--until", metavar="PID", type=int, hidden=True, help="End when that process has ended.")
+@option("--until", "PID", "End when that process has ended.", int, hidden=True)
 def command(
     folder: Path,
     everything: bool,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
+from bough import app
+from bough.interfaces.cli.options import bough_command, json_option, run_argument
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.views.stats import Stats
@@ -15,17 +17,15 @@ if TYPE_CHECKING:
 
 @bough_command("bough stats", "bough stats amber-heron --json")
 @run_argument
-@dir_option
 @json_option("The numbers as JSON.")
 async def command(run: str | None, folder: Path, as_json: bool) -> int:
     """Show statistics: tasks, repairs, checks, time.
 
     For all runs of the project, or for one. Warns when the numbers suggest a change.
     """
-    from bough.app import open_journal
     from bough.views.stats import KINDS, compute_stats
 
-    async with open_journal(folder) as opened:
+    async with app.open_journal(folder) as opened:
         names = [await opened.find(run)] if run is not None else await opened.store.runs()
         records = [record for name in names for record in await opened.store.read(name, kinds=KINDS)]
     made = compute_stats(records)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument, task_argument
+from bough import app
+from bough.interfaces.cli.options import bough_command, json_option, run_argument, task_argument
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough status", "bough status amber-heron buffer/insert-line", "bough status --json")
 @run_argument
 @task_argument
-@dir_option
 @json_option("As a JSON object.")
 async def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     """Show where a run or a task stands and what to do next.
@@ -19,7 +20,6 @@ async def command(run: str | None, task: str | None, folder: Path, as_json: bool
     goal). A task path alone refers to the latest run. Shows its state and the reason, the verdict with its evidence,
     the files changed so far, notes, and the tree below it.
     """
-    from bough.app import open_session
     from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.status_page import print_status
@@ -28,7 +28,7 @@ async def command(run: str | None, task: str | None, folder: Path, as_json: bool
     from bough.views.run_view import LIVE_KINDS, view_run
     from bough.views.task_rows import describe_progress, list_rows
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         name, path = await opened.find_task(run, task)
         found = view_run(name, await opened.store.read(name, kinds=LIVE_KINDS))
         status, holder = await opened.standing(found)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough trust", "bough trust --yes", "bough trust --no")

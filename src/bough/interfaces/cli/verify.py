@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, print_result, run_argument
-
-if TYPE_CHECKING:
-    from bough.core.acceptance.verdict import Verdict
+from bough import app
+from bough.interfaces.cli.options import bough_command, flag, json_option, option, run_argument
+from bough.interfaces.cli.printing import print_json, print_result
 
 NOT_PROVEN = 5
 
 
 @bough_command("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'")
 @run_argument
-@dir_option
-@click.option("--check", metavar="CMD", default="", help="The command that proves it, instead of the run's own.")
-@click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no others may.")
-@click.option("--accept", is_flag=True, help="Take work that is finished and not proven as it is, in your name.")
-@click.option("--reason", metavar="TEXT", default="", help="With --accept: why; it is recorded.")
+@option("--check", "CMD", "The command that proves it, instead of the run's own.", default="")
+@flag("--accept-failing", "Tests that failed before the work may still fail; no others may.")
+@flag("--accept", "Take work that is finished and not proven as it is, in your name.")
+@option("--reason", "TEXT", "With --accept: why; it is recorded.", default="")
 @json_option("The verdict as a JSON object.")
 async def command(
     run: str | None, folder: Path, check: str, accept_failing: bool, accept: bool, reason: str, as_json: bool
@@ -41,33 +38,25 @@ async def command(
         raise click.UsageError("--accept runs no check: it cannot be combined with --check or --accept-failing")
     if reason and not accept:
         raise click.UsageError("--reason needs --accept")
-    from bough.app import Choices, RunObserver, open_session
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.vocabulary import choose_style, describe_verdict, list_shortcomings
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         name = await opened.find(run)
         if accept:
             said = await opened.accept(name, reason.strip())
             print_result(as_json, f"{name} is {said}.", run=name, accepted=said)
             return 0
-        judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), RunObserver())
+        choices = app.Choices(check=check, accept_failing=accept_failing)
+        verdict = (await opened.verify(name, choices, app.RunObserver())).verdict
         ended = (await opened.run(name)).end
-    verdict = judged.verdict
     if as_json:
-        import msgspec
-
-        print_json(msgspec.to_builtins(verdict))
+        print_json(verdict)
     else:
-        _print(verdict)
+        page = make_output()
+        page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))
+        page.paragraph("  ", text=verdict.reason, indent=2)
+        for line in list_shortcomings(verdict, 5):
+            page.line("  ", (line, "dim"))
     end = ended.end if ended is not None else None
     return 0 if end == "completed" or (end is None and verdict.ruling == "passed") else NOT_PROVEN
-
-
-def _print(verdict: Verdict) -> None:
-    from bough.interfaces.terminal.output import make_output
-    from bough.views.vocabulary import choose_style, describe_verdict, list_shortcomings
-
-    page = make_output()
-    page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))
-    page.paragraph("  ", text=verdict.reason, indent=2)
-    for line in list_shortcomings(verdict, 5):
-        page.line("  ", (line, "dim"))

@@ -8,23 +8,23 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from bough import app
 from bough.interfaces.cli.options import (
     bough_command,
     checks_option,
     dir_option,
     enable_gc,
+    flag,
     json_option,
-    print_json_line,
+    option,
     run_to_end,
     sandbox_options,
 )
-
-if TYPE_CHECKING:
-    from bough.app import Choices
+from bough.interfaces.cli.printing import print_json_line
 
 
 @bough_command(
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     "bough worker --store postgresql://bough@db/bough --drain",
 )
 @dir_option
-@click.option("--slots", metavar="N", default=1, show_default=True, type=click.IntRange(1, 256), help="Tasks at once.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag it offers, for steps with `runs_on = [TAG]`.")
-@click.option("--name", metavar="NAME", help="Its name (default: the machine and the folder).")
-@click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Heartbeat timeout in seconds.")
-@click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
+@option("--slots", "N", "Tasks at once.", click.IntRange(1, 256), default=1, show_default=True)
+@option("--tag", "TAG", "A tag it offers, for steps with `runs_on = [TAG]`.", to="tags", multiple=True)
+@option("--name", "NAME", "Its name (default: the machine and the folder).")
+@option("--lease", "S", "Heartbeat timeout in seconds.", click.FloatRange(1, 3600))
+@flag("--trust-config", "Let this folder's bough.toml raise limits and choose models.")
 @checks_option
 @sandbox_options
 @json_option("What it does, one object per line.")
-@click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish its tasks, then exit.")
+@flag("--drain", "Let the worker of this folder (or --name) finish its tasks, then exit.")
 def command(
     folder: Path,
     slots: int,
@@ -62,14 +62,13 @@ def command(
     stops it at once, and other workers take over its tasks, as after a crash. To upgrade, drain it and start the new
     version.
     """
-    from bough.app import Choices
     from bough.core.errors import StoreError
 
     enable_gc()
     say = partial(_say, as_json)
     while True:
         try:
-            run_to_end(_worker(folder, slots, tags, name, lease, Choices(**chosen), say, drain))
+            run_to_end(_worker(folder, slots, tags, name, lease, app.Choices(**chosen), say, drain))
             return 0
         except StoreError as error:  # Wait for a server that is restarting.
             if drain:
@@ -84,18 +83,17 @@ async def _worker(
     tags: tuple[str, ...],
     name: str | None,
     lease: float | None,
-    choices: Choices,
+    choices: app.Choices,
     say: Callable[[str], None],
     drain: bool,
 ) -> None:
     import asyncio
 
-    from bough.app import open_session
     from bough.app.worker_service import Serving, drain_worker, make_worker_name
     from bough.interfaces.cli.consent_prompt import warn_ignored
     from bough.views.formatting import pluralize
 
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:
+    async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:
         called = name or make_worker_name(folder)
         if drain:
             await drain_worker(opened, called)

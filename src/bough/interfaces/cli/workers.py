@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, json_option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough workers", "bough workers --store postgresql://bough@db/bough --json")
@@ -15,18 +17,15 @@ async def command(folder: Path, as_json: bool) -> None:
 
     For each: slots in use, tags, version, uptime, time since its last heartbeat, and the tasks it is running.
     """
-    import msgspec
-
-    from bough.app import open_journal
     from bough.app.worker_service import list_waiting, list_workers
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import count_cells, format_duration, one_line, pad
 
-    async with open_journal(folder) as opened:
+    async with app.open_journal(folder) as opened:
         found = await list_workers(opened.store)
         waiting = await list_waiting(opened.store)
     if as_json:
-        print_json([msgspec.to_builtins(each) for each in found])
+        print_json(found)
         return
     page = make_output()
     if not found:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.core.workflow.loading import Workflow
@@ -27,7 +28,7 @@ BROKEN = 2
 @click.argument("what", metavar="check|list|show", type=click.Choice(("check", "list", "show")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @dir_option
-@click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="Show it with this input filled in.")
+@option("--input", "NAME=VALUE", "Show it with this input filled in.", to="pairs", multiple=True)
 @json_option("As JSON: the problems, the workflows, or the plan.")
 def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, ...], as_json: bool) -> int:
     """Check, list and show written plans.

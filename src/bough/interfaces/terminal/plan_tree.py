@@ -9,7 +9,7 @@ from bough.core.planning.plan import Condition, Machine, Plan, Step, describe_co
 from bough.core.workflow.conditions import render_condition
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import classify_step, is_tested_by_default
-from bough.interfaces.terminal.output import Span
+from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.views.formatting import count_cells, cut, first_line, headline, one_line, pad, pluralize
 from bough.views.vocabulary import ROLES
 
@@ -53,9 +53,14 @@ def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[t
         yield from _walk(child, step.machine, *drawn)
 
 
-def render_requirements(requirements: Sequence[Requirement], width: int) -> list[str]:
-    """What a goal asks, one line each."""
-    return [cut(one_line(str(one)), max(width - 2, 20)) for one in requirements]
+def print_plan(page: TerminalOutput, plan: Plan, requirements: Sequence[Requirement]) -> None:
+    """The plan, below what its goal asks, where that is more than one thing."""
+    if len(requirements) > 1:
+        page.line("Requirements:")
+        for one in requirements:
+            page.line("  ", cut(one_line(str(one)), max(page.width - 2, 20)))
+        page.line("")
+    page.lines(render_plan(plan, page.width))
 
 
 def _render_order(step: Step) -> Iterator[Span]:

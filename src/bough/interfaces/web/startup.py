@@ -15,7 +15,8 @@ import click
 import msgspec
 import uvicorn
 
-from bough.app.known_projects import find_project_root, list_known_projects, write_private_page
+from bough.app.journal import find_project_root
+from bough.app.known_projects import list_known_projects, write_private_page
 from bough.core.errors import UsageError
 from bough.interfaces.web.routes import make_app
 from bough.trust.files import Place

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_word, insert_arguments
+from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.check_run import MOST_CASES, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
@@ -67,13 +67,11 @@ class Cargo(Runner):
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
-        if found is None:
-            return None
         names = sorted({strip_file(one) for one in ids})
         # A documentation test's name ends with its line number, which its id leaves out: then the names are prefixes.
         exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
-        dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
-        return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
+        dashes = [] if found and any(word.text == "--" for word in found[0]) else ["--"]
+        return self.append(command, " ".join([*dashes, *exact, *map(quote, names)]))
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         told = {found[1]: found[2].split("\n")[1:] for found in re.finditer(_OUTPUT, "\n".join(lines))}

@@ -167,10 +167,11 @@ class Pytest(PythonRunner):
         found = self.place(command)
         if found is None:
             return None
-        words = found.part[found.head + 1 :]
+        part, head = found
+        words = part[head + 1 :]
         chosen = [word for at, word in enumerate(words) if _selects(word.text, words[at - 1].text if at else "")]
         # From right to left, so that the positions of the words further left stay valid.
-        line = insert_arguments(command, found.part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
+        line = insert_arguments(command, part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
         for word in reversed(chosen):
             line = line[: word.start].rstrip(" ") + line[word.end :]
         return line

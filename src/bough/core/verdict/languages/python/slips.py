@@ -80,6 +80,9 @@ def _find_missing(tree: ast.Module, before: str) -> Iterator[str]:
     lines = before.split("\n")
     there = {name: node for node in (kept.body if kept else ()) for name in _list_bound(node)}
     bound, missing = set(_list_bound(tree, deeply=True)), _list_used(tree)
+    # What is used as a module is, and not as a copy of the tests uses theirs.
+    holders = (node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    modules = {holder.id for holder in holders if isinstance(holder, ast.Name)} - {"unittest"}
     restored: list[ast.stmt] = []
     imports: set[str] = set()
     while missing := missing - bound - set(dir(builtins)) - {"__file__", "*"}:
@@ -91,7 +94,7 @@ def _find_missing(tree: ast.Module, before: str) -> Iterator[str]:
             restored.append(node)
             bound |= set(_list_bound(node, deeply=True))
             missing |= _list_used(node)
-        elif name in sys.stdlib_module_names and _is_module(name, tree):
+        elif name in sys.stdlib_module_names and name in modules:
             imports.add(f"import {name}")
         elif name in _PROVIDED:
             imports.add(f"from {_PROVIDED[name]} import {name}")
@@ -119,12 +122,6 @@ def _list_bound(node: ast.AST, deeply: bool = False) -> Iterator[str]:
 
 def _list_used(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-
-
-def _is_module(name: str, tree: ast.Module) -> bool:
-    """It is used as a module is, and not as a copy of the tests uses theirs."""
-    used = (n.value for n in ast.walk(tree) if isinstance(n, ast.Attribute))
-    return name != "unittest" and any(isinstance(value, ast.Name) and value.id == name for value in used)
 
 
 def _find_top(tree: ast.Module, place: NodePlaces) -> int:

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
-from bough.core.acceptance.probes import Form, Probe, Probed
-from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.active_files import Edge
-from bough.core.events import AnyEvent, BaseChecked, Record, TaskCreated, ToolServersListed
+from bough.core.events import AnyEvent, Record, TaskCreated, ToolServersListed
 from bough.core.ladder.tactics import NO_TALLY, Tally
-from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, ToolSpec, Usage
-from bough.core.messages import Stop as Stopped
+from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, ToolSpec
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
-from bough.core.verdict.check_run import MixedRun
 from bough.core.verdict.texts import FileChange as FileChange
+from bough.ports.agents import OutsideAgent
+from bough.ports.verifier import Verifier
 from bough.steering import Fence, Inbox, Stop
 
 if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
@@ -91,8 +89,7 @@ class Store(Protocol):
         """Remove everything kept of the run that the claim holds."""
 
     async def compact(self) -> set[str]:
-        """Remove the blobs that no event names, and return the git objects that events name. Only while no run is
-        live."""
+        """Remove the blobs that no event names; returns the git objects that events name. No run may be live."""
 
     async def put_blob(self, body: bytes) -> str:
         """Keep bytes by content; the same bytes have the same name (SHA-256 in hex)."""
@@ -111,8 +108,7 @@ class Model(Protocol):
 
     @property
     def window(self) -> int:
-        """The context window in tokens; 0: unknown. Read it after an answer, when everything needed to know it is
-        loaded."""
+        """The context window in tokens; 0: unknown. Read it after an answer, when what it takes is loaded."""
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         """The model's answer. `progress` gets the text as it streams in. Raises `TransientError` for a transport
@@ -312,8 +308,7 @@ class Workspaces(Protocol):
         """Every file of a tree."""
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        """The texts of those files of a tree that exist; what is not text is decoded with replacements. Of a very large
-        one, the beginning."""
+        """The texts, or their beginnings, of those files of a tree that exist, decoded with replacements."""
 
     async def contents(self, tree: str) -> Contents:
         """The files of a tree, for callers that need few of many."""
@@ -364,142 +359,6 @@ class Tools(Protocol):
         """Run a call. Any error is a result the model can act on, never an exception."""
 
 
-class TurnProgress(Struct, frozen=True):
-    """An outside agent has started something."""
-
-    text: str
-    """What it has said since the last report."""
-    calls: tuple[Call, ...]
-    """What it does, in bough's terms; ids are the agent's own."""
-    writes: frozenset[str] = frozenset()
-    """Ids of those that may change the workspace."""
-    usage: Usage = Usage()
-    """The usage it has reported since then."""
-    cost: float | None = None
-
-
-class TurnEnded(Struct, frozen=True):
-    """An outside agent has ended its turn."""
-
-    text: str
-    stop: Stopped = "end"
-    usage: Usage = Usage()
-    cost: float | None = None
-
-
-class Talk(Protocol):
-    """A conversation with a running outside agent. `TransientError` when it is gone or no longer responds."""
-
-    async def say(self, text: str) -> None:
-        """Start a turn; a current one is cancelled first."""
-
-    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
-        """What it does next; `patience`: seconds of silence to tolerate."""
-
-    async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
-        """The results of those calls, once all are finished or something else has started."""
-
-    async def close(self) -> None:
-        """End it, with everything it started."""
-
-
-class OutsideAgent(Protocol):
-    """An agent that is not bough's own. It works in a workspace with its own tools."""
-
-    name: str
-
-    async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        """`Refused` when it is unavailable here, `TransientError` when it ends at once."""
-
-
-class Judgement(Struct, frozen=True):
-    """A verdict, and what the blob store keeps with it."""
-
-    verdict: Verdict
-    output: bytes | None = None
-    """The check's whole output, when the verdict has only head and tail."""
-    cases: bytes | None = None
-    """Every test with its outcome, as JSON."""
-
-
-class Verifier(Protocol):
-    """Decides whether a task is done, by evidence."""
-
-    async def find(self, task: Task) -> Check | None:
-        """The check of a task as its files are now, and where it comes from; None when none is found."""
-
-    async def at_base(
-        self, run: Run, task: Task, check: Check, progress: Callable[[str], None], *, fresh: bool = False
-    ) -> BaseChecked:
-        """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
-        the other candidates reports. `fresh`: now, whatever is known. `SetupFailed` when it cannot be set up."""
-
-    async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
-        """The last result of a task's check on its base, and when that was; None when none is kept."""
-
-    async def try_check(self, run: Run, task: Task, command: str, progress: Callable[[str], None]) -> BaseChecked | str:
-        """What a proposed check reports at the task's base; or why it does not count: it runs no test, or passes on a
-        product that was broken on purpose."""
-
-    def prefer(self, command: str, scouted: bool = False) -> None:
-        """Use this one of the project's own candidates for a check: it was found to work at the base. `scouted`: it
-        is none of them, but a model proposed it."""
-
-    def begin(self, run: Run, task: Task) -> None:
-        """The task starts: its base can be examined meanwhile."""
-
-    def before(self, task: Task, check: Check) -> str:
-        """What the check reported before the work, in a sentence, as far as that is known; else empty."""
-
-    async def judge(
-        self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
-    ) -> Judgement:
-        """The verdict on the task's tree, which the workspace holds."""
-
-    async def regressions(
-        self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
-    ) -> tuple[Failure, ...]:
-        """Tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own. One that
-        fails has failed twice."""
-
-    async def run_tests(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        *,
-        product: str,
-        tests: str,
-        only: Sequence[str] = (),
-        falsify: bool = False,
-    ) -> MixedRun:
-        """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
-        runner cannot be told). `falsify`: with their expected values made wrong; what cannot be made wrong is left
-        out, and when that is all of them, nothing runs."""
-
-    async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        """Whether the check failed at the task's base."""
-
-    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        """How a probe is written in this project, and the beginning of an existing test."""
-
-    async def probe(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        chosen: Sequence[Probe],
-        progress: Callable[[str], None],
-        *,
-        once: bool = False,
-    ) -> tuple[Probed, ...]:
-        """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
-        twice, unless it runs only `once`."""
-
-    async def close(self) -> None:
-        """End examinations that still run."""
-
-
 class Executor(Protocol):
     """Runs tasks on workers elsewhere. The journal records the results; this only finds a worker."""
 
@@ -524,10 +383,6 @@ class Approval(Struct, frozen=True):
 
 async def nothing_runs(workspace: WorkFolder) -> None:
     """Nothing runs there."""
-
-
-def _ignore_progress(task: str, text: str) -> None:
-    """Progress goes nowhere."""
 
 
 class Ports(Struct, frozen=True):
@@ -556,11 +411,11 @@ class Ports(Struct, frozen=True):
     fence: Fence = field(default_factory=Fence)
     timer: Callable[[], float] = monotonic
     """Measures how long things take: unlike the clock it cannot be set."""
-    progress: Callable[[str, str], None] = _ignore_progress
+    progress: Callable[[str, str], None] = lambda task, text: None
     """Transient news of a task for observers: a command's last line."""
-    streamed: Callable[[str, str], None] = _ignore_progress
+    streamed: Callable[[str, str], None] = lambda task, text: None
     """Text of a task's model as it streams in."""
-    doing: Callable[[str, str], None] = _ignore_progress
+    doing: Callable[[str, str], None] = lambda task, text: None
     """What goes on for a task where no event says it, from when on until it is called with an empty text."""
     waiting: Callable[[str], None] = lambda text: None
     """What the whole run waits for, in a sentence for whoever operates it; empty: for nothing any longer."""

@@ -1,21 +1,32 @@
-"""Lessons in the journal's store: what finished runs proved, and what a person does with it."""
+"""What earlier runs leave to later ones: lessons in the journal's store, and all that a run knew on which another one
+follows up, which starts where that one ended."""
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from bough import config as settings
 from bough.app.journal import Journal
 from bough.app.run_messages import find_person
 from bough.core import events as e
-from bough.core.errors import NotFound
+from bough.core.acceptance.requirements import list_active
+from bough.core.conversation import context
+from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, LESSONS, RUN
 from bough.core.journal.run_fold import fold_lessons
 from bough.core.lessons import KeptLesson, choose_lessons, collect_lessons, find_contradicted, make_decision
 from bough.core.planning.plan import Step
+from bough.core.tree import task_result
 from bough.core.tree.inherited import Inherited
 from bough.trust.files import Place
 
 INSTRUCTIONS = "AGENTS.md"
+ENDS = {
+    "completed": "which was completed",
+    "not_proven": "which finished without being proven",
+    "failed": "which was given up",
+}
 
 
 async def load_lessons(journal: Journal) -> dict[int, KeptLesson]:
@@ -70,3 +81,52 @@ async def _find(journal: Journal, number: int) -> KeptLesson:
     if found is None or found.retired:
         raise NotFound(f"There is no lesson {number}: `bough lessons` lists them.")
     return found
+
+
+# ── follow-ups ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Followed(Struct, frozen=True):
+    """What a finished run leaves to the one that follows up on it."""
+
+    run: str
+    base: str
+    """Where it starts; empty: at the person's files, which already have the work."""
+    origin: str
+    """The person's files as the earlier run found them: the base of both runs' changes."""
+    inherited: Inherited
+    models: settings.Models
+    endpoints: dict[str, str]
+    check: str | None
+
+
+async def load_followed(journal: Journal, name: str) -> Followed:
+    run = await journal.run(name)
+    if run.end is None:
+        raise UsageError(
+            f'{name} is not finished: `bough resume {name}` continues it, `bough say {name} "…"` messages its agents.'
+        )
+    task = await journal.task(name, GOAL)
+    applied = run.applied == task.tree
+    earlier = f"a follow-up on an earlier goal, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
+    said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
+    files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
+    return Followed(
+        run=name,
+        base="" if applied else task.tree,
+        origin="" if applied or task.tree == task.base else run.origin or task.base,
+        inherited=Inherited(
+            above=(*task.inherited.above, earlier),
+            results=(*task.inherited.results, f"{name}: {said}{files}"),
+            dead_ends=context.list_lessons(task),
+            decisions=context.list_decisions(task),
+            requirements=tuple(
+                replace(one, kind="unchanged", start=0, end=0, step="", source=one.source or f"the goal of {name}")
+                for one in list_active(task.asked)
+                if one.kind != "background"
+            ),
+        ),
+        models=settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong")),
+        endpoints=run.endpoints,
+        check=run.plan.goal.test_command,
+    )

@@ -1,0 +1,187 @@
+"""The worker's side of the queue: takes tasks from it, never more than there are slots for, and runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bough.adapters.executors.dbos import (
+    NAME,
+    POLLED,
+    QUEUE,
+    VERSION,
+    WORKFLOW,
+    Handed,
+    explain_errors,
+    find_tables,
+    load_dbos,
+    parse_tags,
+)
+from bough.adapters.stores.postgresql_server import Server
+
+if TYPE_CHECKING:
+    from dbos import DBOS
+
+MANY = 25
+"""Workers beyond which each polls less often, so that together they poll the server no more often."""
+RunHanded = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
+"""Runs a task; calls the function when the task rests: the remaining work needs no slot."""
+
+
+class Intake:
+    """The queues, as this worker uses them; tasks run in the event loop."""
+
+    def __init__(self, server: Server, executor: str, slots: int, tags: Sequence[str], run_task: RunHanded) -> None:
+        self._server = server
+        self._executor = executor
+        self._slots = slots
+        self._tags = set(tags)
+        self._run_task = run_task
+        self._loop = asyncio.get_running_loop()
+        self._works: dict[str, asyncio.Task[str]] = {}
+        self._taken: set[str] = set()
+        """Workflows that have a slot, from the moment they leave their queue."""
+        self._taking = threading.Lock()
+        self._dbos: type[DBOS] | None = None
+        self.open = True
+        """False: nothing more is taken."""
+        self.fleet = 1
+        """How many workers there are."""
+
+    @property
+    def running(self) -> int:
+        return len(self._taken | self._works.keys())
+
+    def start(self) -> None:
+        """Make DBOS's tables and start its threads. To be called in a thread."""
+        dbos, serializer = load_dbos()
+        DBOS = dbos.DBOS
+        DBOS(
+            config={
+                "name": NAME,
+                "application_version": VERSION,
+                "executor_id": self._executor,
+                "serializer": serializer,
+                "log_level": "CRITICAL",
+                # A workflow keeps its thread until the task rests, and DBOS needs some for itself.
+                "max_executor_threads": self._slots + 8,
+                "sys_db_pool_size": 4,
+                **find_tables(self._server),
+            }
+        )
+
+        def leaf(handed: dict[str, Any]) -> str:
+            return self._leaf(handed)
+
+        # By default DBOS gives a workflow up after a number of recoveries. Whether a task is hopeless is for the
+        # coordinator to say (`TRIES`), who knows whether it moved.
+        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)
+        self._limit_to_slots()
+        with explain_errors(self._server):
+            DBOS.launch()
+        self._dbos = DBOS
+        DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
+
+    def _limit_to_slots(self) -> None:
+        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so each
+        poll is told this worker's free slots. Set before launch, because DBOS polls at once."""
+        from dbos._sys_db import SystemDatabase
+
+        database: Any = SystemDatabase
+        start, read = database.start_queued_workflows, database.get_queue
+
+        def limited(own: Any, queue: Any, *args: Any, **named: Any) -> Any:
+            needed = parse_tags(queue.name)
+            if needed is None:
+                return start(own, queue, *args, **named)
+            # DBOS polls each queue in a thread of its own: two of them could give the last slot away.
+            with self._taking:
+                room = self._slots - len(self._taken) if self.open and needed <= self._tags else 0
+                if room <= 0:
+                    return [], "worker_concurrency"
+                _, _, _, running, *_ = args
+                queue._worker_concurrency = running + room
+                found, why = start(own, queue, *args, **named)
+                self._taken.update(found)
+                return found, why
+
+        known: dict[str, Any] = {}
+
+        def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+            if parse_tags(name) is None:
+                return read(own, name, *args, **kwargs)
+            if name not in known or len(self._taken) < self._slots:  # else there is nobody to ask
+                known[name] = read(own, name, *args, **kwargs)
+            if known[name] is not None:
+                known[name]._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
+            return known[name]
+
+        database.start_queued_workflows, database.get_queue = limited, slowed
+
+    def _leaf(self, handed: dict[str, Any]) -> str:
+        """The workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on another
+        machine, and what a checkout leaves is on this one."""
+        from dbos import DBOS
+
+        name = DBOS.workflow_id or ""
+        try:
+            task = msgspec.convert(handed, Handed)
+            return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
+        finally:
+            self._taken.discard(name)
+
+    async def _run(self, name: str, task: Handed) -> str:
+        work = self._works[name] = asyncio.ensure_future(self._run_task(task, lambda: self._taken.discard(name)))
+        try:
+            return await work
+        except asyncio.CancelledError:
+            return "called off"
+        finally:
+            self._works.pop(name, None)
+
+    async def call_off_cancelled(self) -> None:
+        """End what the coordinator cancelled, and what another worker has taken."""
+        if not self._taken or self._dbos is None:
+            return
+        with explain_errors(self._server):
+            found = await asyncio.to_thread(
+                self._dbos.list_workflows, workflow_ids=list(self._taken), load_input=False, load_output=False
+            )
+        for status in found:
+            if status.status == "PENDING" and status.executor_id == self._executor:
+                continue
+            if status.workflow_id in self._works:
+                self._works[status.workflow_id].cancel()
+            else:  # It was cancelled before it started here.
+                self._taken.discard(status.workflow_id)
+
+    async def recover(self, there: set[str]) -> None:
+        """Enqueue again what belongs to executors that are gone: DBOS itself recovers only its own."""
+        if self._dbos is None:
+            return
+        with explain_errors(self._server):
+            pending = await asyncio.to_thread(
+                self._dbos.list_workflows, status="PENDING", load_input=False, load_output=False
+            )
+            gone = {status.executor_id for status in pending if status.executor_id and status.executor_id not in there}
+            if gone:
+                await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
+
+    async def end_all(self) -> None:
+        """End all that runs, at once."""
+        self.open = False
+        works = list(self._works.values())
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+
+    def stop(self) -> None:
+        if self._dbos is not None:
+            self._dbos.destroy()
+            self._dbos = None

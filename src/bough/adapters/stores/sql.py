@@ -1,0 +1,350 @@
+"""What the stores share: the journal in tables, by statements that SQLite and PostgreSQL both understand."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from bough.adapters.stores.hash_chain import SIZE, START, Row, check_rows, forge_link
+from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
+from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, StoreError, VersionConflict
+from bough.core.events import AnyEvent, Record, decode_event, encode
+from bough.core.ids import OWN, RUN
+from bough.core.textual.cleaning import repair_surrogates
+from bough.ports import Claim
+
+T = TypeVar("T")
+Cells = tuple[Any, ...]
+Encoded = tuple[AnyEvent, bytes]
+
+PATIENCE = 60.0
+"""Seconds to wait for another process's write, or for the server, where giving up would lose work."""
+OBJECT = 40
+IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+"""Names of blobs, and of git's objects."""
+_EVENTS = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = %s"
+
+
+class Statements:
+    """Statements of one transaction; `%s` stands for a value."""
+
+    again = False
+    """An earlier try may have been committed without confirmation."""
+
+    def rows(self, query: str, *values: Any) -> Any:
+        """The library's own cursor over the rows that the statement finds."""
+        raise NotImplementedError
+
+    def many(self, query: str, rows: Sequence[Cells]) -> None:
+        """Run the statement once for each row."""
+        raise NotImplementedError
+
+    def run(self, query: str, *values: Any) -> None:
+        self.rows(query, *values)
+
+    def one(self, query: str, *values: Any) -> Cells | None:
+        found: Cells | None = self.rows(query, *values).fetchone()
+        return found
+
+    def all(self, query: str, *values: Any) -> list[Any]:
+        found: list[Any] = self.rows(query, *values).fetchall()
+        return found
+
+    def changed(self, query: str, *values: Any) -> int:
+        """How many rows the statement changed."""
+        return int(self.rows(query, *values).rowcount)
+
+
+D = TypeVar("D", bound=Statements)
+
+
+class SqlStore(ABC, Generic[D]):
+    """A `Store` in the tables `events`, `claims` and `blobs`."""
+
+    heartbeat: ClassVar[str]
+    """The column that changes with every heartbeat of a claim."""
+    lock: ClassVar[str] = ""
+    """Keeps the row of a claim as it is until the transaction ends."""
+    hurry: ClassVar[float] = PATIENCE
+    """Seconds to wait where giving up loses nothing."""
+    workers: Path | None = None
+    """Where workers show their presence."""
+    path: Path | str
+
+    @abstractmethod
+    async def _look(self, work: Callable[[D], T]) -> T:
+        """Run `work`, which only reads."""
+
+    @abstractmethod
+    async def _write(self, work: Callable[[D], T], patience: float = PATIENCE) -> T:
+        """Run `work` in a transaction and commit. When it is cancelled, it raises once it is settled whether that
+        is committed."""
+
+    @abstractmethod
+    def damaged(self, how: str) -> StoreError:
+        """The error for a journal that is not as it was written."""
+
+    @abstractmethod
+    async def names(self) -> list[str]: ...
+
+    # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
+        silent = await self._watch_holder(run, task, lease)
+        token = os.urandom(8).hex()
+        taken: list[Claim] = []
+
+        def take(db: D) -> None:
+            taken[:] = [self._take(db, run, task, worker, token, silent)]
+
+        def release(db: D) -> None:
+            mine = "DELETE FROM claims WHERE epoch = %s AND run = %s AND task = %s AND worker = %s"
+            db.run(mine, taken[0].epoch, run, task, worker)
+
+        try:
+            await self._write(take, self.hurry)
+            yield taken[0]
+        finally:
+            # A run that is cancelled must let go as well, or whoever resumes it waits for a whole lease.
+            if taken:
+                with suppress(DiskFull):  # it ends with this process anyway
+                    await asyncio.shield(self._write(release))
+
+    def _take(self, db: D, run: str, task: str, worker: str, token: str, silent: tuple[int, float] | None) -> Claim:
+        # Read again within the transaction: since `_watch_holder` looked, the holder may have beaten, ended, or been
+        # replaced.
+        row = self._read_claim(db, run, task)
+        if row is not None and row[:2] != silent and is_alive(row[2], self.workers) is not False:
+            raise ClaimHeld(_explain_held(run, task, row[2]), row[2])
+        # A new row rather than an update, because the epoch is its key: whoever held it before finds its epoch gone.
+        db.run("DELETE FROM claims WHERE run = %s AND task = %s", run, task)
+        self._add_claim(db, run, task, worker, token)
+        made = self._read_claim(db, run, task)
+        assert made is not None
+        return Claim(run, task, worker, made[0])
+
+    @abstractmethod
+    def _add_claim(self, db: D, run: str, task: str, worker: str, token: str) -> None:
+        """Insert its row. `token` tells it from another's."""
+
+    def _read_claim(self, db: D, run: str, task: str) -> tuple[int, float, str] | None:
+        row = db.one(f"SELECT epoch, {self.heartbeat}, worker FROM claims WHERE run = %s AND task = %s", run, task)
+        return (row[0], row[1], row[2]) if row is not None else None
+
+    async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
+        """Whether a holder on another machine is alive is unknown here: it is watched for one lease, by our own clock,
+        and only while the store answers. Returns the claim and its last heartbeat, when there was no other in that
+        time."""
+        first = await self._look(lambda db: self._read_claim(db, run, task))
+        alive = is_alive(first[2], self.workers) if first is not None else False
+        if first is not None and alive:  # Reported here, since a stopped holder may have the file locked.
+            raise ClaimHeld(_explain_held(run, task, first[2]), first[2])
+        if first is None or alive is False:
+            return None
+        seen = time.monotonic()
+        until = seen + lease
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, lease / 10))
+            if await self._look(lambda db: self._read_claim(db, run, task)) != first:
+                return None
+            before, seen = seen, time.monotonic()
+            if seen - before > lease / 3:  # No one could beat while the store was away.
+                until = seen + lease
+        return first[:2]
+
+    async def check(self, claim: Claim) -> None:
+        await self._look(lambda db: self._check_held(db, claim))
+
+    def _check_held(self, db: D, claim: Claim, lock: str = "") -> None:
+        held = db.one(f"SELECT run, task, worker FROM claims WHERE epoch = %s {lock}", claim.epoch)
+        if held != (claim.run, claim.task, claim.worker):
+            raise ClaimLost(
+                f"{_describe_stream(claim.run, claim.task)} is no longer held by this worker; another one may have "
+                f"taken it over: see `bough status {claim.run}`."
+            )
+
+    async def holder(self, run: str, task: str) -> str | None:
+        row = await self._look(lambda db: self._read_claim(db, run, task))
+        return row[2] if row is not None and is_alive(row[2], self.workers) is not False else None
+
+    # ── events ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+        encoded = [encode_event(event) for event in events]
+
+        def insert(db: D) -> list[Record]:
+            # In the transaction that inserts: checked before it, the claim could be taken over in between, and two
+            # would append.
+            self._check_held(db, claim, self.lock)
+            version, link = self._read_end(db, claim.run, claim.task)
+            if version != expected:
+                if db.again and (kept := self._find_kept(db, claim, expected, encoded)):
+                    return kept  # It was committed, and only the confirmation was lost.
+                raise VersionConflict(
+                    f"{_describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another "
+                    "writer appended first; read it again."
+                )
+            return self._insert(db, claim.run, claim.task, version, link, encoded)
+
+        return await self._write(insert)
+
+    def _find_kept(self, db: D, claim: Claim, expected: int, encoded: Sequence[Encoded]) -> list[Record]:
+        """Our own events, when they follow the version that we expected."""
+        query = f"{_EVENTS} AND task = %s AND version > %s ORDER BY version LIMIT %s"
+        rows = db.all(query, claim.run, claim.task, expected, len(encoded))
+        ours = [row[5] for row in rows] == [body for _, body in encoded]
+        return self._decode(claim.run, rows, 0, False) if ours else []
+
+    async def post(self, run: str, task: str, event: AnyEvent) -> Record:
+        encoded = [encode_event(event)]
+
+        def insert(db: D) -> Record:
+            if db.again:  # It may have been committed: a person's message is not posted twice.
+                raise StoreError(f"{self.path} was cut off: see `bough log {run}` whether it arrived, then try again.")
+            return self._insert(db, run, task, *self._read_end(db, run, task), encoded)[0]
+
+        return await self._write(insert, self.hurry)
+
+    def _read_end(self, db: D, run: str, task: str) -> tuple[int, bytes]:
+        """The version and the last link of a stream that is about to be appended to."""
+        query = "SELECT version, chain FROM events WHERE run = %s AND task = %s ORDER BY version DESC LIMIT 1"
+        version, chain = db.one(query, run, task) or (0, None)
+        return version, START if chain is None else chain[SIZE:]
+
+    def _insert(
+        self, db: D, run: str, task: str, version: int, link: bytes, encoded: Sequence[Encoded]
+    ) -> list[Record]:
+        """Add the events, numbered after the `version` of their stream and chained to its `link`."""
+        last, at = self._number(db, run, len(encoded))
+        records, rows = [], []
+        for number, (event, body) in enumerate(encoded, 1):
+            row = (last + number, task, version + number, at, type(event).__name__, body)
+            chain = forge_link(link, run, row)
+            link = chain[SIZE:]
+            rows.append((run, *row, chain))
+            records.append(Record(row[0], run, task, row[2], at, event))
+        columns = "run, seq, task, version, at, kind, body, chain"
+        db.many(f"INSERT INTO events ({columns}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)", rows)
+        return records
+
+    @abstractmethod
+    def _number(self, db: D, run: str, count: int) -> tuple[int, float]:
+        """The number after which so many new events of a run are numbered, and their time."""
+
+    async def read(
+        self,
+        run: str,
+        task: str | None = None,
+        since: int = 0,
+        kinds: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[Record]:
+        query, values = _EVENTS, [run, *([task] if task is not None else []), *(kinds or ()), since]
+        if task is not None:
+            query += " AND task = %s"
+        if kinds is not None:
+            query += f" AND kind IN ({', '.join(['%s'] * len(kinds)) or 'NULL'})"
+        # Versions and sequence numbers of a stream rise together, so that each index has its rows in order already; the
+        # plus sign keeps the index of the whole run from being walked for a single stream.
+        query += " AND seq > %s ORDER BY seq" if task is None else " AND +seq > %s ORDER BY version"
+        if limit is not None:
+            query += f" LIMIT {int(limit)}"
+        whole = since <= 0 and kinds is None and limit is None
+        return await self._look(lambda db: self._find(db, run, query, values, whole))
+
+    def _find(self, db: D, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
+        return self._decode(run, db.rows(query, *values), 0, whole)
+
+    def _decode(self, run: str, rows: Iterable[Row], unchained: int, whole: bool) -> list[Record]:
+        """The records of a run's rows, each checked against its chain (see `check_rows`)."""
+        records: list[Record] = []
+        seq = 0
+        try:
+            for seq, task, version, at, kind, body, _ in check_rows(run, rows, unchained, whole, self.damaged):
+                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+            raise self.damaged(f"event {seq} of run {run} cannot be read: {error}") from error
+        return records
+
+    async def runs(self) -> list[str]:
+        return [name for name in await self.names() if not name.startswith(OWN)]
+
+    # ── blobs ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def compact(self) -> set[str]:
+        return {id for id in await self._write(self._sweep) if len(id) == OBJECT}
+
+    def _sweep(self, db: D) -> set[str]:
+        """Remove the blobs that no event names, and return every id that events name."""
+        named = {id.decode() for (body,) in db.rows("SELECT body FROM events") for id in IDS.findall(body)}
+        blobs = [(name,) for (name,) in db.all("SELECT name FROM blobs") if name not in named]
+        db.many("DELETE FROM blobs WHERE name = %s", blobs)
+        return named
+
+    async def put_blob(self, body: bytes) -> str:
+        # Hashing lets go of the interpreter's lock, so a check's output of many megabytes does not hold up the loop.
+        name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
+        keep = "INSERT INTO blobs (name, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        await self._write(lambda db: db.run(keep, name, body))
+        return name
+
+    async def get_blob(self, name: str) -> bytes:
+        def find(db: D) -> bytes:
+            row = db.one("SELECT body FROM blobs WHERE name = %s", name)
+            if row is None:
+                raise NotFound(f"There is no blob {name} in {self.path}.")
+            return self._check_blob(name, row[0])
+
+        return await self._look(find)
+
+    def _check_blob(self, name: str, body: object) -> bytes:
+        if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != name:
+            raise self.damaged(f"blob {name} has changed")
+        return body
+
+
+def encode_event(event: AnyEvent) -> Encoded:
+    """The event as it can be kept, and its bytes."""
+    try:
+        return event, encode(event)
+    except UnicodeEncodeError:
+        event = rewrite_texts(event, repair_surrogates)
+        return event, encode(event)
+
+
+def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
+    """The event with every text in it changed, except the name of its kind: without it the event would be
+    unreadable."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, dict):
+            return {key: walk(inner) for key, inner in value.items()}
+        return [walk(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    fields = msgspec.to_builtins(event)
+    changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, type(event))
+    return changed
+
+
+def _explain_held(run: str, task: str, worker: str) -> str:
+    held = f"{_describe_stream(run, task)} is being worked on by {describe_worker(worker)}"
+    if is_stopped(worker):
+        return f"{held}: bring it back with `fg`, or end it with `kill -9` and try again."
+    return f"{held}: wait until it is finished, stop it with `bough stop {run}`, or end that process."
+
+
+def _describe_stream(run: str, task: str) -> str:
+    return f"Run {run}" if task == RUN else f"Task {task} of run {run}"

@@ -1,0 +1,106 @@
+"""The role that decides whether a task is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from bough.core.acceptance.probes import Form, Probe, Probed
+from bough.core.acceptance.verdict import Check, Failure, Verdict
+from bough.core.events import BaseChecked
+from bough.core.verdict.check_run import MixedRun
+
+if TYPE_CHECKING:
+    from bough.core.journal.run_fold import Run
+    from bough.core.tree.task import Task
+    from bough.ports import Workspace
+
+
+class Judgement(Struct, frozen=True):
+    """A verdict, and what the blob store keeps with it."""
+
+    verdict: Verdict
+    output: bytes | None = None
+    """The check's whole output, when the verdict has only head and tail."""
+    cases: bytes | None = None
+    """Every test with its outcome, as JSON."""
+
+
+class Verifier(Protocol):
+    """Decides whether a task is done, by evidence."""
+
+    async def find(self, task: Task) -> Check | None:
+        """The check of a task as its files are now, and where it comes from; None when none is found."""
+
+    async def at_base(
+        self, run: Run, task: Task, check: Check, progress: Callable[[str], None], *, fresh: bool = False
+    ) -> BaseChecked:
+        """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
+        the other candidates reports. `fresh`: now, whatever is known. `SetupFailed` when it cannot be set up."""
+
+    async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
+        """The last result of a task's check on its base, and when that was; None when none is kept."""
+
+    async def try_check(self, run: Run, task: Task, command: str, progress: Callable[[str], None]) -> BaseChecked | str:
+        """What a proposed check reports at the task's base; or why it does not count: it runs no test, or passes on a
+        product that was broken on purpose."""
+
+    def prefer(self, command: str, scouted: bool = False) -> None:
+        """Use this one of the project's own candidates for a check: it was found to work at the base. `scouted`: it
+        is none of them, but a model proposed it."""
+
+    def begin(self, run: Run, task: Task) -> None:
+        """The task starts: its base can be examined meanwhile."""
+
+    def before(self, task: Task, check: Check) -> str:
+        """What the check reported before the work, in a sentence, as far as that is known; else empty."""
+
+    async def judge(
+        self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
+    ) -> Judgement:
+        """The verdict on the task's tree, which the workspace holds."""
+
+    async def regressions(
+        self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
+    ) -> tuple[Failure, ...]:
+        """Tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own. One that
+        fails has failed twice."""
+
+    async def run_tests(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        *,
+        product: str,
+        tests: str,
+        only: Sequence[str] = (),
+        falsify: bool = False,
+    ) -> MixedRun:
+        """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
+        runner cannot be told). `falsify`: with their expected values made wrong; what cannot be made wrong is left
+        out, and when that is all of them, nothing runs."""
+
+    async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
+        """Whether the check failed at the task's base."""
+
+    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
+        """How a probe is written in this project, and the beginning of an existing test."""
+
+    async def probe(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        chosen: Sequence[Probe],
+        progress: Callable[[str], None],
+        *,
+        once: bool = False,
+    ) -> tuple[Probed, ...]:
+        """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
+        twice, unless it runs only `once`."""
+
+    async def close(self) -> None:
+        """End examinations that still run."""
