@@ -83,14 +83,14 @@ def test_part_of_a_tree() -> None:
 @pytest.mark.parametrize("width", [200, 80, 60, 40, 20, 8, 1])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     run = a_run(*TREE, "x" * 60, goal=HOSTILE)
-    for text in painted(
-        [*render_heading(run, "running"), *render_table(run, width), *render_runs([(run, "running")], width)], width
-    ):
+    table = render_table(list_rows(run), width)
+    for text in painted([*render_heading(run, "running"), *table, *render_runs([(run, "running")], width)], width):
         assert count_cells(text) <= width
 
 
 def test_columns_go_one_by_one_and_the_names_stay() -> None:
-    wide, narrow = painted(render_table(a_run(*TREE), 100), 100), painted(render_table(a_run(*TREE), 34), 34)
+    rows = list_rows(a_run(*TREE))
+    wide, narrow = painted(render_table(rows, 100), 100), painted(render_table(rows, 34), 34)
     assert wide[0].split() == ["task", "state", "rounds", "check", "tokens", "cost", "total"]
     assert narrow[0].split() == ["task", "state"]
     assert "insert-line" in narrow[3]
@@ -99,7 +99,8 @@ def test_columns_go_one_by_one_and_the_names_stay() -> None:
 def test_untrusted_words_stay_words() -> None:
     run = a_run(GOAL, HOSTILE, goal=HOSTILE)
     run.models = {"main": HOSTILE}
-    shown = painted([*render_heading(run, HOSTILE), *render_table(run, 150), *render_runs([(run, "failed")], 150)], 150)
+    table = render_table(list_rows(run), 150)
+    shown = painted([*render_heading(run, HOSTILE), *table, *render_runs([(run, "failed")], 150)], 150)
     for event in (
         e.StateChanged(State.FAILED, HOSTILE),
         e.ModelAnswered(HOSTILE, (Call("c", HOSTILE, f'{{"path": "{HOSTILE!a}"}}'),)),

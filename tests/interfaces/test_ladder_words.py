@@ -58,7 +58,7 @@ def test_every_pattern_and_rung_has_plain_words() -> None:
 def test_steps_that_come_later_are_drawn_below_their_parent() -> None:
     run = seen([*BLOCKED, ("", e.RunHalted("stopped", "a person stopped it"))])
     assert [(row.prefix, row.name) for row in list_rows(run)] == [("", "goal"), ("├─ ", "lex"), ("└─ ", "by-hand")]
-    drawn = ["".join(text for text, _ in line) for line in render_table(run, 200)]
+    drawn = ["".join(text for text, _ in line) for line in render_table(list_rows(run), 200)]
     assert "◌ goal" in drawn[1] and "decomposed" in drawn[1]
     assert "blocked" in drawn[2] and "(it reads on and on)" in drawn[2], "and why it is blocked"
     assert "pending" in drawn[3]

@@ -3,7 +3,7 @@ import { clock, duration } from "./format";
 import { link, Loading, Panel, Trouble, useAnswer } from "./parts";
 
 interface Rung {
-  seq: number; at: number; task: string; stuck: string; says: string; cause: string; evidence: string[]; rung: string; tried: string; level: string;
+  seq: number; at: number; task: string; stuck: string; says: string; evidence: string[]; rung: string; tried: string; level: string;
   reason: string; helped: boolean | null; came: string; after?: number; answer?: string;
 }
 

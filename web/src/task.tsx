@@ -14,7 +14,7 @@ interface Verdict {
   failures?: Failure[]; flaky?: string[]; disagreements?: { test: string; path?: string; was?: string; now?: string; said?: string }[];
   advice?: { path: string; line: number; what: string }[]; canary?: string;
 }
-interface Task { seq: number; line: Line; facts: Record<string, any>; verdict: Verdict | null; report: string; children: Line[]; rounds: number }
+interface Task { seq: number; line: Line; verdict: Verdict | null; report: string; children: Line[]; rounds: number }
 
 const TABS: [string, string][] = [["talk", "Conversation"], ["changes", "Changes"], ["checks", "Checks"], ["stuck", "Stuck"], ["notes", "Notes and prompts"]];
 

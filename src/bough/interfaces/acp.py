@@ -33,10 +33,9 @@ from bough.ports import Approval
 from bough.steering import Stop
 from bough.trust.files import Place
 from bough.views.event_lines import Teller
-from bough.views.formatting import one_line
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
-from bough.views.vocabulary import OVER
+from bough.views.vocabulary import OVER, ask_about_wishes, describe_status
 
 KINDS: dict[str, schema.ToolKind] = {
     "read": "read",
@@ -157,9 +156,8 @@ class EditorSession:
         """What the repository's settings ask for, once."""
         root, wishes = await asyncio.to_thread(list_open_wishes, self.folder)
         if wishes and not self.choices.trust_config:
-            listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
-            what = f"The settings in {root} ask for more than the defaults. Allow that here, from now on?\n{listed}"
-            answer_wishes(root, wishes, allowed=await self.permits(what, "Allow it", "Do not allow it"))
+            allowed = await self.permits(ask_about_wishes(wishes), "Allow it", "Do not allow it")
+            answer_wishes(root, wishes, allowed=allowed)
 
     def watch(self) -> RunObserver:
         """The next prompt answers a question; nothing waits for it meanwhile."""
@@ -173,6 +171,12 @@ class EditorSession:
         await self._ask_consent()
         async with open_session(self.folder, create=True, choices=self.choices) as opened:
             kept = self.load(opened)
+
+            def begun(record: e.Record) -> None:
+                if isinstance(record.event, e.RunStarted):  # The session knows the run as soon as it has a name.
+                    self.keep(opened, [*kept, record.run])
+                self.recorded(record)
+
             last = await opened.view(kept[-1]) if kept else None
             if last is not None and last.status not in OVER:
                 tell = run_messages.answer_question if last.status == "waiting" else run_messages.say_to_run
@@ -180,22 +184,10 @@ class EditorSession:
                 work = opened.resume(last.name, self.choices, self.watch())
             else:
                 choices = replace(self.choices, continues=last.name) if last is not None else self.choices
-                work = opened.start(build_goal_step(text), choices, self._watch_name(opened, kept))
+                work = opened.start(build_goal_step(text), choices, replace(self.watch(), recorded=begun))
             outcome = await self._run_to_end(opened, work)
             await self._end(opened, outcome)
             return outcome
-
-    def _watch_name(self, opened: Session, kept: list[str]) -> RunObserver:
-        """Save the run's name in the session as soon as it has one."""
-        watch = self.watch()
-
-        def recorded(record: e.Record) -> None:
-            if isinstance(record.event, e.RunStarted):
-                kept.append(record.run)
-                self.keep(opened, kept)
-            self.recorded(record)
-
-        return replace(watch, recorded=recorded)
 
     async def _run_to_end(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         # Events are recorded synchronously, and sending is not: updates are queued, and sent from here in order.
@@ -212,7 +204,7 @@ class EditorSession:
         return outcome
 
     async def _end(self, opened: Session, outcome: Outcome) -> None:
-        self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
+        self.write(f"{describe_status(outcome.status)}: {outcome.summary}")
         if outcome.status == "waiting":
             self.write(await run_messages.find_question(opened, outcome.run))
         if outcome.completed:
@@ -237,7 +229,7 @@ class EditorSession:
                         self.send(made.update_user_message_text(record.event.plan.goal.instructions))
                     self.recorded(record)
                 outcome = await opened.outcome(name)
-                self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
+                self.write(f"{describe_status(outcome.status)}: {outcome.summary}")
         await self.flush()
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,9 +257,7 @@ class Agent:
     def on_connect(self, conn: acp.Client) -> None:
         self._client = conn
 
-    async def initialize(
-        self, protocol_version: int, client_capabilities: Any = None, client_info: Any = None, **given: Any
-    ) -> schema.InitializeResponse:
+    async def initialize(self, protocol_version: int, *_: Any, **given: Any) -> schema.InitializeResponse:
         return schema.InitializeResponse(
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
             agent_capabilities=schema.AgentCapabilities(load_session=True),
@@ -278,16 +268,12 @@ class Agent:
     async def authenticate(self, method_id: str, **given: Any) -> schema.AuthenticateResponse | None:
         return None
 
-    async def new_session(
-        self, cwd: str, additional_directories: Any = None, mcp_servers: Any = None, **given: Any
-    ) -> schema.NewSessionResponse:
+    async def new_session(self, cwd: str, *_: Any, **given: Any) -> schema.NewSessionResponse:
         id = f"s-{secrets.token_hex(8)}"
         self._find_session(id, cwd)
         return schema.NewSessionResponse(session_id=id)
 
-    async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: Any = None, additional_directories: Any = None, **given: Any
-    ) -> schema.LoadSessionResponse:
+    async def load_session(self, cwd: str, session_id: str, *_: Any, **given: Any) -> schema.LoadSessionResponse:
         # It becomes part of a path.
         if not session_id.replace("-", "").isalnum():
             raise acp.RequestError.invalid_params({"message": f"{session_id!r} is not a bough session."})

@@ -27,7 +27,7 @@ from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.trust.programs import open_own, start_own
 from bough.views.event_lines import Teller
-from bough.views.formatting import one_line
+from bough.views.vocabulary import ask_about_wishes
 
 POLL = 0.2
 """Seconds between polls of a run's output; each reports only the latest news."""
@@ -43,11 +43,27 @@ is completed only when a check that bough ran itself has passed. `run` starts a 
 its state and what it needs; the person's files do not change until `apply`."""
 
 Run = Annotated[str, Field(description="The name of a run, the beginning of one, or `latest`.")]
-READS = ToolAnnotations(read_only_hint=True)
+
+
+class _Consent(BaseModel):
+    allow: bool = Field(description="Allow these settings of the repository, here and from now on.")
+
+
+async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
+    """What the repository's settings ask for, where the client can ask its person; else they are ignored."""
+    able = context.client_capabilities
+    if able is None or able.elicitation is None:
+        return {}
+    return (await asyncio.to_thread(list_open_wishes, context.request_context.lifespan_context.folder))[1]
+
+
+async def _ask_consent(wishes: Annotated[dict[str, str], Resolve(_find_wishes)]) -> Elicit[_Consent] | _Consent:
+    return Elicit(ask_about_wishes(wishes), _Consent) if wishes else _Consent(allow=False)
 
 
 class Commands:
-    """bough's commands in one project."""
+    """bough's commands in one project, and the tools that agents get: what starts a run, what only looks, what has a
+    say. To a list of goals an agent may add; a person starts the night."""
 
     def __init__(self, folder: Path, choices: Sequence[str] = ()) -> None:
         """`choices`: the person's options for every command that calls models."""
@@ -96,6 +112,98 @@ class Commands:
                 raise ToolError(_extract_complaint(os.pread(err.fileno(), 1 << 16, 0)))
         return await self.json("status", "--", told.run)
 
+    # ── tools ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(
+        self,
+        context: Context,
+        wishes: Annotated[dict[str, str], Resolve(_find_wishes)],
+        consent: Annotated[ElicitationResult[_Consent], Resolve(_ask_consent)],
+        goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
+        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
+        continues: Annotated[str, Field(description="A finished run that this goal follows up on.")] = "",
+        jobs: Annotated[int, Field(ge=1, le=64, description="How many agents may work at once.")] = 1,
+        wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
+    ) -> dict[str, Any]:
+        """Work on a goal in a private copy of the repository and report its status. The run continues when this server
+        or the connection ends."""
+        if wishes and consent.action != "cancel":
+            answer_wishes(self.folder, wishes, allowed=consent.action == "accept" and consent.data.allow)
+        options = ["--yes", "--ask-later", "--jobs", str(jobs)]
+        options += ["--check", check] if check else []
+        options += ["--continue", continues] if continues else []
+        return await self.run_and_wait(context, wait_seconds, "run", *options, "--", goal)
+
+    async def answer(self, context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
+        """Answer a waiting run's question and resume it."""
+        return await self.run_and_wait(context, 1e9, "answer", "--", run, text)
+
+    async def resume(self, context: Context, run: Run = "latest") -> dict[str, Any]:
+        """Resume a run that was stopped, paused or interrupted."""
+        return await self.run_and_wait(context, 1e9, "resume", "--", run)
+
+    async def plan(self, goal: str) -> dict[str, Any]:
+        """Plan a goal and return its steps. Calls a model; runs nothing."""
+        return await self.json("plan", *self.choices, "--", goal)
+
+    async def status(self, run: Run = "latest") -> dict[str, Any]:
+        """Get a run's status: its state and the reason, the verdict, the requirements with their evidence, its question
+        if it is waiting for an answer, and what to do next."""
+        return await self.json("status", "--", run)
+
+    async def show(self, run: Run = "latest") -> dict[str, Any]:
+        """Show a run as a tree of tasks: states, rounds, checks, cost."""
+        return await self.json("show", "--", run)
+
+    async def diff(self, run: Run = "latest", offset: Annotated[int, Field(ge=0)] = 0) -> str:
+        """Show what a run changed, as a patch. A long one comes in parts: `offset` is where to continue."""
+        text = await self.output("diff", "--", run)
+        rest = len(text) - offset - SHOWN
+        more = f"\n[{rest} more characters: call again with offset={offset + SHOWN}]" if rest > 0 else ""
+        return text[offset : offset + SHOWN] + more
+
+    async def backlog_add(
+        self,
+        goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
+        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
+        needs: Annotated[list[str], Field(description="Names of goals that must be proven first.")] = [],  # noqa: B006
+        priority: Annotated[int, Field(description="Goals with a higher number begin first.")] = 0,
+    ) -> dict[str, Any]:
+        """Put a goal on this project's backlog, which a person works through with `bough backlog run`."""
+        options = ["--priority", str(priority), *(["--check", check] if check else [])]
+        options += [word for need in needs for word in ("--needs", need)]
+        said = await self.output("backlog add", "--json", *options, "--", goal)
+        return msgspec.json.decode(said, type=list[dict[str, Any]])[0]
+
+    async def backlog_report(self) -> dict[str, Any]:
+        """Where every goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
+        return await self.json("backlog report")
+
+    async def say(self, text: str, run: Run = "latest") -> dict[str, Any]:
+        """Send a message to a run's agents; they read it before their next round."""
+        return await self.json("say", "--", run, text)
+
+    async def stop(self, run: Run = "latest") -> str:
+        """Stop a live run after its current effect; it can be resumed."""
+        return await self.output("stop", "--", run)
+
+    async def apply(self, run: Run = "latest") -> dict[str, Any]:
+        """Apply a completed run's changes to the person's files. Changes that take effect on their own (hooks, CI, new
+        programs) are refused: the person applies those with `bough apply --edges`."""
+        return await self.json("apply", "--", run)
+
+    async def runs(self) -> str:
+        """The runs of this project."""
+        return await self.output("runs", "--json")
+
+    async def tree(self, run: str) -> str:
+        """A run as a tree of tasks."""
+        return await self.output("show", "--json", "--", run)
+
+    async def report(self, run: str) -> str:
+        """The evidence for each requirement of a run."""
+        return await self.output("report", "--json", "--", run)
+
 
 class _ProgressReporter(msgspec.Struct, eq=False):
     """Reports a run's news as progress of the request."""
@@ -137,150 +245,11 @@ def make_server(commands: Commands) -> MCPServer:
     server = MCPServer(
         *("bough", "bough"), instructions=ABOUT, version=__version__, log_level="WARNING", lifespan=lifespan
     )
-    _add_running(server, commands)
-    _add_looking(server, commands)
-    _add_backlog(server, commands)
-    _add_deciding(server, commands)
-    _add_resources(server, commands)
+    for act in (commands.run, commands.answer, commands.resume, commands.backlog_add, commands.say, commands.stop):
+        server.add_tool(act)
+    for read in (commands.plan, commands.status, commands.show, commands.diff, commands.backlog_report):
+        server.add_tool(read, annotations=ToolAnnotations(read_only_hint=True))
+    server.add_tool(commands.apply, annotations=ToolAnnotations(destructive_hint=True))
+    for address, resource in (("", commands.runs), ("/{run}", commands.tree), ("/{run}/report", commands.report)):
+        server.resource(f"bough://runs{address}", mime_type="application/json")(resource)
     return server
-
-
-class _Consent(BaseModel):
-    allow: bool = Field(description="Allow these settings of the repository, here and from now on.")
-
-
-async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
-    """What the repository's settings ask for, where the client can ask its person; else they are ignored."""
-    able = context.client_capabilities
-    if able is None or able.elicitation is None:
-        return {}
-    return (await asyncio.to_thread(list_open_wishes, context.request_context.lifespan_context.folder))[1]
-
-
-async def _ask_consent(wishes: Annotated[dict[str, str], Resolve(_find_wishes)]) -> Elicit[_Consent] | _Consent:
-    if not wishes:
-        return _Consent(allow=False)
-    listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
-    message = f"The settings of this repository ask for more than the defaults:\n{listed}\nAllow that from now on?"
-    return Elicit(message, _Consent)
-
-
-def _add_running(server: MCPServer, commands: Commands) -> None:
-    """Tools that start a run and wait for it."""
-
-    @server.tool()
-    async def run(
-        context: Context,
-        wishes: Annotated[dict[str, str], Resolve(_find_wishes)],
-        consent: Annotated[ElicitationResult[_Consent], Resolve(_ask_consent)],
-        goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
-        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
-        continues: Annotated[str, Field(description="A finished run that this goal follows up on.")] = "",
-        jobs: Annotated[int, Field(ge=1, le=64, description="How many agents may work at once.")] = 1,
-        wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
-    ) -> dict[str, Any]:
-        """Work on a goal in a private copy of the repository and report its status. The run continues when this server
-        or the connection ends."""
-        if wishes and consent.action != "cancel":
-            answer_wishes(commands.folder, wishes, allowed=consent.action == "accept" and consent.data.allow)
-        options = ["--yes", "--ask-later", "--jobs", str(jobs)]
-        options += ["--check", check] if check else []
-        options += ["--continue", continues] if continues else []
-        return await commands.run_and_wait(context, wait_seconds, "run", *options, "--", goal)
-
-    @server.tool()
-    async def answer(context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
-        """Answer a waiting run's question and resume it."""
-        return await commands.run_and_wait(context, 1e9, "answer", "--", run, text)
-
-    @server.tool()
-    async def resume(context: Context, run: Run = "latest") -> dict[str, Any]:
-        """Resume a run that was stopped, paused or interrupted."""
-        return await commands.run_and_wait(context, 1e9, "resume", "--", run)
-
-
-def _add_looking(server: MCPServer, commands: Commands) -> None:
-    """Tools that change nothing."""
-
-    @server.tool(annotations=READS)
-    async def plan(goal: str) -> dict[str, Any]:
-        """Plan a goal and return its steps. Calls a model; runs nothing."""
-        return await commands.json("plan", *commands.choices, "--", goal)
-
-    @server.tool(annotations=READS)
-    async def status(run: Run = "latest") -> dict[str, Any]:
-        """Get a run's status: its state and the reason, the verdict, the requirements with their evidence, its question
-        if it is waiting for an answer, and what to do next."""
-        return await commands.json("status", "--", run)
-
-    @server.tool(annotations=READS)
-    async def show(run: Run = "latest") -> dict[str, Any]:
-        """Show a run as a tree of tasks: states, rounds, checks, cost."""
-        return await commands.json("show", "--", run)
-
-    @server.tool(annotations=READS)
-    async def diff(run: Run = "latest", offset: Annotated[int, Field(ge=0)] = 0) -> str:
-        """Show what a run changed, as a patch. A long one comes in parts: `offset` is where to continue."""
-        text = await commands.output("diff", "--", run)
-        rest = len(text) - offset - SHOWN
-        more = f"\n[{rest} more characters: call again with offset={offset + SHOWN}]" if rest > 0 else ""
-        return text[offset : offset + SHOWN] + more
-
-
-def _add_backlog(server: MCPServer, commands: Commands) -> None:
-    """A list of goals. An agent may add to it and read it; a person starts the night."""
-
-    @server.tool()
-    async def backlog_add(
-        goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
-        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
-        needs: Annotated[list[str], Field(description="Names of goals that must be proven first.")] = [],  # noqa: B006
-        priority: Annotated[int, Field(description="Goals with a higher number begin first.")] = 0,
-    ) -> dict[str, Any]:
-        """Put a goal on this project's backlog, which a person works through with `bough backlog run`."""
-        options = ["--priority", str(priority), *(["--check", check] if check else [])]
-        options += [word for need in needs for word in ("--needs", need)]
-        said = await commands.output("backlog add", "--json", *options, "--", goal)
-        return msgspec.json.decode(said, type=list[dict[str, Any]])[0]
-
-    @server.tool(annotations=READS)
-    async def backlog_report() -> dict[str, Any]:
-        """Where every goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
-        return await commands.json("backlog report")
-
-
-def _add_deciding(server: MCPServer, commands: Commands) -> None:
-    """Tools with which an agent has its say about a run."""
-
-    @server.tool()
-    async def say(text: str, run: Run = "latest") -> dict[str, Any]:
-        """Send a message to a run's agents; they read it before their next round."""
-        return await commands.json("say", "--", run, text)
-
-    @server.tool()
-    async def stop(run: Run = "latest") -> str:
-        """Stop a live run after its current effect; it can be resumed."""
-        return await commands.output("stop", "--", run)
-
-    @server.tool(annotations=ToolAnnotations(destructive_hint=True))
-    async def apply(run: Run = "latest") -> dict[str, Any]:
-        """Apply a completed run's changes to the person's files. Changes that take effect on their own (hooks, CI, new
-        programs) are refused: the person applies those with `bough apply --edges`."""
-        return await commands.json("apply", "--", run)
-
-
-def _add_resources(server: MCPServer, commands: Commands) -> None:
-    @server.resource("bough://runs", mime_type="application/json")
-    async def runs() -> str:
-        """The runs of this project."""
-        return await commands.output("runs", "--json")
-
-    @server.resource("bough://runs/{run}", mime_type="application/json")
-    async def tree(run: str) -> str:
-        """A run as a tree of tasks."""
-        return await commands.output("show", "--json", "--", run)
-
-    @server.resource("bough://runs/{run}/report", mime_type="application/json")
-    async def report(run: str) -> str:
-        """The evidence for each requirement of a run."""
-        return await commands.output("report", "--json", "--", run)

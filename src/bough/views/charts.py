@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.ids import CONTROL, GOAL, RUN, child_path
 
-CHART_KINDS = (
-    *("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RoundStarted", "ModelAnswered", "ModelFailed"),
-    *("HelperAnswered", "ToolStarted", "ToolFinished", "CommandStarted", "CommandFinished", "CheckStarted"),
-    *("CheckFinished", "ProbesStarted", "ProbesFinished", "ChildHeld", "ChildStarted", "ChildMerged", "BaseChecked"),
-    *("TaskHalted", "AttemptStarted", "PlanProposed", "PlanAnswered", "Planned", "QuestionAsked", "PersonAnswered"),
-    *("ChangesAsked", "ChangesRuled", "CommandHeld", "CommandRuled"),
-)
 WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 """What a lane can show. A span names one by its index here."""
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
 YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
+T = TypeVar("T")
 POINTS = 120
 """Maximum points of a curve."""
 
@@ -49,8 +43,8 @@ class Charts:
 
     def __init__(self) -> None:
         self.lanes: dict[str, Lane] = {}
-        self.spent: list[tuple[float, str, float, int, int]] = []
-        """When, in which branch below the goal, dollars, tokens, rounds."""
+        self.spent: list[tuple[float, str, float, int]] = []
+        """When a round was paid for, in which branch below the goal, dollars, tokens."""
         self.tests: list[tuple[float, str, str, int, int]] = []
         """When, in which task, in what (`base`, `tool`, `check`), how many passed and failed."""
 
@@ -58,12 +52,12 @@ class Charts:
         if record.task in (RUN, CONTROL):
             self._see_run(record)
             return
-        lane = self.lanes.get(record.task)
+        lane, at = self.lanes.get(record.task), record.at
         if lane is None:
             lane = self.lanes[record.task] = Lane()
-        at = record.at
         match record.event:
             case e.RoundStarted():
+                lane.rounds.append(record.seq)
                 lane.begin("round", at, THINKING)
             case e.ModelAnswered() as event:
                 lane.end("round", at)
@@ -128,7 +122,11 @@ class Charts:
                     _close(lane, record.at)
 
     def _spend(self, record: e.Record, cost: float | None, tokens: int) -> None:
-        self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens, 1))
+        self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens))
+
+    def rounds(self, path: str) -> list[int]:
+        """The event that each round of a task began with."""
+        return self.lanes[path].rounds if path in self.lanes else []
 
     def timeline(self, paths: Iterable[str], start: float, end: float, now: float, pixels: int) -> list[dict[str, Any]]:
         """Lanes between two moments, no finer than can be drawn."""
@@ -144,25 +142,25 @@ class Charts:
         """What each branch had spent, over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
         sums = {branch: [0.0, 0, 0] for branch in branches}
-        step = max(1, -(-len(self.spent) // POINTS))
-        points = []
-        for number, (at, branch, cost, tokens, rounds) in enumerate(self.spent, 1):
-            mine = sums[branch]
-            mine[0] += cost
-            mine[1] += tokens
-            mine[2] += rounds
-            if number % step == 0 or number == len(self.spent):
-                points.append({"at": at, "spent": [list(sums[each]) for each in branches]})
+        points, shown = [], {*_thin_out(range(len(self.spent)))}
+        for number, (at, branch, cost, tokens) in enumerate(self.spent):
+            spent = sums[branch]
+            sums[branch] = [spent[0] + cost, spent[1] + tokens, spent[2] + 1]
+            if number in shown:
+                points.append({"at": at, "spent": [sums[each] for each in branches]})
         return {"branches": branches, "points": points}
 
     def tests_over_time(self) -> list[dict[str, Any]]:
-        step = max(1, -(-len(self.tests) // POINTS))
-        last = len(self.tests) - 1
-        kept = (each for number, each in enumerate(self.tests) if number % step == 0 or number == last)
-        return [
-            {"at": at, "task": task, "in": kind, "passed": passed, "failed": failed}
-            for at, task, kind, passed, failed in kept
-        ]
+        names = ("at", "task", "in", "passed", "failed")
+        return [dict(zip(names, each, strict=True)) for each in _thin_out(self.tests)]
+
+
+CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
+
+
+def _thin_out(points: Sequence[T]) -> list[T]:
+    """So many of the points that a curve has no more than can be drawn; the last is among them."""
+    return [*points[: -1 : max(1, -(-len(points) // POINTS))], *points[-1:]]
 
 
 def _close(lane: Lane, at: float) -> None:

@@ -58,9 +58,8 @@ def point_of(task: Task) -> Point:
 
 def _describe_point(task: Task) -> str:
     if task.attempt is None and task.plan.steps:
-        settled = list(task.children.settled.values())[-1:]
-        words = [f"its step {step.child} is {describe_state(step.state)}" for step in settled]
-        return words[0] if words else "before its first step"
+        last = next(reversed(task.children.settled.values()), None)
+        return f"its step {last.child} is {describe_state(last.state)}" if last else "before its first step"
     messages = task.attempt.messages if task.attempt else ()
     places = range(len(messages) - 1, -1, -1)
     replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)

@@ -9,12 +9,16 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.tree.task_state import State
 from bough.views.formatting import first_line, one_line
-from bough.views.telling.memory import TaskMemory, Told, shorten_call
+from bough.views.telling import task_events
 from bough.views.telling.run_events import tell_person, tell_run
-from bough.views.telling.task_events import tell_check, tell_examination, tell_plan, tell_round, tell_step, tell_task
+from bough.views.telling.task_events import TaskMemory, shorten_call, tell_round
+from bough.views.vocabulary import Told
 
-FAMILIES = (tell_round, tell_task, tell_check, tell_step, tell_examination, tell_plan, tell_person, tell_run)
-"""The families of events, the most frequent first."""
+FAMILIES = (
+    *(task_events.tell_task, task_events.tell_check, task_events.tell_step),
+    *(task_events.tell_examination, task_events.tell_plan, tell_person, tell_run),
+)
+"""The other families of events, the most frequent first."""
 NEWS = frozenset[type](
     {
         *(e.CheckFinished, e.NoteKept, e.ModelFailed, e.WorkspaceRestored, e.SignalRaised, e.Escalated, e.Planned),
@@ -35,9 +39,10 @@ class Teller:
 
     def tell(self, record: e.Record) -> Told:
         """The words for this event. Pass events in order: later ones may need earlier ones."""
-        memory = self._tasks.setdefault(record.task, TaskMemory())
+        if (told := tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))) is not None:
+            return told
         for tell in FAMILIES:
-            if (told := tell(record.event, memory)) is not None:
+            if (told := tell(record.event)) is not None:
                 return told
         raise LookupError(f"There are no words for {type(record.event).__name__}.")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.backlog.decide import KINDS, GoalStanding, Kind
-from bough.core.backlog.state import Backlog, BacklogItem
+from bough.core.backlog.entry import GoalReport
+from bough.core.backlog.state import Backlog
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.ids import GOAL
 from bough.views.formatting import (
@@ -87,9 +89,8 @@ class NightPage(Struct, frozen=True):
     def exit_status(self) -> int:
         """0: everything is done; else as for a run, by what is worst: given up 3, not proven 5, waiting for a person 8,
         not finished 6."""
-        ways: tuple[tuple[Kind, int], ...] = (("given_up", 3), ("not_proven", 5), ("waiting", 8))
-        ways = (*ways, ("running", 6), ("ready", 6), ("not_begun", 6))
-        return next((status for kind, status in ways if self.of(kind)), 5 if self.trouble else 0)
+        ways: dict[Kind, int] = {"given_up": 3, "not_proven": 5, "waiting": 8, "running": 6, "ready": 6, "not_begun": 6}
+        return next((status for kind, status in ways.items() if self.of(kind)), 5 if self.trouble else 0)
 
 
 def make_page(
@@ -102,67 +103,49 @@ def make_page(
     """`shown`: how many requirements of a goal are proven, and of how many."""
     night = backlog.night
     joined = night.joined if night is not None else None
-    goals = [
-        _make_line(backlog, item, standings[item.name], runs.get(item.name), questions, shown.get(item.name, (0, 0)))
-        for item in backlog.items.values()
-        if not item.dropped
-    ]
-    return NightPage(
-        name=backlog.name,
-        goals=tuple(goals),
-        started_at=night.at if night is not None else 0.0,
-        ended_at=night.ended_at if night is not None else 0.0,
-        why=night.why if night is not None else "",
-        branch=joined.branch if joined is not None else "",
-        trouble=joined.why if joined is not None and not joined.branch else "",
-        spend=sum_spends(goal.spend for goal in goals),
-    )
-
-
-def _make_line(
-    backlog: Backlog,
-    item: BacklogItem,
-    standing: GoalStanding,
-    run: RunView | None,
-    questions: Mapping[str, str],
-    shown: tuple[int, int],
-) -> GoalLine:
-    report = item.report
-    goal = run.tasks.get(GOAL) if run is not None else None
-    verdict = goal.verdict if goal is not None else None
-    conflicts = dict(report.conflicts) if report is not None else {}
-    for other in backlog.items.values():  # Whoever finishes later records it; both pages say it.
-        if other.report is not None and item.name in other.report.conflicts:
-            conflicts[other.name] = other.report.conflicts[item.name]
-    return GoalLine(
-        name=item.name,
-        number=item.number,
-        title=item.entry.title,
-        kind=standing.kind,
-        why=standing.why,
-        run=item.run if run is not None else "",
-        branch=report.branch if report is not None else "",
-        address=report.address if report is not None else "",
-        check=f"{verdict.passed} passed" if verdict is not None and verdict.passed else "",
-        proven=shown[0],
-        requirements=shown[1],
-        added=report.added if report is not None else 0,
-        removed=report.removed if report is not None else 0,
-        files=len(report.files) if report is not None else 0,
-        spend=run.spend if run is not None else Spend(),
-        seconds=run.elapsed() if run is not None else 0.0,
-        question=questions.get(item.name, ""),
-        tried=goal.report if goal is not None and standing.kind == "given_up" else "",
-        conflicts=conflicts if standing.kind == "proven" else {},
-        together=_describe_together(backlog, item),
-    )
-
-
-def _describe_together(backlog: Backlog, item: BacklogItem) -> str:
-    joined = backlog.night.joined if backlog.night is not None else None
-    if joined is None:
-        return ""
-    return "on it" if item.name in joined.landed else joined.left_out.get(item.name, "")
+    together = joined.left_out | dict.fromkeys(joined.landed, "on it") if joined is not None else {}
+    goals = []
+    for item in backlog.items.values():
+        if item.dropped:
+            continue
+        name, report = item.name, item.report or GoalReport("")
+        standing, run = standings[name], runs.get(name)
+        goal = run.tasks.get(GOAL) if run is not None else None
+        proven, requirements = shown.get(name, (0, 0))
+        conflicts = dict(report.conflicts)
+        for other in backlog.items.values():  # Whoever finishes later records it; both pages say it.
+            if other.report is not None and name in other.report.conflicts:
+                conflicts[other.name] = other.report.conflicts[name]
+        goals.append(
+            GoalLine(
+                name=name,
+                number=item.number,
+                title=item.entry.title,
+                kind=standing.kind,
+                why=standing.why,
+                run=item.run if run is not None else "",
+                branch=report.branch,
+                address=report.address,
+                check=f"{goal.verdict.passed} passed" if goal and goal.verdict and goal.verdict.passed else "",
+                proven=proven,
+                requirements=requirements,
+                added=report.added,
+                removed=report.removed,
+                files=len(report.files),
+                spend=run.spend if run is not None else Spend(),
+                seconds=run.elapsed() if run is not None else 0.0,
+                question=questions.get(name, ""),
+                tried=goal.report if goal is not None and standing.kind == "given_up" else "",
+                conflicts=conflicts if standing.kind == "proven" else {},
+                together=together.get(name, ""),
+            )
+        )
+    page = NightPage(backlog.name, tuple(goals), spend=sum_spends(goal.spend for goal in goals))
+    if night is not None:
+        page = replace(page, started_at=night.at, ended_at=night.ended_at, why=night.why)
+    if joined is not None:
+        page = replace(page, branch=joined.branch, trouble="" if joined.branch else joined.why)
+    return page
 
 
 def describe_night(night: NightPage) -> str:

@@ -1,6 +1,6 @@
 """What people see of a run: a light fold over its events, cheap enough for a run of a thousand tasks.
 
-It reads only the kinds in `KINDS`, because most of a journal is conversation, which a view of the tree does not need.
+It reads only `KINDS` of events, because most of a journal is conversation, which a view of the tree does not need.
 """
 
 from __future__ import annotations
@@ -14,71 +14,7 @@ from bough.core.budget.limits import Limits, Spend, sum_spends
 from bough.core.ids import CONTROL, GOAL, RUN, child_path, parent_path
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import EXIT_STATUS, SETTLED, State
-from bough.views.task_view import TaskView, make_title, see_task
-
-KINDS = (
-    "RunStarted",
-    "RunResumed",
-    "RunHalted",
-    "RunFinished",
-    "RunReopened",
-    "Applied",
-    "Undone",
-    "CommandHeld",
-    "CommandRuled",
-    "TaskCreated",
-    "StateChanged",
-    "AttemptStarted",
-    "ModelFailed",
-    "ModelAnswered",
-    "HelperAnswered",
-    "HelperFailed",
-    "Escalated",
-    "Planned",
-    "PlanChanged",
-    "Estimated",
-    "Granted",
-    "PlanRefused",
-    "Reported",
-    "QuestionAsked",
-    "PersonAnswered",
-    "ChildStarted",
-    "ChildHeld",
-    "ChildrenReopened",
-    "TakenUp",
-    "CheckStarted",
-    "CheckFinished",
-    "ChangesRuled",
-    "ProbesFinished",
-    "DifferenceSeen",
-    "CheckpointMade",
-    "ChildMerged",
-    "ChildSettled",
-    "PassEnded",
-    "TaskHalted",
-    "TaskResumed",
-    "TaskRewound",
-)
-EXACT_KINDS = (*KINDS, "RoundStarted")
-"""A fifth of a journal only says that the model is being called. The answer nearly always implies that;
-`RunView.unsure` names the tasks where it does not."""
-LIVE_KINDS = (
-    *EXACT_KINDS,
-    "ToolStarted",
-    "ToolFinished",
-    "NoteKept",
-    "WorkspaceRestored",
-    "MessageAdded",
-    "MessageReceived",
-    "DoneClaimed",
-    "CommandStarted",
-    "CommandFinished",
-    "CompactionStarted",
-    "Compacted",
-    "ProbesStarted",
-    "MergeStarted",
-)
-"""What a view also needs, to show what a task is doing right now and how long its tools took."""
+from bough.views.task_view import TaskView, make_title, see_activity, see_rarer, see_task
 
 
 class RunView(Struct):
@@ -87,7 +23,6 @@ class RunView(Struct):
     name: str
     goal: str = ""
     folder: str = ""
-    base: str = ""
     models: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     status: str = "running"
@@ -127,27 +62,30 @@ class RunView(Struct):
 
     def see(self, record: e.Record) -> None:
         """Process one more event."""
-        task = self.tasks.get(record.task) or self._see_elsewhere(record)
+        path = record.task
+        task = self.tasks.get(path) or self._see_elsewhere(record)
         self.last_at = record.at
-        if task is not None:
-            see_task(task, record)
-            if record.task == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
-                self.limits = record.event.limits  # The budget follows the plan.
-            if isinstance(record.event, e.TaskCreated):
-                self._see_plan(record.task, record.event.step.steps, ())
-            elif isinstance(record.event, e.Planned):
-                self._see_plan(record.task, record.event.steps, record.event.dropped)
-            elif isinstance(record.event, e.PlanChanged) and record.event.said:
-                kept = {child_path(record.task, step.name) for step in record.event.steps}
-                gone = [path for path in self.tasks if parent_path(path) == record.task and path not in kept]
-                self._see_plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
-            elif isinstance(record.event, e.ChildHeld):
+        if task is None:
+            return
+        see_task(task, record)
+        if path == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
+            self.limits = record.event.limits  # The budget follows the plan.
+        match record.event:
+            case e.TaskCreated(step=step):
+                self._see_plan(path, step.steps, ())
+            case e.Planned(steps=steps, dropped=dropped):
+                self._see_plan(path, steps, dropped)
+            case e.PlanChanged(steps=steps, said=said) if said:
+                kept = {child_path(path, step.name) for step in steps}
+                gone = [below for below in self.tasks if parent_path(below) == path and below not in kept]
+                self._see_plan(path, steps, [below.rpartition("/")[2] for below in gone])
+            case e.ChildHeld(step=step, other=other, files=files):
                 # A step that could start waits for another one; once it starts, its own events explain its state.
-                child = self.tasks.get(child_path(record.task, record.event.step))
+                child = self.tasks.get(child_path(path, step))
                 if child is not None and not child.started_at:
-                    child.why = describe_wait(record.event.other, record.event.files)
-            elif isinstance(record.event, e.ChildSettled):
-                self._see_never_began(child_path(record.task, record.event.child), record.event)
+                    child.why = describe_wait(other, files)
+            case e.ChildSettled() as event:
+                self._see_never_began(child_path(path, event.child), event)
 
     def _see_plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """Update the tree: add new steps, remove dropped ones that never started."""
@@ -182,13 +120,8 @@ class RunView(Struct):
 
     def _see_elsewhere(self, record: e.Record) -> TaskView | None:
         """An event of the run itself, or a task's first."""
-        if record.task == RUN:
-            _see_run(self, record)
-        if isinstance(record.event, e.CommandHeld):
-            self.held[record.event.id] = record.event.line
-        elif isinstance(record.event, e.CommandRuled):
-            self.held.pop(record.event.id, None)
         if record.task in (RUN, CONTROL):
+            _see_run(self, record)
             return None
         task = self.tasks[record.task] = TaskView(record.task)
         return task
@@ -219,7 +152,7 @@ def _see_run(run: RunView, record: e.Record) -> None:
     match record.event:
         case e.RunStarted() as event:
             run.goal = event.plan.goal.instructions
-            run.folder, run.base, run.models, run.limits = event.folder, event.base, event.models, event.limits
+            run.folder, run.models, run.limits = event.folder, event.models, event.limits
             run.started_at = run.since = record.at
             _add_planned(run, GOAL, event.plan.goal)
         case e.RunResumed() as event:
@@ -237,10 +170,23 @@ def _see_run(run: RunView, record: e.Record) -> None:
         case e.RunFinished() as event:
             run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary = event.end, event.summary
+        case e.CommandHeld(id=id, line=line):
+            run.held[id] = line
+        case e.CommandRuled(id=id):
+            run.held.pop(id, None)
         case e.Applied() as event:
             run.applied = event.tree
         case e.Undone():
             run.applied = ""
+
+
+_READ = e.list_named(RunView.see, RunView._see_elsewhere, _see_run, see_task, see_rarer)
+LIVE_KINDS = (*_READ, *e.list_named(see_activity), "NoteKept", "MessageAdded", "MessageReceived", "DoneClaimed")
+"""What a view needs to show what a task is doing right now, how long its tools took, and when it last moved."""
+EXACT_KINDS = tuple(kind for kind in _READ if kind not in ("ToolStarted", "ToolFinished"))
+KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
+"""A fifth of a journal only says that the model is being called. The answer nearly always implies that;
+`RunView.unsure` names the tasks where it does not."""
 
 
 class Outcome(Struct, frozen=True):

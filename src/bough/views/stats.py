@@ -12,22 +12,6 @@ from bough.core.decide import COMPACTION
 from bough.core.ids import depth
 from bough.core.tree.task_state import State
 
-KINDS = (
-    "TaskCreated",
-    "ChildMerged",
-    "StateChanged",
-    "AttemptStarted",
-    "CheckStarted",
-    "CheckFinished",
-    "ModelAnswered",
-    "ToolFinished",
-    "SignalRaised",
-    "Escalated",
-    "HelperAnswered",
-    "ContextPruned",
-    "Compacted",
-)
-
 FEW = 4
 """The fewest cases that a share means anything for: with fewer it gives no warning."""
 
@@ -150,6 +134,9 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
                 made.tasks += 1
     _count_merges(made, merges.values())
     return made
+
+
+KINDS = e.list_named(compute_stats)
 
 
 def _count_verdict(made: Stats, verdict: Verdict, role: str, tier: str | None) -> None:

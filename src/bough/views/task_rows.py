@@ -101,9 +101,7 @@ def describe_progress(drawn: Sequence[TaskRow]) -> str:
 
 def describe_task(task: TaskView) -> str:
     """What a task is for and, if it did not complete, why. For the goal, the reason is shown elsewhere."""
-    if not task.started_at and task.state is not State.PENDING:
-        return one_line(task.why)  # Skipped, or reused from an earlier run.
-    if task.why and task.state is State.PENDING and not task.started_at:
-        return one_line(task.why)
+    if not task.started_at and (task.why or task.state is not State.PENDING):
+        return one_line(task.why)  # Waiting for another one, skipped, or reused from an earlier run.
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
     return first_sentence(task.title) + why

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
+from typing import Any
+
 import msgspec
 from msgspec import Struct, field
 
@@ -65,30 +69,13 @@ class TaskView(Struct):
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
     """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For rewinding to it."""
-    # The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest.
-    _rounds: int = 0
-    _tokens_in: int = 0
-    _tokens_out: int = 0
-    _tokens_cached: int = 0
-    _cost: float = 0.0
-    _unpriced: int = 0
-    _seconds: float = 0.0
-    _check_seconds: float = 0.0
-    _estimated: int = 0
+    _spent: dict[str, Any] = field(default_factory=partial(defaultdict, int))
+    """The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest
+    of them."""
 
     @property
     def spend(self) -> Spend:
-        return Spend(
-            self._rounds,
-            self._tokens_in,
-            self._tokens_out,
-            self._tokens_cached,
-            self._cost,
-            self._unpriced,
-            self._seconds,
-            self._check_seconds,
-            self._estimated,
-        )
+        return Spend(**self._spent)
 
 
 def make_title(step: Step) -> str:
@@ -118,7 +105,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
             task._running += [call for call in task._calls if call.id == id]
             task.doing = _describe_running(task._running)
         case e.ToolFinished(call=id):
-            task._seconds += event.seconds
+            task._spent["seconds"] += event.seconds
             task._running = [call for call in task._running if call.id != id]
             task.doing = _describe_running(task._running)
             if event.tree and event.tree != task.tree:  # No longer stuck.
@@ -141,7 +128,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
         case e.CheckpointMade():
             task.commit, task.tree, task.files = event.commit, event.tree, event.files
         case e.HelperAnswered():
-            task._rounds += 1
+            task._spent["rounds"] += 1
             _charge(task, event, event.helper)
         case e.TaskCreated(step=step):
             task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
@@ -154,25 +141,43 @@ def see_task(task: TaskView, record: e.Record) -> None:
             _charge_failed(task, event)
         case e.TaskHalted():
             task.halted, task.doing = event.reason, ""
-            task._seconds += event.seconds
+            task._spent["seconds"] += event.seconds
         case e.TaskResumed():
             task.halted, task.limits, task.reopened, task.worker = "", event.limits, True, event.worker
         case e.TaskRewound():
             _rewind(task, event)
         case _:
-            _see_rest(task, record)
+            see_activity(task, record)
 
 
-def _see_rest(task: TaskView, record: e.Record) -> None:
-    """Rarer events: of plans, steps, examinations, people and stuck work."""
+def see_activity(task: TaskView, record: e.Record) -> None:
+    """Process the events that only say what it is doing right now."""
     match event := record.event:
-        case e.Escalated(decision=decision):
-            task.rung, task.trouble, task.doing = decision.rung, event.trouble, RUNGS_UNDER_WAY[decision.rung]
-            task._climbing = decision.rung != "nudge"
         case e.CompactionStarted():
             task.doing = "compacting the conversation"
         case e.Compacted():
             task.doing = ""
+        case e.MergeStarted():
+            task.doing = f"merging {event.child}"
+        case e.CommandStarted():
+            task.doing = f"running: {event.command}"
+        case e.CommandFinished():
+            task._spent["seconds"] += event.seconds
+            task.doing, task.tree = "", event.tree or task.tree
+        case e.ProbesStarted():
+            task.doing = f"running {len(event.names)} cases of probes"
+        case e.WorkspaceRestored():
+            task.tree = event.tree
+        case _:
+            see_rarer(task, record)
+
+
+def see_rarer(task: TaskView, record: e.Record) -> None:
+    """Process the rarer events: of plans, steps, examinations, people and stuck work."""
+    match event := record.event:
+        case e.Escalated(decision=decision):
+            task.rung, task.trouble, task.doing = decision.rung, event.trouble, RUNGS_UNDER_WAY[decision.rung]
+            task._climbing = decision.rung != "nudge"
         case e.Planned():
             task.doing, task.role, task.repairs = "", "", 0
             _remember(task, record.version)
@@ -195,21 +200,12 @@ def _see_rest(task: TaskView, record: e.Record) -> None:
         case e.TakenUp():
             task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
             _remember(task, record.version)
-        case e.MergeStarted():
-            task.doing = f"merging {event.child}"
         case e.ChildMerged():
             _charge_check(task, event.verdict.seconds if event.verdict else 0.0)
         case e.ChildSettled():  # Only the work comes from the child: what it spent is counted on its own line.
             task.tree, task.doing = event.tree, ""
         case e.PassEnded():
             task.passes = event.number + 1
-        case e.CommandStarted():
-            task.doing = f"running: {event.command}"
-        case e.CommandFinished():
-            task._seconds += event.seconds
-            task.doing, task.tree = "", event.tree or task.tree
-        case e.ProbesStarted():
-            task.doing = f"running {len(event.names)} cases of probes"
         case e.ProbesFinished():
             task.doing = ""
             _charge_check(task, event.seconds)
@@ -217,45 +213,43 @@ def _see_rest(task: TaskView, record: e.Record) -> None:
             _charge_check(task, event.seconds)
         case e.ChangesRuled():
             task.verdict = event.verdict or task.verdict
-        case e.WorkspaceRestored():
-            task.tree = event.tree
 
 
 def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered, role: str) -> None:
     _count_tokens(task, event.usage)
     tokens = event.usage.input + event.usage.output
     task.tokens_by_role[role] = task.tokens_by_role.get(role, 0) + tokens
-    task._seconds += event.seconds
+    task._spent["seconds"] += event.seconds
     if event.cost is None:
-        task._unpriced += 1
+        task._spent["unpriced"] += 1
     else:
-        task._cost += event.cost
+        task._spent["cost"] += event.cost
 
 
 def _count_tokens(task: TaskView, usage: Usage) -> None:
-    task._tokens_in += usage.input
-    task._tokens_out += usage.output
-    task._tokens_cached += usage.cache_read
-    task._estimated += usage.estimated
+    task._spent["tokens_in"] += usage.input
+    task._spent["tokens_out"] += usage.output
+    task._spent["tokens_cached"] += usage.cache_read
+    task._spent["estimated"] += usage.estimated
 
 
 def _charge_failed(task: TaskView, event: e.ModelFailed | e.HelperFailed) -> None:
     """The part of a broken-off answer that arrived is paid for."""
     task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
-    task._seconds += event.seconds
+    task._spent["seconds"] += event.seconds
     if event.usage != Usage():
         _count_tokens(task, event.usage)
-        task._unpriced += 1
+        task._spent["unpriced"] += 1
 
 
 def _charge_check(task: TaskView, seconds: float) -> None:
-    task._seconds += seconds
-    task._check_seconds += seconds
+    task._spent["seconds"] += seconds
+    task._spent["check_seconds"] += seconds
 
 
 def _count_round(task: TaskView, *, asking: bool) -> None:
     """A call that is repeated, because it failed or the process died, belongs to the same round."""
-    task._rounds += not task._asking
+    task._spent["rounds"] += not task._asking
     task._asking = asking
 
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line, format_count, format_duration
+from bough.views.formatting import first_line, format_count, format_duration, one_line
 
+Told = tuple[str, str]
+"""What happened, and the name of the style that fits it."""
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 _RUNGS = (
     ("other_protocol", "switches to the other protocol", ""),
@@ -81,6 +83,12 @@ def describe_roles(tokens: Mapping[str, int]) -> str:
 
 def describe_status(status: str) -> str:
     return STATUS_WORDS.get(status, status)
+
+
+def ask_about_wishes(wishes: Mapping[str, str]) -> str:
+    """The question whether the settings of a repository may have what they ask for."""
+    listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
+    return f"The settings of this repository ask for more than the defaults:\n{listed}\nAllow that here, from now on?"
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}

@@ -16,12 +16,6 @@ from bough.core import events as e
 from bough.core.acceptance.verdict import Disagreement, Verdict
 from bough.core.planning.plan import Plan, Step
 
-KINDS = (
-    *("TaskCreated", "RequirementsRead", "PlanProposed", "PlanRuled", "PlanAnswered", "Planned", "PlanRefused"),
-    *("TaskRewound", "CommandHeld", "CommandRuled", "CheckFinished", "ChangesAsked", "ChangesAnswered"),
-    *("ChangesRuled", "QuestionAsked", "PersonSaid", "PersonAnswered", "TaskHalted", "TaskResumed"),
-    *("RunResumed", "RunHalted", "RunFinished"),
-)
 KEPT = 20
 """How many answers are remembered."""
 
@@ -167,3 +161,6 @@ class WaitingView:
         self._answered[key] = GivenAnswer(about.kind, about.task, about.question, says, by, at)
         while len(self._answered) > KEPT:
             del self._answered[next(iter(self._answered))]
+
+
+KINDS = e.list_named(WaitingView.see, WaitingView._see_tests)

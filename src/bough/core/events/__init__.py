@@ -57,6 +57,14 @@ encode = msgspec.json.Encoder().encode
 
 KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 """All events by name, as the journal names them."""
+
+
+def list_named(*folds: Callable[..., object]) -> tuple[str, ...]:
+    """The kinds of events that these functions name in their code: those that a fold has to read of a journal."""
+    names = (name for fold in folds for name in fold.__code__.co_names)
+    return tuple(dict.fromkeys(name for name in names if name in KINDS))
+
+
 _BUILDING = Lock()
 """Held while a type is built: msgspec hands a type that one thread is still building to another, which crashes when it
 decodes with it."""

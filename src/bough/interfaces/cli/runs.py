@@ -52,7 +52,7 @@ async def command(folder: Path, everything: bool, as_json: bool) -> None:
     if not found and not newer:
         page.paragraph(text="There are no runs here yet: start one with `bough run GOAL`.")
         return
-    page.lines(render_runs([(run, status) for run, status, _ in found], page.width))
+    page.lines(render_runs([(run, status) for run, status, _ in found], page.width) if found else ())
     if len(names) > len(found) + len(newer):
         hidden = pluralize(len(names) - len(found) - len(newer), "older run")
         page.line((f"{hidden} not shown: `bough runs --all` lists all.", "dim"))

@@ -45,4 +45,4 @@ async def command(opened: app.Journal, name: str, depth: int | None, flat: bool,
     if waiting:
         page.paragraph(text=one_line(waiting), style="yellow")
     page.line("")
-    page.lines(render_table(found, page.width, rows))
+    page.lines(render_table(rows, page.width))

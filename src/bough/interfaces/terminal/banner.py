@@ -17,45 +17,43 @@ SHOWN_ASIDE = 5
 def render_banner(record: e.Record, sandbox: str) -> list[Line]:
     """The lines for the first events of a run, started or resumed. `sandbox`: how commands are confined."""
     event = record.event
-    lines: list[Line] = []
-    if isinstance(event, e.RunStarted):
-        goal = event.plan.goal
-        lines.append([(record.run, "bold"), ("  ", ""), (headline(goal.instructions), "")])
-        if event.continues:
-            work = ", with its changes" if event.origin else ""
-            lines.append(_make_fact("follows", f"{event.continues}{work}"))
-        lines.append(_make_fact("examined", _describe_examination(event)))
-        if event.settings:
+    facts: dict[str, str] = {}
+    match event:
+        case e.BaseStarted():
+            return [_make_fact("check", describe_check(event))]
+        case e.BaseChecked():
+            return _render_base(event)
+        case e.RunStarted(plan=plan):
+            title = headline(plan.goal.instructions)
             named = ", ".join(f"{name} = {value}" for name, value in event.settings.items())
-            lines.append(_make_fact("settings", f"of this repository: {named}"))
-        if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
-            lines.append(_make_fact("plan", f"{pluralize(count_most_leaves(goal), 'task')}{at_once}"))
-    elif isinstance(event, e.BaseStarted):
-        return [_make_fact("check", describe_check(event))]
-    elif isinstance(event, e.BaseChecked):
-        return _render_base(event)
-    elif isinstance(event, e.RunResumed):
-        lines.append([(record.run, "bold"), ("  resumed", "")])
-    else:
-        return []
+            tasks = pluralize(count_most_leaves(plan.goal), "task") + at_once
+            facts = {
+                "follows": event.continues and f"{event.continues}{', with its changes' if event.origin else ''}",
+                "examined": _describe_examination(event),
+                "settings": named and f"of this repository: {named}",
+                "plan": tasks if plan.goal.steps else "",
+            }
+        case e.RunResumed():
+            title = "resumed"
+        case _:
+            return []
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
     models = main if strong in ("", main) else f"{main}; {strong} for the last repair"
-    lines += [_make_fact("agent", _describe_agents(event.agents))] if event.agents else []
-    models = title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models
-    lines += [
-        _make_fact("model", models),
-        _make_fact("budget", format_limits(event.limits, grows=getattr(event, "grows", False))),
-        _make_fact("sandbox", sandbox),
-    ]
-    return lines
+    facts |= {
+        "agent": _describe_agents(event.agents),
+        "model": title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models,
+        "budget": format_limits(event.limits, grows=getattr(event, "grows", False)),
+        "sandbox": sandbox,
+    }
+    head: Line = [(record.run, "bold"), (f"  {title}", "")]
+    return [head, *(_make_fact(label, words) for label, words in facts.items() if words)]
 
 
 def _describe_agents(agents: dict[str, str]) -> str:
     """Name the agent that does the work, and the exceptions: `claude, strong: codex`."""
-    named = {key: title_of(name) for key, name in agents.items()}
-    main = named.pop("main", "")
-    return ", ".join([*([main] if main else []), *(f"{key.replace('_', ' ')}: {name}" for key, name in named.items())])
+    keys = sorted(agents, key=lambda key: key != "main")
+    return ", ".join(f"{'' if key == 'main' else key.replace('_', ' ') + ': '}{title_of(agents[key])}" for key in keys)
 
 
 def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bough.core.acceptance.evidence_table import Evidence, Proof, RequirementStatus, Table
 from bough.interfaces.terminal.output import Line
 from bough.views.formatting import cut, one_line, pad, pluralize
+from bough.views.vocabulary import describe_state
 
 STYLES: dict[RequirementStatus, str] = {
     "proven": "green",
@@ -17,8 +18,24 @@ STYLES: dict[RequirementStatus, str] = {
     "nothing to run": "dim",
     "superseded": "dim",
 }
+SHOWN = {
+    "check": "your check fails without the work and passes with it",
+    "tests": "tests that were there fail without the work and pass with it: {}",
+    "probe": "red without the work, green with it: {}",
+    "author": "only its author's tests fail without the work and pass with it: {}",
+    "speed": "the check takes clearly less time than before the work",
+    "upgrade": "nothing to run: a version changed, and the check still passes",
+    "document": "nothing to run: documents or comments changed",
+    "coverage": "its author's tests changed, and the check passes",
+    "restructure": "nothing to run: names or places of the code changed, and the check still passes",
+    "unchanged": "the check still passes",
+}
+"""How a requirement was shown, and by which tests."""
 NAMES = 3
 """How many tests are named."""
+AUTHOR: RequirementStatus = "tested only by its author"
+CLOSING: tuple[RequirementStatus, ...] = ("refuted", "not shown", AUTHOR)
+"""What is left to be done, for the end of a page."""
 
 
 def render_totals(table: Table) -> str:
@@ -44,15 +61,10 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
         lines.append([(lead, "dim"), standing, ("  ", ""), (shown, ""), *cases])
         said = _list_evidence(row, told) if whole else _list_remarks(row)
         lines += [[(" " * len(lead), ""), (one_line(text), style)] for text, style in said]
-    lines += _render_rest(table) if whole else []
+    rest = [("not a demand", text) for text in table.background] + [("note", note) for note in table.notes]
+    if whole and rest:
+        lines += [[], *([(f"  {what}: ", "dim"), (one_line(text), "")] for what, text in rest)]
     return lines
-
-
-def _render_rest(table: Table) -> list[Line]:
-    rest = [("not a demand: ", one_line(text)) for text in table.background]
-    rest += [("note: ", one_line(note)) for note in table.notes]
-    lines: list[Line] = [[("", "")]] if rest else []
-    return lines + [[(f"  {what}", "dim"), (text, "")] for what, text in rest]
 
 
 def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
@@ -73,7 +85,8 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
     """`told`: proofs already shown in full for an earlier requirement; these are only named."""
     if row.requirement.source:
         yield f"asked by {row.requirement.source}", "dim"
-    if row.shown is not None and (said := _describe_shown(row)):
+    if row.shown is not None:
+        said = SHOWN[row.shown.how].format(_list_tests(row.shown.by))
         yield said, "green" if row.standing == "proven" else "dim"
     for proof in row.proofs:
         yield (f"{proof.task}, as above" if proof in told else _describe_proof(proof)), "dim"
@@ -88,23 +101,6 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
         yield "not covered by any task", "yellow"
 
 
-def _describe_shown(row: Evidence) -> str:
-    assert row.shown is not None
-    named = _list_tests(row.shown.by)
-    return {
-        "check": "your check fails without the work and passes with it",
-        "tests": f"tests that were there fail without the work and pass with it: {named}",
-        "probe": f"red without the work, green with it: {named}",
-        "author": f"only its author's tests fail without the work and pass with it: {named}",
-        "speed": "the check takes clearly less time than before the work",
-        "upgrade": "nothing to run: a version changed, and the check still passes",
-        "document": "nothing to run: documents or comments changed",
-        "coverage": "its author's tests changed, and the check passes",
-        "restructure": "nothing to run: names or places of the code changed, and the check still passes",
-        "unchanged": "the check still passes",
-    }[row.shown.how]
-
-
 def _describe_proof(proof: Proof) -> str:
     verdict = f": {proof.verdict.reason}" if proof.verdict is not None and proof.verdict.command else ""
     commit = f", commit {proof.commit[:10]}" if proof.commit else ""
@@ -112,7 +108,7 @@ def _describe_proof(proof: Proof) -> str:
     yours = f"; your tests that failed before: {_list_tests(fixed)}" if fixed else ""
     own = f"; its own tests: {_list_tests(proof.tests)}" if proof.tests else ""
     examined = f"; {proof.examined}" if proof.examined else ""
-    return f"{proof.task} {proof.state.value.replace('_', ' ')}{verdict}{commit}{yours}{own}{examined}"
+    return f"{proof.task} {describe_state(proof.state)}{verdict}{commit}{yours}{own}{examined}"
 
 
 def _list_tests(tests: tuple[str, ...]) -> str:
@@ -124,13 +120,14 @@ def render_closing(table: Table, width: int = 100) -> list[Line]:
     """What is refuted and what is not shown, each with what is missing, and what reviewers noted, for the end of a
     page; empty when there is nothing of that."""
     lines: list[Line] = []
-    for standing, words in _CLOSING:
+    for standing in CLOSING:
         rows = [row for row in table.rows if row.standing == standing]
-        if not rows or (standing == _AUTHOR and len(table.rows) == 1):
+        if not rows or (standing == AUTHOR and len(table.rows) == 1):
             continue
         numbers = ", ".join(str(row.requirement.number) for row in rows)
-        lines.append([(f"{words}: {pluralize(len(rows), 'requirement')} ({numbers}).", STYLES[standing])])
-        for row in rows[:NAMES] if standing != _AUTHOR else ():
+        words = f"{standing.capitalize()}: {pluralize(len(rows), 'requirement')} ({numbers})."
+        lines.append([(words, STYLES[standing])])
+        for row in rows[:NAMES] if standing != AUTHOR else ():
             lines.append([("  ", ""), (cut(one_line(str(row.requirement)), max(width - 2, 20)), "")])
             lines.append([("     ", ""), (cut(one_line(_describe_gap(row)), max(width - 5, 20)), "dim")])
     lines += [[("Note: ", "dim"), (one_line(note), "")] for note in table.notes]
@@ -147,11 +144,3 @@ def _describe_gap(row: Evidence) -> str:
     said = [f"{pluralize(number, 'case')} {outcome}" for outcome, number in counts.items()]
     said = said or [proof.examined for proof in row.proofs if proof.examined.startswith("not examined")][:1]
     return "; ".join(["missing: a test that fails without the work and passes with it", *said])
-
-
-_AUTHOR: RequirementStatus = "tested only by its author"
-_CLOSING: tuple[tuple[RequirementStatus, str], ...] = (
-    ("refuted", "Refuted"),
-    ("not shown", "Not shown"),
-    (_AUTHOR, "Tested only by its author"),
-)

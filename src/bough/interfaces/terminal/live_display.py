@@ -110,13 +110,7 @@ class Painter:
         self._rows, self._size = [], (0, 0)
 
     def put(self, text: str) -> None:
-        if self._gone or not text:
-            return
-        try:
-            self._paper.write(text)
-            self._paper.flush()
-        except OSError:
-            self._gone = True
+        self._gone = self._gone or not self._paper.put(text)
 
     def _make_clearing(self, columns: int, height: int, needed: int = 0) -> str:
         """`needed`: rows of the frame that follows."""
@@ -225,7 +219,7 @@ class LiveDisplay(Display):
         drawn = list_rows(self._run)
         if not drawn:
             what, stream = self._doing.get(GOAL, ("preparing", _Stream(now)))
-            return [[("○ ", "dim"), *stream.doing(what, now, width - 2)], *_render_tail("  ", stream)]
+            return [[("○ ", "dim"), *stream.doing(what, now, width - 2)], *stream.tail("  ")]
         blocks = [self._render_block(row, width, now) for row in drawn]
         shown = _choose_rows(drawn, blocks, room)
         lines: list[Line] = [line for number in sorted(shown) for line in blocks[number]]
@@ -254,12 +248,7 @@ class LiveDisplay(Display):
         if not what:
             return [first, *stuck]
         activity = [(bar, "dim"), *stream.doing(what, now, width - count_cells(bar))]
-        return [first, *stuck, activity, *_render_tail(bar + "  ", stream)]
-
-
-def _render_tail(bar: str, stream: _Stream) -> list[Line]:
-    tail = stream.tail()
-    return [[(bar, "dim"), (tail, "dim")]] if tail else []
+        return [first, *stuck, activity, *stream.tail(bar + "  ")]
 
 
 def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
@@ -294,14 +283,14 @@ class _Stream:
     def doing(self, words: str, now: float, room: int) -> list[Span]:
         took = f"  {format_duration(now - self._since)}"
         if words == "thinking":
-            words, took = (
-                "thinking…",
-                f" {format_count(self._characters)} characters{took}" if self._characters else took,
-            )
+            arrived = f" {format_count(self._characters)} characters" if self._characters else ""
+            words, took = "thinking…", arrived + took
         return [(cut(one_line(words), max(room - count_cells(took), 8)), ""), (took, "dim")]
 
-    def tail(self) -> str:
-        return last_line(self._text)
+    def tail(self, bar: str) -> list[Line]:
+        """The last line of it, if there is any."""
+        tail = last_line(self._text)
+        return [[(bar + tail, "dim")]] if tail else []
 
 
 @contextlib.contextmanager

@@ -30,9 +30,6 @@ class _Goal:
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
         return one_line(min(said, key=lambda what: what.startswith("waiting"))) + more
 
-    def since(self, now: float) -> str:
-        return format_duration(max(0.0, now - self.at))
-
 
 class NightDisplay:
     """Draws the goals at work below the lines that stay. Without a terminal only those lines are written."""
@@ -95,7 +92,7 @@ class NightDisplay:
                 ("● ", "cyan"),
                 (name.removeprefix("@"), "bold"),
                 (f"  {goal.describe()}", ""),
-                (f"  {goal.since(now)}", "dim"),
+                (f"  {format_duration(now - goal.at)}", "dim"),
             ]
             for name, goal in shown
         ]

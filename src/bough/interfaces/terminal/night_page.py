@@ -29,7 +29,7 @@ NAMES = 34
 """Columns for the names of goals."""
 
 
-def print_page(page: TerminalOutput, night: NightPage, details: bool = True) -> None:
+def print_page(page: TerminalOutput, night: NightPage) -> None:
     """One screen, then what each goal needs to say."""
     page.line((describe_night(night), "bold"))
     page.line(describe_totals(night))
@@ -43,7 +43,7 @@ def print_page(page: TerminalOutput, night: NightPage, details: bool = True) -> 
             glyph, style = STYLES[goal.kind]
             start: list[Span] = [(f" {glyph} ", style), (pad(cut(goal.name, room), room), ""), ("  ", "")]
             page.paragraph(*start, text=describe_goal(goal) or first_sentence(goal.title), indent=room + 5)
-            for line in describe_details(goal) if details else ():
+            for line in describe_details(goal):
                 page.paragraph(" " * (room + 5), text=line, indent=room + 5, style="dim")
 
 

@@ -112,6 +112,15 @@ class TerminalOutput(Struct, frozen=True):
     def write(self, text: str) -> None:
         self.stream.write(text)
 
+    def put(self, text: str) -> bool:
+        """Write at once. False: the reader is gone, which must not disturb a run."""
+        try:
+            self.write(text)
+            self.flush()
+        except OSError:
+            return False
+        return True
+
     def flush(self) -> None:
         self.stream.flush()
 

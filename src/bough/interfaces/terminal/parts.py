@@ -12,16 +12,18 @@ from bough.views.next_steps import Suggestion
 
 KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
+MOST, MOST_AT_END = 20, 10
+"""Files that are named, and those named at the end of a run."""
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
-def print_changes(page: TerminalOutput, changes: Sequence[FileChange], most: int = 20, indent: int = 2) -> None:
+def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: int = 2) -> None:
     """One file per line, as many as a person wants to read."""
-    for change in changes[:most]:
+    for change in changes[:MOST]:
         kind = KINDS.get(change.kind, change.kind)
         page.line(" " * indent, f"{one_line(change.path)}  ", (kind, STYLES.get(change.kind, "dim")))
-    if len(changes) > most:
-        page.line((" " * indent + f"… and {len(changes) - most} more", "dim"))
+    if len(changes) > MOST:
+        page.line((" " * indent + f"… and {len(changes) - MOST} more", "dim"))
 
 
 def print_diff(page: TerminalOutput, diff: str) -> None:
@@ -31,30 +33,25 @@ def print_diff(page: TerminalOutput, diff: str) -> None:
         page.text(line, style)
 
 
-def print_stat(page: TerminalOutput, stat: str, most: int = 10) -> None:
+def print_stat(page: TerminalOutput, stat: str) -> None:
     """Print git's diff statistics, shortened for the end of a run: the last line is the total."""
-    lines = stat.strip().splitlines()
-    if not lines:
-        page.line(("  no files changed", "dim"))
-        return
-    *files, total = lines
-    for line in files[:most]:
+    *files, total = stat.strip().splitlines() or [""]
+    for line in files[:MOST_AT_END]:
         page.line(f"  {line.strip()}")
-    if len(files) > most:
-        page.line((f"  … and {len(files) - most} more", "dim"))
-    page.line(f"  {total.strip()}")
+    if len(files) > MOST_AT_END:
+        page.line((f"  … and {len(files) - MOST_AT_END} more", "dim"))
+    page.line(f"  {total.strip()}" if total else ("  no files changed", "dim"))
 
 
-def print_report(page: TerminalOutput, report: str, indent: int = 2) -> None:
+def print_report(page: TerminalOutput, report: str) -> None:
     """Headings stand out, and long lines are wrapped."""
-    margin = " " * indent
     for line in escape_text(report).strip("\n").splitlines():
         if line.startswith("## "):
-            page.line(margin, (line[3:], "bold"))
+            page.line("  ", (line[3:], "bold"))
         elif line.startswith("- "):
-            page.paragraph(f"{margin}- ", text=line[2:], indent=indent + 2)
+            page.paragraph("  - ", text=line[2:], indent=4)
         elif line.strip():
-            page.paragraph(margin, text=line, indent=indent)
+            page.paragraph("  ", text=line, indent=2)
 
 
 def print_advice(page: TerminalOutput, steps: list[Suggestion]) -> None:

@@ -89,10 +89,4 @@ class PlainDisplay(Display):
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()
-        if self._gone:
-            return
-        try:
-            self._paper.write(text + "\n")
-            self._paper.flush()
-        except OSError:
-            self._gone = True
+        self._gone = self._gone or not self._paper.put(text + "\n")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
 from bough.core.acceptance.requirements import Requirement
 from bough.core.planning.plan import Condition, Machine, Plan, Step, describe_command
 from bough.core.workflow.conditions import render_condition
@@ -13,32 +11,24 @@ from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import classify_step, is_tested_by_default
 from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.views.formatting import count_cells, cut, first_line, headline, one_line, pad, pluralize
+from bough.views.vocabulary import ROLES
 
 Row = list[Span]
-ROLES = {"bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 JOINS = {"all": "", "any": ", one is enough", "settled": ", however they end"}
 NAMES = 36
 """Maximum columns for names and their branches."""
 
 
-class StepRow(Struct, frozen=True):
-    """A step and its place in the tree."""
-
-    prefix: str
-    step: Step
-    marks: Row
-
-
 def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
     """The goal and its steps: name, special features, subject and proof. The last two share the remaining width."""
     drawn = list(_walk(plan.goal, None, "", ""))
-    room = min(max(count_cells(line.prefix) + count_cells(line.step.name) for line in drawn), NAMES)
+    room = min(max(count_cells(prefix) + count_cells(step.name) for prefix, step, _ in drawn), NAMES)
     rows: list[Row] = []
-    for line in drawn:
-        name = one_line(line.step.name)
-        gap = " " * (max(room - count_cells(line.prefix) - count_cells(name), 0) + 2)
-        row = [(line.prefix, "dim"), (name, "bold"), (gap, ""), *line.marks]
-        rows.append(row + _render_ending(line.step, width - sum(count_cells(text) for text, _ in row)))
+    for prefix, step, marks in drawn:
+        name = one_line(step.name)
+        gap = " " * (max(room - count_cells(prefix) - count_cells(name), 0) + 2)
+        row = [(prefix, "dim"), (name, "bold"), (gap, ""), *marks]
+        rows.append(row + _render_ending(step, width - sum(count_cells(text) for text, _ in row)))
     return rows
 
 
@@ -53,9 +43,10 @@ def _render_ending(step: Step, room: int) -> Row:
     return [(about, "dim"), ("  ", ""), (proof, "green")]
 
 
-def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[StepRow]:
+def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[tuple[str, Step, Row]]:
+    """A step and those below it, each with the branch lines that lead to it and with its marks."""
     marks = [*_render_order(step), *_render_transitions(above, step.name), *_render_way(step)]
-    yield StepRow(lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))])
+    yield lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))]
     for number, child in enumerate(step.steps, 1):
         last = number == len(step.steps)
         drawn = rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")
@@ -99,7 +90,7 @@ def _render_way(step: Step) -> Iterator[Span]:
     if step.repeat > 1:
         until = f" until {describe_condition(step.until)}" if step.until is not None else ""
         yield f"at most {step.repeat} passes{until}", "cyan"
-    if step.role in ROLES:
+    if step.role != "builder":
         yield ROLES[step.role], "blue"
     if step.plan_first:
         yield "planned when it starts", "blue"

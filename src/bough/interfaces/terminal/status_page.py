@@ -60,26 +60,23 @@ def print_status(
         _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     if len(drawn) > 1:
         page.line("")
-        page.lines(tree_table(run, page.width, drawn))
+        page.lines(tree_table(drawn, page.width))
     if table is not None and table.rows:
         page.line("")
         page.line(("requirements", "dim"))
         page.lines(render_evidence(table, page.width))
-    if run.question:
+    asked = [("the question", run.question)] if run.question else []
+    asked += [("a command is waiting for your approval", line) for line in run.held.values() if holder]
+    for what, text in asked:
         page.line("")
-        page.line(("the question", "dim"))
-        print_report(page, run.question)
-    for command in run.held.values() if holder else ():
-        page.line("")
-        page.line(("a command is waiting for your approval", "dim"))
-        print_report(page, command)
+        page.line((what, "dim"))
+        print_report(page, text)
     if report := drawn[0].task.report:
         page.line("")
         print_report(page, report)
     page.line("")
     print_advice(page, list_next_steps(run, status, bool(changes)))
-    over = status in OVER
-    page.lines(render_closing(table) if table is not None and over else ())
+    page.lines(render_closing(table) if table is not None and status in OVER else ())
 
 
 def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, message: str) -> None:

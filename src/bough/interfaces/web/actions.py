@@ -105,7 +105,8 @@ async def resume(
     from here on; the rest is as before."""
     if say.strip():
         await run_messages.say_to_run(opened, run, say)
-    own = await start_bough(opened.root, "resume", run, *_choose(model, rounds, cost))
+    chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost}
+    own = await start_bough(opened.root, "resume", run, *_list_options(chosen))
     return f"{run} resumed and halted again." if await own.has_ended() else f"{run} is running again."
 
 
@@ -177,10 +178,9 @@ async def start(
     if len(goal) > run_messages.LONGEST:
         raise UsageError(f"That goal has more than {run_messages.LONGEST:,} characters: put it in a file and name it.")
     known = await _list_runs(root)
-    words = [*_choose(model, rounds, cost), "--ask-later", "--ask-elsewhere" if ask else "--yes"]
-    for option, value in (("--check", check.strip()), ("--continue", continues)):
-        words += [f"{option}={value}"] if value else []
-    own = await start_bough(root, "run", *words, "--", goal)
+    chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost, "--check": check, "--continue": continues}
+    flags = ("--ask-later", "--ask-elsewhere" if ask else "--yes")
+    own = await start_bough(root, "run", *_list_options(chosen), *flags, "--", goal)
     # It has a name once it is in the journal. A large project is read first; a wrong option ends it before that.
     while not (new := [name for name in await _list_runs(root) if name not in known]):
         if await own.has_ended(0.2):
@@ -205,9 +205,10 @@ async def _list_runs(root: Path) -> list[str]:
         return []
 
 
-def _choose(model: str, rounds: int, cost: float) -> list[str]:
-    chosen = (("--model", model.strip()), ("--rounds", rounds), ("--max-cost", cost))
-    return [f"{option}={value}" for option, value in chosen if value]
+def _list_options(chosen: dict[str, Any]) -> list[str]:
+    """The options that have a value; True stands for a flag."""
+    given = {option: value.strip() if isinstance(value, str) else value for option, value in chosen.items()}
+    return [option if value is True else f"{option}={value}" for option, value in given.items() if value]
 
 
 class _Own(msgspec.Struct):
@@ -318,19 +319,18 @@ async def start_night(
     chosen = {
         "--list": list,
         "--jobs": jobs,
-        "--until": until.strip(),
+        "--until": until,
         "--max-cost": cost,
         "--per-goal": per_goal,
-        "--apply-together": together.strip(),
-        "--model": model.strip(),
+        "--apply-together": together,
+        "--model": model,
         "--max-disk": disk,
         "--pr": "draft" if draft else "",
+        "--give-up": give_up,
+        "--partial": partial,
     }
-    flags = {"--give-up": give_up, "--partial": partial}
-    words = [f"{option}={value}" for option, value in chosen.items() if value]
-    words += [flag for flag, wanted in flags.items() if wanted]
     before = await _find_last_change(root, list)
-    own = await start_bough(root, "backlog run", *words)
+    own = await start_bough(root, "backlog run", *_list_options(chosen))
     # A goal that it takes is in the journal. A wrong option, or a model that is not there, ends it before that.
     while await _find_last_change(root, list) == before:
         if await own.has_ended(0.2):

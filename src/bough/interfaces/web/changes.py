@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 from bough.core.verdict.language import is_test_path
@@ -44,14 +43,13 @@ def find_kind(name: str) -> str:
     return "data" if re.search(DATA, name, re.IGNORECASE) else "product"
 
 
-def build_part(diff: str, start: int, beside: bool, limit: int = PART) -> Json:
+def build_part(rows: Sequence[Row], start: int) -> Json:
     """Some lines of one file's diff, and how many there are."""
-    rows = _parse(diff, beside)
-    return {"from": start, "total": len(rows), "rows": rows[start : start + limit]}
+    return {"from": start, "total": len(rows), "rows": rows[start : start + PART]}
 
 
-@lru_cache(maxsize=8)
-def _parse(diff: str, beside: bool) -> Sequence[Row]:
+def read_rows(diff: str, beside: bool) -> Sequence[Row]:
+    """The lines of a diff. `beside`: what went beside what came."""
     lines = list(_read_lines(diff))
     return list(_pair(lines)) if beside else lines
 

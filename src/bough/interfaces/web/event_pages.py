@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from bough.app import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.tree.task_state import State
-from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.interfaces.web.live_run import LiveRun
 from bough.interfaces.web.pages import EVENTS, Json, Raw
 from bough.views.event_lines import Teller
 from bough.views.formatting import one_line
@@ -23,28 +24,27 @@ LONG = 3000
 ROUNDS = 25
 
 
-async def build_rounds(run: LiveRun, lives: LiveRuns, path: str, start: int) -> Json:
+async def build_rounds(run: LiveRun, path: str, start: int) -> Json:
     """Some rounds of a task's conversation; without a number (-1) the last ones."""
-    lane = run.charts.lanes.get(path)
-    begun = lane.rounds if lane is not None else []
+    begun = run.charts.rounds(path)
     first = max(0, len(begun) - ROUNDS) if start < 0 else min(start, len(begun))
     since = begun[first] - 1 if first else 0
     until = begun[first + ROUNDS] if first + ROUNDS < len(begun) else None
-    records = await lives.journal.store.read(run.view.name, path, since=since, limit=EVENTS)
+    records = await run.journal.store.read(run.view.name, path, since=since, limit=EVENTS)
     kept = [record for record in records if until is None or record.seq < until]
     return {"from": first, "total": len(begun), "events": describe_events(kept), "seq": run.seq}
 
 
-async def build_events(run: LiveRun, lives: LiveRuns, path: str | None, since: int, limit: int) -> Json:
+async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -> Json:
     """What happened after an event, in order."""
     most = max(1, min(limit, EVENTS))
-    records = await lives.journal.store.read(run.view.name, path, since=since, limit=most)
+    records = await run.journal.store.read(run.view.name, path, since=since, limit=most)
     return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
 
 
-async def build_event(run: LiveRun, lives: LiveRuns, seq: int) -> Json:
+async def build_event(run: LiveRun, seq: int) -> Json:
     """One event, in full."""
-    found = await lives.journal.store.read(run.view.name, since=seq - 1, limit=1)
+    found = await run.journal.store.read(run.view.name, since=seq - 1, limit=1)
     if not found or found[0].seq != seq:
         raise NotFound(f"{run.view.name} has no event {seq}.")
     return describe_events(found, None)[0]
@@ -87,11 +87,10 @@ def _shorten(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any
 
 # ── why it was stuck ────────────────────────────────────────────────────────────────────────────────────────────────
 
-LADDER_KINDS = ("SignalRaised", "Escalated", "StateChanged", "PlanRefused", "PersonAnswered", "Reported", "TaskHalted")
 
-
-async def load_ladder(run: LiveRun, lives: LiveRuns) -> Json:
-    return {"rungs": build_ladder(await lives.journal.store.read(run.view.name, kinds=LADDER_KINDS))}
+async def load_ladder(run: LiveRun) -> Json:
+    kinds = e.list_named(build_ladder)
+    return {"rungs": build_ladder(await run.journal.store.read(run.view.name, kinds=kinds))}
 
 
 def build_ladder(records: Sequence[e.Record]) -> list[Json]:
@@ -100,12 +99,6 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
     last: dict[str, Json] = {}
     for record in records:
         match record.event:
-            case e.SignalRaised(signal=signal):
-                signal_facts = msgspec.to_builtins(signal)
-                last.setdefault(record.task, {})["signal"] = {
-                    **signal_facts,
-                    "words": PATTERNS.get(signal.pattern, signal.pattern.replace("_", " ")),
-                }
             case e.Escalated(decision=decision, trouble=trouble):
                 _set_result(last.get(record.task), "did not help: stuck again", record.at, helped=False)
                 made.append(
@@ -113,10 +106,8 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
                         "seq": record.seq,
                         "at": record.at,
                         "task": Raw(record.task),
-                        "signal": last.get(record.task, {}).get("signal"),
                         "stuck": PATTERNS.get(trouble.pattern, ""),
                         "says": trouble.says,
-                        "cause": trouble.cause.replace("_", " "),
                         "evidence": list(trouble.evidence),
                         "rung": decision.rung,
                         "tried": f"bough {RUNGS[decision.rung]}",
@@ -133,25 +124,20 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
                 _set_result(last.pop(record.task, None), f"did not help: {to.value}", record.at, helped=False)
             case e.PlanRefused(final=True):
                 _set_result(last.get(record.task), "did not help: no plan was accepted", record.at, helped=False)
-            case e.PersonAnswered(text=text):
-                entry = last.get(record.task)
-                if entry is not None and "came" in entry:
-                    entry["answer"] = text
+            case e.PersonAnswered(text=text) if record.task in last:
+                last[record.task]["answer"] = text
     return made
 
 
 def _set_result(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
-    if entry is not None and entry.get("came") == "under way":
+    if entry is not None and entry["came"] == "under way":
         entry.update(helped=helped, came=words, after=round(at - entry["at"], 1))
 
 
 # ── statistics ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_statistics(lives: LiveRuns, names: Sequence[str]) -> Json:
-    records: list[e.Record] = []
-    for name in names:
-        records += await lives.journal.store.read(name, kinds=STATS_KINDS)
-    made = compute_stats(records)
+async def build_statistics(journal: Journal, names: Sequence[str]) -> Json:
+    made = compute_stats([record for name in names for record in await journal.store.read(name, kinds=STATS_KINDS)])
     words = {**PATTERNS, **{rung: f"bough {said}" for rung, said in RUNGS.items()}}
     return {"runs": len(names), **msgspec.to_builtins(made), "warnings": made.warnings, "words": words}

@@ -31,8 +31,7 @@ LONG = 20_000
 
 async def export_run(session: Session, name: str) -> dict[str, Any]:
     """Each address that the pages request, with its response."""
-    lives = LiveRuns(session)
-    run = await lives.run(name)
+    run = await LiveRuns(session).run(name)
     top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
     evidence = msgspec.to_builtins(await session.evidence(run.view.name))
     made: dict[str, Any] = {
@@ -41,17 +40,16 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
         f"{top}/tree": pages.build_tree(run, 0, len(run.rows)),
         f"{top}/charts": pages.build_charts(run, 0, 1200),
         f"{top}/evidence": evidence,
-        f"{top}/ladder": await event_pages.load_ladder(run, lives),
-        f"{top}/stats": await event_pages.build_statistics(lives, [run.view.name]),
+        f"{top}/ladder": await event_pages.load_ladder(run),
+        f"{top}/stats": await event_pages.build_statistics(session, [run.view.name]),
     }
     begun = [row.task for row in run.rows if row.task.started_at]
     for row in run.rows:
         made[f"{top}/task{_encode_task(row.task.path)}"] = pages.build_task(run, row.task.path)
-        made[f"{top}/rounds{_encode_task(row.task.path)}"] = await _export_rounds(run, session, row.task.path)
+        made[f"{top}/rounds{_encode_task(row.task.path)}"] = await _export_rounds(run, row.task.path)
     for task in [task for task in begun if task.path == GOAL] + [task for task in begun if task.path != GOAL][:DIFFS]:
         await _export_changes(made, top, session, task)
-    cleaned: dict[str, Any] = {address: pages.clean(answer) for address, answer in made.items()}
-    return cleaned
+    return {address: pages.clean(answer) for address, answer in made.items()}
 
 
 async def _export_changes(made: dict[str, Any], top: str, session: Session, task: TaskView) -> None:
@@ -62,12 +60,12 @@ async def _export_changes(made: dict[str, Any], top: str, session: Session, task
         text = await session.workspaces.diff_file(task.base, task.tree, file["name"])
         for beside in (False, True):
             address = f"{top}/diff{_encode_task(task.path)}&file={_encode_part(file['name'])}"
-            made[f"{address}{'&beside=1' if beside else ''}"] = changes.build_part(text, 0, beside)
+            made[f"{address}{'&beside=1' if beside else ''}"] = changes.build_part(changes.read_rows(text, beside), 0)
 
 
-async def _export_rounds(run: LiveRun, session: Session, path: str) -> dict[str, Any]:
-    records = await session.store.read(run.view.name, path)
-    begun = run.charts.lanes[path].rounds if path in run.charts.lanes else []
+async def _export_rounds(run: LiveRun, path: str) -> dict[str, Any]:
+    records = await run.journal.store.read(run.view.name, path)
+    begun = run.charts.rounds(path)
     kept = records[-EVENTS:]
     left_out = sum(seq < kept[0].seq for seq in begun) if kept else 0
     return {"from": left_out, "total": len(begun), "events": event_pages.describe_events(kept, LONG), "seq": run.seq}

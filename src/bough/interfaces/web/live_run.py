@@ -48,7 +48,7 @@ class LiveRun:
     """One run: its tree, its charts, and which line changed when."""
 
     def __init__(self, journal: Journal, name: str) -> None:
-        self._journal = journal
+        self.journal = journal
         self._lock = asyncio.Lock()
         self.view = RunView(name)
         self.charts = Charts()
@@ -64,8 +64,6 @@ class LiveRun:
         self.progress = 0.0
         """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
         self._settled: set[str] = set()
-        self.since: dict[str, tuple[str, float]] = {}
-        """What each task is doing, and since when."""
         self.reshaped = 0
         """The event that last added, removed or moved lines."""
         self._changed: dict[str, int] = {}
@@ -75,8 +73,8 @@ class LiveRun:
         self._tail: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
         self._looked = 0.0
-        self._failed = False
-        """The tail has ended with an error."""
+        self._failed: BoughError | None = None
+        """What the tail has ended with."""
 
     @property
     def rows(self) -> list[TaskRow]:
@@ -91,45 +89,28 @@ class LiveRun:
         """Process the events since the last one. Raises `Gone` when the run was removed."""
         async with self._lock:
             while True:
-                records = await self._journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
+                records = await self.journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
                 for record in records:
                     self._take(record)
                 if len(records) < PIECE:
                     break
             if self.seq and time.monotonic() - self._looked > REST:
                 self._looked = time.monotonic()
-                if not await self._journal.store.read(self.view.name, RUN, limit=1):
+                if not await self.journal.store.read(self.view.name, RUN, limit=1):
                     self._looked = 0.0
                     raise Gone(f"{self.view.name} was removed.")
-            self.status, self.holder = await self._journal.standing(self.view)
-            self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
-            self.activity = load_activity(self._journal.root / ".bough", self.view.name) if self.holder else {}
+            self.status, self.holder = await self.journal.standing(self.view)
+            self.missing = await self.journal.waiting(self.view.name) if self.holder else ""
+            self.activity = load_activity(self.journal.root / ".bough", self.view.name) if self.holder else {}
 
     def _take(self, record: e.Record) -> None:
         self.view.see(record)
         self.charts.see(record)
         self.waiting.see(record)
         self.seq = record.seq
-        self._see_progress(record)
         if isinstance(record.event, RESHAPING):
             self.reshaped = record.seq
         self._mark(record.task, record.seq)
-        match record.event:
-            case e.ChildHeld(step=name) | e.ChildSettled(child=name):
-                child = child_path(record.task, name)
-                began = child in self.view.tasks and self.view.tasks[child].started_at
-                for path in (
-                    [child] if began else [p for p in self.view.tasks if p == child or p.startswith(f"{child}/")]
-                ):
-                    self._changed[path] = record.seq
-        lane = self.charts.lanes.get(record.task)
-        if lane is not None and isinstance(record.event, e.RoundStarted):
-            lane.rounds.append(record.seq)
-
-    def _see_progress(self, record: e.Record) -> None:
-        task = self.view.tasks.get(record.task)
-        if task is not None and self.since.get(task.path, ("", 0.0))[0] != task.doing:
-            self.since[task.path] = (task.doing, record.at)
         match record.event:
             case e.RunFinished():
                 self.progress = 1.0
@@ -137,8 +118,14 @@ class LiveRun:
                 self.progress = 0.0
             case e.StateChanged(to=state):
                 self._count_settled(record.task, state in SETTLED)
-            case e.ChildSettled(child=child):
-                self._count_settled(child_path(record.task, child), True)
+            case e.ChildHeld(step=name):
+                self._changed[child_path(record.task, name)] = record.seq
+            case e.ChildSettled(child=name):
+                child = child_path(record.task, name)
+                self._count_settled(child, True)
+                for path, task in self.view.tasks.items():  # What never began has no events of its own.
+                    if path == child or (path.startswith(f"{child}/") and not task.started_at):
+                        self._changed[path] = record.seq
 
     def _count_settled(self, path: str, settled: bool) -> None:
         if path != GOAL:
@@ -168,7 +155,7 @@ class LiveRun:
         """Keep it up to date while anyone is watching."""
         self._watchers += 1
         if self._tail is None or self._failed:
-            self._failed = False
+            self._failed = None
             self._tail = asyncio.create_task(self._follow())
         try:
             yield
@@ -188,12 +175,11 @@ class LiveRun:
     async def news(self, known: object) -> None:
         """Wait for something new, or for a while. Raises if the journal can no longer be read, or no longer has the
         run."""
-        tail = self._tail
         with suppress(TimeoutError):
             async with asyncio.timeout(15), self._news:
                 await self._news.wait_for(lambda: self.mark != known or self._failed)
-        if self._failed and tail is not None:
-            tail.result()
+        if self._failed:
+            raise self._failed
 
     async def _follow(self) -> None:
         try:
@@ -204,14 +190,10 @@ class LiveRun:
                     async with self._news:
                         self._news.notify_all()
                 await asyncio.sleep(BEAT if self.holder else REST)
-        except BoughError:
-            self._failed = True
-            asyncio.get_running_loop().call_soon(lambda: asyncio.ensure_future(self._tell()))
-            raise
-
-    async def _tell(self) -> None:
-        async with self._news:
-            self._news.notify_all()
+        except BoughError as error:
+            self._failed = error
+            async with self._news:
+                self._news.notify_all()
 
 
 class LiveRuns:

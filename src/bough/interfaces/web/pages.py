@@ -24,14 +24,13 @@ from bough.core.workflow.writing import write_workflow
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.views.charts import WORK
 from bough.views.formatting import first_sentence, one_line
-from bough.views.json_output import run_to_dict, task_to_dict
+from bough.views.json_output import run_to_dict
 from bough.views.next_steps import list_next_steps
 from bough.views.night import GoalLine, NightPage, describe_findings, describe_goal, describe_night, describe_spent
-from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_task, describe_trouble
 from bough.views.task_rows import describe_standing as state_words
 from bough.views.task_view import make_title
-from bough.views.vocabulary import STATUS_WORDS, describe_verdict
+from bough.views.vocabulary import describe_status, describe_verdict
 from bough.views.waiting import Waiting
 
 Json = dict[str, Any]
@@ -134,7 +133,8 @@ def build_summary(run: LiveRun) -> Json:
     """A run on one line."""
     view = run.view
     facts = run_to_dict(view, run.status, run.holder)
-    goal = view.tasks.get(GOAL)  # Its grant follows the plan.
+    goal = view.tasks.get(GOAL)
+    changed = goal is not None and goal.tree != goal.base
     leaves = [row for row in run.rows if row.leaf]
     done = sum(row.task.state in (State.COMPLETED, State.SKIPPED) for row in leaves)
     over = sum(row.task.state in SETTLED for row in leaves)
@@ -142,9 +142,8 @@ def build_summary(run: LiveRun) -> Json:
     waiting = [_waiting_to_dict(each, run) for each in run.waiting.open(run.holder is not None)]
     return {
         **facts,
-        "limits": asdict(goal.limits if goal is not None and goal.started_at else view.limits),
         "title": first_sentence(view.goal),
-        "words": "waiting for you" if waiting and run.holder else STATUS_WORDS.get(run.status, run.status),
+        "words": "waiting for you" if waiting and run.holder else describe_status(run.status),
         "seq": run.seq,
         "seconds": round(view.elapsed(now if run.holder else None), 1),
         "last_at": view.last_at,
@@ -159,20 +158,18 @@ def build_summary(run: LiveRun) -> Json:
         "given_up": over - done,
         "progress": round(run.progress, 4),
         "report": goal.report if goal is not None and run.status in ("failed", "not_proven") else "",
-        "changed": _has_changes(view),
+        "changed": changed,
         "waiting": waiting,
         "answered": [msgspec.to_builtins(each) for each in run.waiting.answered[:ANSWERS]],
         "missing": run.missing,
-        "next": [
-            {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
-        ],
+        "next": [{"command": command, "why": why} for command, why in list_next_steps(view, run.status, changed)],
     }
 
 
 def _describe_doing(run: LiveRun) -> Json | None:
     """What happens now, of the task that began it last, and how many others are at work."""
-    busy = {row.task.path: (row.task.doing, run.since[row.task.path][1]) for row in run.rows if row.task.doing}
-    busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what} | busy
+    busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what}
+    busy |= {task.path: (task.doing, task.last_at) for task in run.view.tasks.values() if task.doing}
     if not busy:
         return None
     path = max(busy, key=lambda path: busy[path][1])
@@ -227,11 +224,6 @@ def _plan_to_toml(plan: Plan) -> str:
         return f"# {error}\n"
 
 
-def _has_changes(view: RunView) -> bool:
-    goal = view.tasks.get(GOAL)
-    return goal is not None and goal.tree != goal.base
-
-
 # ── the tree ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -259,7 +251,7 @@ def build_line(row: TaskRow) -> Json:
         "why": one_line(task.why),
         "doing": one_line(task.doing),
         "stuck": describe_trouble(task),
-        "halted": STATUS_WORDS.get(task.halted, task.halted),
+        "halted": describe_status(task.halted),
         "role": task.role.replace("_", " "),
         "worker": one_line(task.worker),
         "attempt": task.attempt,
@@ -320,10 +312,9 @@ def build_task(run: LiveRun, path: str) -> Json:
     return {
         "seq": run.seq,
         "line": build_line(found),
-        "facts": task_to_dict(found),
         "verdict": verdict
         and {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling},
         "report": found.task.report,
         "children": children[:EVENTS],
-        "rounds": len(run.charts.lanes[path].rounds) if path in run.charts.lanes else 0,
+        "rounds": len(run.charts.rounds(path)),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import sha256
 from inspect import isawaitable
@@ -47,7 +47,7 @@ class ServedProjects:
     def __init__(self, roots: list[Path]) -> None:
         self.roots = {sha256(str(root).encode()).hexdigest()[:8]: root for root in roots}
         self._lives: dict[str, LiveRuns] = {}
-        self._diffs: dict[tuple[str, str, str], str] = {}
+        self._diffs: dict[tuple[str, str, str, bool], Sequence[changes.Row]] = {}
         self._open = AsyncExitStack()
 
     def find_root(self, project: str) -> Path:
@@ -62,18 +62,20 @@ class ServedProjects:
             self._lives.setdefault(project, LiveRuns(opened))
         return self._lives[project]
 
-    async def run(self, request: Request) -> tuple[Path, LiveRuns, LiveRun]:
+    async def run(self, request: Request) -> tuple[Path, LiveRun]:
         project = request.path_params["project"]
         lives = await self.lives(project)
-        return self.roots[project], lives, await lives.run(request.path_params["run"])
+        return self.roots[project], await lives.run(request.path_params["run"])
 
-    async def diff(self, opened: Session, base: str, tree: str, name: str) -> str:
+    async def diff(self, opened: Session, base: str, tree: str, name: str, beside: bool) -> Sequence[changes.Row]:
         """The diff of one file. The last ones are kept: a long one is read in parts."""
-        key = (base, tree, name)
+        key = (base, tree, name, beside)
         if key not in self._diffs:
             while len(self._diffs) >= DIFFS:
                 del self._diffs[next(iter(self._diffs))]
-            self._diffs[key] = await opened.workspaces.diff_file(base, tree, name)
+            text = await opened.workspaces.diff_file(base, tree, name)
+            # A long one takes a while: other requests are answered meanwhile.
+            self._diffs[key] = await asyncio.to_thread(changes.read_rows, text, beside)
         return self._diffs[key]
 
     async def warm(self) -> None:
@@ -100,11 +102,13 @@ def make_response(document: Any, status: int = 200) -> Response:
 
 def read_number(request: Request, name: str, default: int, most: int = 10**15) -> int:
     given = request.query_params.get(name, "")
-    if not given:
-        return default
-    if not given.isascii() or not given.isdigit() or len(given) > 15:
+    if given and not is_number(given):
         raise UsageError(f"`{name}` is not a number.")
-    return min(int(given), most)
+    return min(int(given), most) if given else default
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 16
 
 
 class Query(Struct, frozen=True):
@@ -112,7 +116,6 @@ class Query(Struct, frozen=True):
 
     request: Request
     root: Path
-    lives: LiveRuns
     live: LiveRun
 
     @property
@@ -127,7 +130,7 @@ class Query(Struct, frozen=True):
 
 
 async def build_evidence(asked: Query) -> Any:
-    return msgspec.to_builtins(await asked.lives.journal.evidence(asked.live.view.name))
+    return msgspec.to_builtins(await asked.live.journal.evidence(asked.live.view.name))
 
 
 async def build_files(asked: Query) -> Any:
@@ -143,13 +146,13 @@ async def build_diff(asked: Query) -> Any:
     params, house = asked.request.query_params, asked.request.app.state.house
     async with open_session(asked.root) as opened:
         found = await opened.task(asked.live.view.name, asked.task)
-        text = await house.diff(opened, found.base, found.tree, params.get("file", ""))
-    # A long one takes a while the first time: other requests are answered meanwhile.
-    return await asyncio.to_thread(changes.build_part, text, asked.number("from", 0), params.get("beside") == "1")
+        beside = params.get("beside") == "1"
+        rows = await house.diff(opened, found.base, found.tree, params.get("file", ""), beside)
+    return changes.build_part(rows, asked.number("from", 0))
 
 
 async def build_points(asked: Query) -> Any:
-    found = await asked.lives.journal.points(asked.live.view.name, asked.task)
+    found = await asked.live.journal.points(asked.live.view.name, asked.task)
     return {"points": [{"at": point.at, "words": point.words} for point in found]}
 
 
@@ -158,23 +161,17 @@ OF_RUN: Mapping[str, Callable[[Query], Any]] = {
     "/tree": lambda asked: pages.build_tree(asked.live, asked.number("from", 0), asked.number("limit", LINES, 1000)),
     "/charts": lambda asked: pages.build_charts(asked.live, asked.number("from", 0), asked.number("pixels", 800, 4000)),
     "/task": lambda asked: pages.build_task(asked.live, asked.task),
-    "/rounds": lambda asked: event_pages.build_rounds(asked.live, asked.lives, asked.task, asked.number("from", -1)),
+    "/rounds": lambda asked: event_pages.build_rounds(asked.live, asked.task, asked.number("from", -1)),
     "/events": lambda asked: event_pages.build_events(
-        asked.live,
-        asked.lives,
-        asked.request.query_params.get("task"),
-        asked.number("since", 0),
-        asked.number("limit", 100),
+        asked.live, asked.request.query_params.get("task"), asked.number("since", 0), asked.number("limit", 100)
     ),
-    "/event/{seq:int}": lambda asked: event_pages.build_event(
-        asked.live, asked.lives, asked.request.path_params["seq"]
-    ),
+    "/event/{seq:int}": lambda asked: event_pages.build_event(asked.live, asked.request.path_params["seq"]),
     "/evidence": build_evidence,
-    "/ladder": lambda asked: event_pages.load_ladder(asked.live, asked.lives),
+    "/ladder": lambda asked: event_pages.load_ladder(asked.live),
     "/files": build_files,
     "/diff": build_diff,
     "/points": build_points,
-    "/stats": lambda asked: event_pages.build_statistics(asked.lives, [asked.live.view.name]),
+    "/stats": lambda asked: event_pages.build_statistics(asked.live.journal, [asked.live.view.name]),
 }
 """The pages of a run, by the end of their address: what each shows, or a coroutine of it."""
 
@@ -239,7 +236,7 @@ async def get_goal(request: Request) -> Response:
 
 async def get_stats(request: Request) -> Response:
     lives = await request.app.state.house.lives(request.path_params["project"])
-    return make_response(await event_pages.build_statistics(lives, await lives.names()))
+    return make_response(await event_pages.build_statistics(lives.journal, await lives.names()))
 
 
 # ── live ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -248,9 +245,9 @@ async def get_stats(request: Request) -> Response:
 async def get_live(request: Request) -> Response:
     """Changes, as they happen. Each message has the journal's sequence number: a page that reconnects says which one it
     saw last and receives everything since, once."""
-    _, _, found = await request.app.state.house.run(request)
+    _, found = await request.app.state.house.run(request)
     given = request.headers.get("last-event-id") or request.query_params.get("since") or str(found.seq)
-    since = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+    since = int(given) if is_number(given) else 0
     return StreamingResponse(_stream(found, since), media_type="text/event-stream")
 
 
@@ -275,7 +272,7 @@ async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
 
 
 async def post_action(request: Request) -> Response:
-    root, _, live = await request.app.state.house.run(request)
+    root, live = await request.app.state.house.run(request)
     return make_response(await act(root, live.view.name, request.path_params["action"], await _read_body(request)))
 
 

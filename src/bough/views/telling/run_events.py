@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.views.formatting import first_line, format_duration, headline, pluralize
-from bough.views.telling.memory import TaskMemory, Told
-from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS, choose_style, describe_verdict
+from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS, Told, choose_style, describe_verdict
 
 
-def tell_run(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def tell_run(event: e.AnyEvent) -> Told | None:
     match event:
         case e.RunStarted():
             return f"run started: {headline(event.plan.goal.instructions)}", ""
@@ -40,7 +39,7 @@ def tell_run(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
             return None
 
 
-def tell_person(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def tell_person(event: e.AnyEvent) -> Told | None:
     """What people asked for, said and answered, and what bough asks them."""
     match event:
         case e.StopRequested():

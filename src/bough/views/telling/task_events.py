@@ -3,11 +3,15 @@ stuck, and its checks, examinations and disputes."""
 
 from __future__ import annotations
 
+from msgspec import Struct, field
+
 from bough.core import events as e
-from bough.core.planning.plan import Step, describe_command
+from bough.core.messages import Call
+from bough.core.planning.plan import Step
 from bough.core.settings.agent_settings import title_of
 from bough.core.tree.task_state import State
 from bough.views.formatting import (
+    cut,
     first_line,
     format_count,
     format_duration,
@@ -19,13 +23,14 @@ from bough.views.formatting import (
     pluralize,
 )
 from bough.views.run_view import describe_wait
-from bough.views.telling.memory import TaskMemory, Told, name_summarizer
+from bough.views.task_view import describe_call, make_title
 from bough.views.vocabulary import (
     PATTERNS,
     ROLES,
     RUNGS,
     STATE_STYLES,
     STATUS_WORDS,
+    Told,
     choose_style,
     describe_state,
     describe_verdict,
@@ -33,6 +38,26 @@ from bough.views.vocabulary import (
 
 ASKED = {"gate": "the model that sizes the goal"}
 """Helpers whose own name says little."""
+
+
+class TaskMemory(Struct):
+    """What the words for an event may need to know of earlier ones of its task."""
+
+    rounds: int = 0
+    attempts: int = 0
+    calls: dict[str, Call] = field(default_factory=dict)
+    asking: bool = False
+
+    def describe_call(self, id: str) -> str:
+        return shorten_call(self.calls[id]) if id in self.calls else "a tool"
+
+
+def shorten_call(call: Call) -> str:
+    return cut(one_line(describe_call(call)), 60)
+
+
+def _name_summarizer(by: str) -> str:
+    return "the fast model" if by == "model" else "plain rules"
 
 
 def tell_round(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
@@ -50,6 +75,9 @@ def tell_round(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
         case e.ModelFailed():
             memory.asking = True
             return f"the model did not answer: {event.message.rstrip('.')}{_describe_wait(event.wait)}", "yellow"
+        case e.TaskRewound():
+            memory.asking = False
+            return f"rewound to its version {event.version}; later events no longer count", "yellow"
         case e.MessageAdded():
             return f"bough tells the agent ({event.why.replace('_', ' ')}): {first_line(event.text)}", ""
         case e.ToolStarted():
@@ -98,26 +126,28 @@ def _tell_attempt_started(event: e.AttemptStarted, memory: TaskMemory) -> Told:
 def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
     memory.asking = False
     memory.calls = {call.id: call for call in event.calls}
-    price = "" if event.cost is None else f", {format_money(event.cost)}"
-    about = "about " if event.usage.estimated else ""
-    tokens = f"{about}{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (first_line(event.text), calls) if part) or "empty answer"
-    more = f", and {pluralize(len(event.others), 'further answer')}" if event.others else ""
-    said = f"the model answers ({tokens}{price}, {format_duration(event.seconds)}{more})"
     repaired = f"; bough {'; '.join(map(one_line, event.repaired))}" if event.repaired else ""
-    how = "another of its answers is tried" if event.spare else said
-    return f"round {memory.rounds}: {how}: {words}{repaired}", ""
+    return f"round {memory.rounds}: {describe_answer(event)}: {words}{repaired}", ""
 
 
-def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def describe_answer(event: e.ModelAnswered) -> str:
+    """`the model answers (12.3k tokens in, 420 out, $0.02, 3.1 s)`; `about` where a provider does not count them."""
+    if event.spare:
+        return "another of its answers is tried"
+    about = "about " if event.usage.estimated else ""
+    tokens = f"{about}{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
+    price = "" if event.cost is None else f", {format_money(event.cost)}"
+    more = f", and {pluralize(len(event.others), 'further answer')}" if event.others else ""
+    return f"the model answers ({tokens}{price}, {format_duration(event.seconds)}{more})"
+
+
+def tell_task(event: e.AnyEvent) -> Told | None:
     """A task's beginning and states, and what is done about its conversation and about stuck work."""
     match event:
         case e.TaskCreated(step=step):
-            about = (
-                headline(step.title or step.instructions) or describe_command(step) or step.test_command or step.name
-            )
-            return f"task created: {one_line(about)}", ""
+            return f"task created: {headline(make_title(step) or step.name)}", ""
         case e.StateChanged():
             return f"{describe_state(event.to)}: {event.why}", STATE_STYLES.get(event.to, "")
         case e.WorkspaceOpened():
@@ -136,7 +166,7 @@ def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
         case e.ContextPruned() | e.Compacted():
             what = "context pruned" if isinstance(event, e.ContextPruned) else "conversation compacted"
             sizes = f"about {format_count(event.before)} tokens became {format_count(event.after)}"
-            return f"{what} by {name_summarizer(event.by)}: {sizes}", ""
+            return f"{what} by {_name_summarizer(event.by)}: {sizes}", ""
         case e.CompactionStarted():
             full = f"about {format_count(event.used)} of {format_count(event.window)} tokens"
             return f"the conversation fills the model's window ({full}): compacting", "dim"
@@ -146,14 +176,11 @@ def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
             return f"halted ({STATUS_WORDS[event.reason]}): {event.message}", "yellow"
         case e.TaskResumed():
             return "resumed", ""
-        case e.TaskRewound():
-            memory.asking = False
-            return f"rewound to its version {event.version}; later events no longer count", "yellow"
         case _:
             return None
 
 
-def tell_plan(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def tell_plan(event: e.AnyEvent) -> Told | None:
     match event:
         case e.Estimated():
             size = "one piece of work" if event.atomic else f"about {pluralize(event.steps, 'step')}"
@@ -183,7 +210,7 @@ def _name_steps(steps: tuple[Step, ...]) -> str:
     return ", ".join(step.name for step in steps)
 
 
-def tell_step(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def tell_step(event: e.AnyEvent) -> Told | None:
     """A task's steps: how they start, run as commands, end and are merged."""
     match event:
         case e.ChildStarted():
@@ -215,7 +242,7 @@ def tell_step(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
         case e.WorkTaken():
             return f"takes over the work of {event.run}", "cyan"
         case e.Summarized():
-            return f"summarized by {name_summarizer(event.by)}: {first_line(event.text)}", ""
+            return f"summarized by {_name_summarizer(event.by)}: {first_line(event.text)}", ""
         case e.CommandStarted():
             return f"runs {one_line(event.command)}", ""
         case e.CommandFinished() if event.interrupted:
@@ -229,7 +256,7 @@ def tell_step(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
             return None
 
 
-def tell_check(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def tell_check(event: e.AnyEvent) -> Told | None:
     match event:
         case e.CheckStarted():
             where = f" ({event.found})" if event.found else ""
@@ -262,7 +289,7 @@ def _tell_changes_ruled(event: e.ChangesRuled) -> Told:
     return f"{who} {'do' if event.by == 'person' else 'does'} not allow the test changes{said}", "yellow"
 
 
-def tell_examination(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+def tell_examination(event: e.AnyEvent) -> Told | None:
     match event:
         case e.Examined():
             left = pluralize(len(event.left_out), "probe")
