@@ -31,10 +31,9 @@ def find_clock(store: Store) -> Callable[[], float]:
     return time.time if journal is None else journal.now
 
 
-def open_workspaces(store: Store, remote: str, **where: Any) -> GitWorkspaces:
-    """`where`: the arguments of any workspaces."""
+def share_workspaces(workspaces: GitWorkspaces, store: Store, remote: str) -> GitWorkspaces:
+    """The workspaces; where machines share the journal, their files come from there."""
     journal = find_shared_store(store)
-    workspaces = GitWorkspaces(**where)
     if journal is not None:
         from bough.adapters.workspaces.exchange import share
 

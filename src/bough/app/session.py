@@ -21,13 +21,14 @@ from bough.adapters.sandboxes.levels import find_level
 from bough.adapters.state_folder import find_checkouts
 from bough.adapters.stores.redacted import find_in_addresses, find_in_files, redact_secrets
 from bough.adapters.verifiers.check_slots import CheckSlots
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings, read_variables
 from bough.app.choices import JOBS, Choices, OutsideAgents, PlannedGoal, RunObserver, mark_plan_first
-from bough.app.cluster import open_workspaces, start_dispatch
+from bough.app.cluster import share_workspaces, start_dispatch
 from bough.app.delivery import Delivery
 from bough.app.earlier_runs import Followed, learn_from, load_followed, tell_lessons
 from bough.app.journal import require_folder
@@ -369,6 +370,9 @@ async def open_session(
     mode = loaded.sandbox.mode
     place = "" if here == root else here.relative_to(root).as_posix()
     around = build_surroundings(root, place, loaded, env)
+    workspaces = GitWorkspaces(
+        root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces", find_checkouts(root, env)
+    )
     try:
         yield Session(
             root=root,
@@ -377,16 +381,7 @@ async def open_session(
             config=loaded,
             theirs=theirs,
             store=store,
-            workspaces=open_workspaces(
-                journal,
-                chosen.remote,
-                root=root,
-                home=home,
-                link_ignored=mode != "none",
-                surroundings=around,
-                layered=lambda: find_level(mode).name == "namespaces",
-                outside=find_checkouts(root, env),
-            ),
+            workspaces=share_workspaces(workspaces, journal, chosen.remote),
             surroundings=around,
             env=env,
             client=client,

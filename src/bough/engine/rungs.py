@@ -13,7 +13,6 @@ from bough.core.conversation import context, pruning
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.errors import Unavailable
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.task_fold import fold_task
 from bough.core.ladder.escalation import Decision, Rung
@@ -33,7 +32,7 @@ from bough.engine.agent_protocol import (
     find_protocol,
     repeat_attempt,
 )
-from bough.engine.consult import Consulted, consult
+from bough.engine.consult import try_consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
 from bough.engine.task_workspace import (
@@ -78,10 +77,7 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
         if heard:  # The last part's answer is recorded together with its result.
             yield heard
         values = pruning.build_question(part, number, len(parts), facts, extract)
-        try:
-            asked = await consult(task, runtime, "pruner", "fast", values)
-        except Unavailable as error:
-            asked = Consulted((e.HelperFailed("pruner", str(error)),), None)
+        asked = await try_consult(task, runtime, "pruner", "fast", values)
         heard = list(asked.events)
         usable = asked.answer is not None and pruning.is_usable(asked.answer)
         if asked.answer is None or not usable:
