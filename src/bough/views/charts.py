@@ -159,7 +159,7 @@ CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
 
 
 def _thin_out(points: Sequence[T]) -> list[T]:
-    """So many of the points that a curve has no more than can be drawn; the last is among them."""
+    """Return as many of the points as can be drawn; the last is among them."""
     return [*points[: -1 : max(1, -(-len(points) // POINTS))], *points[-1:]]
 
 

@@ -9,9 +9,10 @@ that after a crash what was running can be told from what was done.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from threading import Lock
+from types import CodeType
 
 import msgspec
 from msgspec import Struct
@@ -61,8 +62,13 @@ KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in Event.__subc
 
 def list_named(*folds: Callable[..., object]) -> tuple[str, ...]:
     """The kinds of events that these functions name in their code: those that a fold has to read of a journal."""
-    names = (name for fold in folds for name in fold.__code__.co_names)
-    return tuple(dict.fromkeys(name for name in names if name in KINDS))
+
+    def read(code: CodeType) -> Iterator[str]:
+        yield from code.co_names
+        for inner in code.co_consts:  # A comprehension and a nested function have code of their own.
+            yield from read(inner) if isinstance(inner, CodeType) else ()
+
+    return tuple(dict.fromkeys(name for fold in folds for name in read(fold.__code__) if name in KINDS))
 
 
 _BUILDING = Lock()
