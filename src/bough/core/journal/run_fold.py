@@ -115,7 +115,8 @@ _ENDS: dict[State, e.End] = {State.COMPLETED: "completed", State.BLOCKED: "not_p
 def find_ending(goal: Task) -> e.RunFinished | e.RunHalted | None:
     """How a run ends or halts, by its goal; None: the goal is not at rest."""
     if goal.halt is not None:
-        return e.RunHalted(goal.halt.reason, goal.halt.message, goal.halt.until)
+        halted = e.RunHalted(goal.halt.reason, goal.halt.message)
+        return replace(halted, until=goal.halt.until) if goal.halt.until else halted
     return e.RunFinished(_ENDS[goal.state], goal.why) if goal.state in _ENDS else None
 
 
