@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 import bough
 from bough import app
-from bough.app import run_messages
+from bough.app import run_messages, run_ports
 from bough.core import events as e
 from bough.core.errors import Refused, UsageError
 from bough.testing import ScriptedModel, call
@@ -92,20 +93,27 @@ def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [event.by for event in journal.of(e.CommandRuled)] == [""]
 
 
-def test_a_resumed_run_reaches_what_the_person_opened_for_it(tmp_path: Path) -> None:
+def test_a_resumed_run_reaches_what_the_person_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project(tmp_path / "p")
     refused = Refused("no such model", 404)
-
-    async def go_on(choices: app.Choices) -> tuple[str, str]:
-        async with app.open_session(project, choices=choices) as session:
-            name = await session.find(None)
-            opened = await session.as_begun(name, choices)
-            model = replace(choices, model=ScriptedModel([refused]))
-            await opened.resume(name, model, app.RunObserver())
-            return opened.network.mode, session.network.mode
-
     outcome, _ = run_to_end(project, [refused], choices=app.Choices(network="registries"))
     assert not outcome.completed
-    assert asyncio.run(go_on(app.Choices())) == ("allow", "off")
-    assert asyncio.run(go_on(app.Choices(network="off"))) == ("off", "off")
-    assert asyncio.run(go_on(app.Choices())) == ("off", "off")  # the last word counts
+    opened, reached = run_ports.open_ports, list[str]()
+
+    def note(session: app.Session, *rest: Any) -> Any:
+        reached.append(session.network.mode)
+        return opened(session, *rest)
+
+    monkeypatch.setattr(run_ports, "open_ports", note)
+
+    async def go_on(choices: app.Choices) -> str:
+        async with app.open_session(project, choices=choices) as session:
+            model = replace(choices, model=ScriptedModel([refused]))
+            await session.resume(await session.find(None), model, app.RunObserver())
+            return session.network.mode
+
+    # In the end the last word counts.
+    assert {asyncio.run(go_on(choices)) for choices in (app.Choices(), app.Choices(network="off"), app.Choices())} == {
+        "off"
+    }
+    assert reached == ["allow", "off", "off"]

@@ -316,8 +316,7 @@ class NightWorker:
         choices = self._choose(item)
         watch = RunObserver(stop, recorded=self.watch.recorded, doing=partial(self.watch.doing, item.name))
         if is_of(run, listing):
-            begun = await session.as_begun(item.run, choices)
-            return await self._report(item, await begun.resume(item.run, choices, watch))
+            return await self._report(item, await session.resume(item.run, choices, watch))
         step = build_goal_step(item.entry.goal, check=item.entry.check or None)
         point = StartingPoint(item.run, taken.base, taken.origin, listing)
         if run.version:  # Another process has taken the name for a run of its own.

@@ -67,10 +67,9 @@ class Project(Journal, frozen=True):
         """What commands can reach."""
         return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
 
-    async def as_begun(self, name: str, choices: Choices) -> Self:
-        """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
+    def as_begun(self, run: Run, choices: Choices) -> Self:
+        """The session as that run began: commands reach what the person opened for it, unless they choose otherwise
         now."""
-        run = await self.run(name)
         network, setup = choices.network or run.network or None, choices.setup or run.setup
         return replace(self, config=Choices(network=network, setup=setup).configure(self.config))
 

@@ -156,8 +156,8 @@ class Session(Delivery, frozen=True):
         watch = watch.or_later(choices.ask_later or run.ask_later)
         outside = OutsideAgents(agents, agent_env, reach, run.plan.goal)
         executor = await start_dispatch(self.store, choices)
-        began = run.protocols
-        async with open_ports(self, models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
+        began, opened = run.protocols, self.as_begun(run, choices)
+        async with open_ports(opened, models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
             if goal is not None and goal.budget.granted:  # A budget that has followed its plan does not shrink.

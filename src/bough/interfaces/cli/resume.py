@@ -55,7 +55,6 @@ async def resume_run(
         display.notice(f"{name} is finished: nothing to resume. `bough rewind {name}` reopens it.")
         return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
     asks = "here" if not as_json and is_interactive() else ""
-    opened = await opened.as_begun(name, choices)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
     outcome = await run_to_end(opened, display, work, asks=asks)
     return await finish_run(opened, outcome, apply=apply, as_json=as_json)
