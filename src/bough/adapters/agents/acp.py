@@ -21,7 +21,7 @@ import acp
 from acp import schema
 
 import bough
-from bough.adapters.agents.tool_calls import Deed, find_simultaneous, make_call, make_result
+from bough.adapters.agents.tool_calls import ReportedCall, find_simultaneous, make_call, make_result
 from bough.adapters.sandboxes.approval import YES, Permit, escape_invisible, find_matching_pattern
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.adapters.sandboxes.view import find_private_folder
@@ -91,7 +91,7 @@ class AcpAgent:
             raise
         return talk
 
-    async def allowed(self, deed: Deed, root: str, task: str = "") -> bool:
+    async def allowed(self, deed: ReportedCall, root: str, task: str = "") -> bool:
         """Whether it may; the person is asked where they want to approve such a command."""
         if not self._patterns or deed.kind != "execute":
             return True
@@ -118,7 +118,7 @@ class AcpTalk:
         self._news = asyncio.Event()
         self._text: list[tuple[int, str]] = []
         self._length = 0
-        self._deeds: dict[str, Deed] = {}
+        self._deeds: dict[str, ReportedCall] = {}
         self._permissions: dict[str, list[asyncio.Future[None]]] = {}
         self._reports = 0
         self._flooded = ""
@@ -245,10 +245,10 @@ class AcpTalk:
                 self._cost = cost.amount if cost is not None and cost.currency == "USD" else self._cost
         self._news.set()
 
-    def deed(self, update: Any) -> Deed:
+    def deed(self, update: Any) -> ReportedCall:
         if update.tool_call_id not in self._deeds and len(self._deeds) >= _MOST:
             self._flooded = f"{self._agent.title} reported {_MOST:,} calls at once."
-        found = self._deeds.setdefault(update.tool_call_id, Deed(update.tool_call_id, time.monotonic()))
+        found = self._deeds.setdefault(update.tool_call_id, ReportedCall(update.tool_call_id, time.monotonic()))
         self._reports += 1
         found.report(update, self._reports)
         return found
@@ -284,7 +284,7 @@ class AcpTalk:
 
     # ── what is told ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ready(self) -> list[Deed]:
+    def _ready(self) -> list[ReportedCall]:
         now = time.monotonic()
         return find_simultaneous([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
 

@@ -57,7 +57,7 @@ KNOWN: dict[str, KnownAgent] = {
 }
 
 
-class Chosen(Struct, frozen=True):
+class AgentSetup(Struct, frozen=True):
     """How an agent is started here."""
 
     argv: tuple[str, ...]
@@ -70,7 +70,7 @@ class Chosen(Struct, frozen=True):
 
 def choose_agent(
     name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()
-) -> Chosen:
+) -> AgentSetup:
     """`network` and `env`: the person's choices for this run. An unknown name is a command."""
     own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
     line = own.command or (known.command if known else name)
@@ -88,4 +88,4 @@ def choose_agent(
             f"Install it with `{known.install}`; give it its key with --agent-env {known.key}, or in your own "
             f"settings (`bough config`): [agents.{name}] env, home or network."
         )
-    return Chosen(argv, reach, (*own.env, *env), own.home, mode, advice)
+    return AgentSetup(argv, reach, (*own.env, *env), own.home, mode, advice)

@@ -25,7 +25,7 @@ PRINTED = 2_000_000
 _OVER = ("completed", "failed")
 
 
-class Deed(Struct):
+class ReportedCall(Struct):
     """A call of the agent's, as far as it has been reported."""
 
     id: str
@@ -89,9 +89,9 @@ class Deed(Struct):
         return not self.told and (settled or now - self.since >= patience)
 
 
-def find_simultaneous(deeds: list[Deed]) -> list[Deed]:
+def find_simultaneous(deeds: list[ReportedCall]) -> list[ReportedCall]:
     """The first of them, with those that started before one of these finished: the agent made them in one answer."""
-    group: list[Deed] = []
+    group: list[ReportedCall] = []
     for deed in sorted(deeds, key=lambda one: one.order):
         if any(other.ended and other.ended < deed.order for other in group):
             break
@@ -99,7 +99,7 @@ def find_simultaneous(deeds: list[Deed]) -> list[Deed]:
     return group
 
 
-def make_call(deed: Deed, root: str) -> Call:
+def make_call(deed: ReportedCall, root: str) -> Call:
     given = deed.given if isinstance(deed.given, dict) else {"input": deed.given} if deed.given else {}
     runs = deed.kind in ("", "other") and _find_command(given)  # Some do not say what kind of call it is.
     name = "bash" if runs else NAMES.get(deed.kind) or deed.kind or "other"
@@ -136,7 +136,7 @@ def _relative_path(path: str, root: str) -> str:
     return path.removeprefix(root).lstrip("/") if path.startswith(f"{root}/") else path
 
 
-def make_result(deed: Deed, rules: Rules, root: str) -> ToolResult:
+def make_result(deed: ReportedCall, rules: Rules, root: str) -> ToolResult:
     """The result, for the journal: the agent itself has already seen it."""
     if not deed.over:
         return ToolResult("(It continues in the background.)")

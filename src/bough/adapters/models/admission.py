@@ -23,7 +23,7 @@ from msgspec import Struct
 from bough.adapters.models.pace import Pace, Sent, read_allowance
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.errors import Exhausted, Refused, TransientError, Unavailable, WaitEnded
+from bough.core.errors import Exhausted, NotServed, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
 from bough.core.urgency import URGENCY
 from bough.ports import Model
@@ -226,7 +226,7 @@ class FirstContact:
             answer = await self._model.ask(prompt, progress)
         except TransientError as error:
             if error.nobody and not self._met:
-                raise Refused(str(error)) from error
+                raise NotServed(str(error)) from error
             self._met = True
             raise
         self._met = True

@@ -199,7 +199,7 @@ class AnthropicModel(OrderedModel):
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         role = "assistant" if isinstance(message, Replied) else "user"
-        return encode_turn("content", role, before, self._blocks(message)), role
+        return encode_turn(role, before, self._blocks(message)), role
 
     def _blocks(self, message: Message) -> list[Any]:
         match message:

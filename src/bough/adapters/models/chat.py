@@ -24,7 +24,7 @@ from bough.adapters.models.wire import (
     parse_fields,
     sanitize_name,
 )
-from bough.core.errors import TooLong, TransientError, Unavailable
+from bough.core.errors import Exhausted, TooLong, TransientError, Unavailable
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 from bough.core.textual.cleaning import repair_surrogates
 
@@ -126,9 +126,13 @@ class ChatReader(BaseReader):
         if chunk.usage is not None:
             details = chunk.usage.get("prompt_tokens_details")
             cached = add_counts(details, "cached_tokens") if isinstance(details, dict) else 0
+            read = add_counts(chunk.usage, "prompt_tokens")
             self._usage = Usage(
-                input=add_counts(chunk.usage, "prompt_tokens"),
-                output=add_counts(chunk.usage, "completion_tokens"),
+                input=read,
+                # Gemini counts thoughts, which are charged as output, in the total alone.
+                output=max(
+                    add_counts(chunk.usage, "completion_tokens"), add_counts(chunk.usage, "total_tokens") - read
+                ),
                 cache_read=cached or add_counts(chunk.usage, "prompt_cache_hit_tokens"),
             )
         if chunk.model:
@@ -246,30 +250,39 @@ def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
 
 class ChatModel(HttpModel):
     reader = ChatReader
-    _several = 1_000
-    """The most answers to one question that its server has not refused."""
+    _most_answers = _answers_now = 1_000
+    """Answers to one question that its server may give at once: less where it refused, and less for now where it
+    failed."""
 
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
-        wanted = min(prompt.answers, self._several)
+        wanted = min(prompt.answers, self._answers_now)
         try:
-            return await super()._ask(replace(prompt, answers=wanted), progress)
+            answer = await super()._ask(replace(prompt, answers=wanted), progress)
+        except (TooLong, Exhausted):
+            raise
         except Unavailable as error:
-            if wanted == 1 or isinstance(error, TooLong):
+            if wanted == 1 or (isinstance(error, TransientError) and error.sign == "throttled"):
                 raise
-            # Some servers give one answer only, or as many as they have slots: it is asked for fewer from now on.
-            self._several = wanted // 2
+            # Fewer may succeed where many took too long. Servers that give one only, or as many as they have slots,
+            # refuse more for good.
+            self._answers_now = wanted // 2
             if isinstance(error, TransientError):
                 raise
+            self._most_answers = self._answers_now
             return await self._ask(prompt, progress)
+        if prompt.answers > 1:
+            self._answers_now = min(2 * self._answers_now, self._most_answers)
+        return answer
 
     @staticmethod
     def path(model: str) -> str:
         return "/chat/completions"
 
     def _settings(self, prompt: Prompt) -> dict[str, Any]:
-        made: dict[str, Any] = {"model": self._at.model, "stream": True} | self._temperature(prompt)
+        made: dict[str, Any] = {"model": self._at.model, "stream": True}
         if self._options.usage:
             made["stream_options"] = {"include_usage": True}
+        made |= self._temperature(prompt)
         if prompt.answers > 1:
             made["n"] = prompt.answers
         if prompt.schema is not None:
@@ -308,7 +321,9 @@ class ChatModel(HttpModel):
             case Replied(text, calls, extra):
                 shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else EMPTY)}
                 if calls:
-                    shaped["tool_calls"] = [self._call(call) for call in calls]
+                    shaped["tool_calls"] = made = [self._call(call) for call in calls]
+                    if self._options.foreign_call and not any("extra_content" in call for call in made):
+                        made[0]["extra_content"] = self._options.foreign_call
                 return shaped | self._echo(extra, ECHOED)
 
     def _call(self, call: Call) -> dict[str, Any]:

@@ -120,6 +120,8 @@ class Options(Struct, frozen=True):
     """Ask for the usage. Some servers reject that, and send the usage anyway."""
     temperature: bool = True
     """Send a temperature. Some servers' models reject one."""
+    foreign_call: dict[str, Any] | None = None
+    """The `extra_content` of a call that this model did not make; Gemini rejects a turn of calls without any."""
     max_tokens: int = 32_000
     """Sent where the protocol requires a number."""
     images: bool = False
@@ -372,13 +374,13 @@ class OrderedModel(HttpModel):
         return part
 
 
-def encode_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
+def encode_turn(role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
     """The parts, in a turn of their own or added to the open one: roles alternate. The last turn, and the last part in
     it, stay open, so that what comes next can still join; the caller that completes the request closes both."""
     encoded = msgspec.json.encode(list(parts))[1:-2]
     if role == before:
         return b"}," + encoded
-    opening = b'{"role":"%s","%s":[' % (role.encode(), key.encode())
+    opening = b'{"role":"%s","content":[' % role.encode()
     return (b"}]}," if before else b"") + opening + encoded
 
 

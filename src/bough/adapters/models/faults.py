@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
-from bough.core.errors import Exhausted, Refused, Sign, TooLong, TransientError, Unavailable
+from bough.core.errors import Exhausted, NotServed, Refused, Sign, TooLong, TransientError, Unavailable
 
 SHOWN = 300
 """Characters of a provider's own message that a person sees."""
@@ -191,10 +191,6 @@ def explain_garbled(at: Endpoint, sample: bytes) -> TransientError:
     return TransientError(f"{at.host} sent an invalid answer for {at.name}: {text!r}")
 
 
-def explain_web_page(at: Endpoint) -> Refused:
-    return Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL ({at.host}).")
-
-
 def explain_timeout(at: Endpoint, limit: float) -> TransientError:
     return TransientError(
         f"The answer of {at.name} at {at.host} timed out after {limit:g} s: if it is just slow, raise model_longest "
@@ -235,7 +231,7 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     if status == 400 and re.search(_BAD_KEY, words):
         status = 401
     if status == 402 or "insufficient_quota" in kinds:
-        return Refused(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
+        return NotServed(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
     # llama.cpp has the window in a field of the error.
     size = error.get("n_ctx") if isinstance(error, dict) else None
     if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):
@@ -259,7 +255,7 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         return Refused(f"{at.host} rejected the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
     if status == 404:
         pull = f", or run `ollama pull {at.model}`" if at.name.startswith("ollama:") else ""
-        return Refused(
+        return NotServed(
             f"{at.host} does not know {at.name} (404){told} — check the model's name and the base URL{pull}."
         )
     return Refused(

@@ -17,12 +17,10 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bough.adapters.models.capabilities import Capabilities
 from bough.adapters.models.prices import PRICED
 from bough.adapters.models.wire import UNREADABLE
-from bough.core.ladder.tactics import Tally
 from bough.core.messages import AnswerProtocol, ModelProtocol
 from bough.trust.files import Place
 
@@ -37,7 +35,6 @@ class ModelLesson(Struct, frozen=True, omit_defaults=True):
     """How the server described the model then."""
     protocol: AnswerProtocol | None = None
     why: str = ""
-    tactics: dict[str, Tally] = {}
 
 
 class KnownProtocols:
@@ -81,18 +78,8 @@ class KnownProtocols:
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         if self._recall(model).protocol != protocol:
-            self._keep(model, lambda lesson: replace(lesson, protocol=protocol, why=why))
-
-    def tallies(self, model: str) -> Mapping[str, Tally]:
-        return self._recall(model).tactics
-
-    def tally(self, model: str, tactic: str, more: Tally) -> None:
-        def add(lesson: ModelLesson) -> ModelLesson:
-            before = lesson.tactics.get(tactic, Tally())
-            both = Tally(before.won + more.won, before.tokens + more.tokens)
-            return replace(lesson, tactics=lesson.tactics | {tactic: both})
-
-        self._keep(model, add)
+            key, about = self._get_key(model), self._said.get(model, Capabilities()).about
+            self._update(lambda lessons: lessons | {key: ModelLesson(about, protocol, why)})
 
     def forget(self, model: str) -> bool:
         """Whether there was anything to forget."""
@@ -107,15 +94,6 @@ class KnownProtocols:
         about = self._said.get(model, Capabilities()).about
         lesson = self._learned.get(self._get_key(model), ModelLesson(about))
         return lesson if lesson.server == about else ModelLesson(about)
-
-    def _keep(self, model: str, change: Callable[[ModelLesson], ModelLesson]) -> None:
-        key, about = self._get_key(model), self._said.get(model, Capabilities()).about
-
-        def put(lessons: dict[str, ModelLesson]) -> dict[str, ModelLesson]:
-            before = lessons.get(key, ModelLesson(about))
-            return lessons | {key: change(before if before.server == about else ModelLesson(about))}
-
-        self._update(put)
 
     def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
         """Written whole and moved into place, one run after another. Where it cannot be kept, this run remembers it."""

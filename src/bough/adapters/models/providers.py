@@ -58,7 +58,11 @@ class Provider(Struct, frozen=True):
 
 LIBRARY = "library"
 """Stands for a protocol where the model is called through pydantic-ai."""
-GOOGLE_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+GOOGLE = Provider(
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    options=Options(foreign_call={"google": {"thought_signature": "skip_thought_signature_validator"}}),
+)
 PROVIDERS = {
     "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", "anthropic"),
     "bedrock": Provider(
@@ -68,8 +72,8 @@ PROVIDERS = {
         "that the account may use this model",
     ),
     "deepseek": Provider("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
-    "gemini": Provider("https://generativelanguage.googleapis.com", GOOGLE_KEYS, "GOOGLE_GEMINI_BASE_URL", "gemini"),
-    "google": Provider("https://generativelanguage.googleapis.com/v1beta/openai", GOOGLE_KEYS),
+    "gemini": GOOGLE,
+    "google": GOOGLE,
     "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), options=Options(usage=False)),
     "ollama": Provider("http://127.0.0.1:11434/v1"),
@@ -96,7 +100,6 @@ PROVIDERS = {
 DIALECTS = {
     "anthropic": ("anthropic", "AnthropicModel"),
     "chat": ("chat", "ChatModel"),
-    "gemini": ("gemini", "GeminiModel"),
     "responses": ("responses", "ResponsesModel"),
 }
 """The protocols: the file here and the class in it, loaded when a model that uses it is needed."""
@@ -138,7 +141,7 @@ def make_model(
     own = at.base_url == known.base_url
     of = provider if own else ""  # The price list is that of the provider's own endpoint.
     options = replace(
-        known.options if own else Options(usage=known.options.usage),
+        known.options if own else Options(usage=known.options.usage, foreign_call=known.options.foreign_call),
         images=bool(_SEES.search(model.lower().rpartition("/")[2].replace("_", "-"))) if images is None else images,
         price=partial(_compute_price, of, model, own_price),
         window=partial(prices.find_window, of, model, window),
@@ -281,8 +284,7 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
         raise faults.explain_status(at, reply.status, reply.headers, body)
     listed: list[str] = []
     with suppress(*UNREADABLE):
-        found = msgspec.json.decode(body, type=_Listing)
-        listed = [entry.id or entry.name for entry in (*found.data, *found.models)]
+        listed = [entry.id for entry in msgspec.json.decode(body, type=_Listing).data]
     if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
         close = suggest_word(at.model, listed)
         return Reachability(
@@ -293,13 +295,10 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
 
 class _Entry(Struct):
     id: str = ""
-    name: str = ""
 
 
 class _Listing(Struct):
     data: list[_Entry] = []
-    models: list[_Entry] = []
-    """Gemini's own listing."""
 
 
 def _compute_price(provider: str, model: str, own: ModelPrice | None, usage: Usage, answered: str) -> float | None:

@@ -106,26 +106,31 @@ class ReplayModel:
             self._answers.setdefault(line.key, deque()).append(line)
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        waiting = self._answers[prompt.key] if prompt.key in self._answers else self._find_earlier(prompt.key)
-        if not waiting:
-            used = "no further answer" if waiting is not None else "no answer"
+        line = self._take(prompt.key)
+        if line is None:
+            used = "no further answer" if prompt.key in self._answers else "no answer"
             raise Refused(
                 f"The recording {self._path} has {used} for the call {prompt.key}: it belongs to another goal or to "
                 "another version of bough; record it again with --record, or run with a model."
             )
-        line = waiting.popleft()
         await self._play_back(line, progress)
         return line.answer
 
-    def _find_earlier(self, key: str) -> deque[RecordedAnswer] | None:
-        """A rewound run asks again under other numbers: its rounds count on, and a fresh agent has a number of its own.
-        Then the nearest earlier answer counts, of the same round or the same helper."""
+    def _take(self, key: str) -> RecordedAnswer | None:
+        """The answer of this call, or else of the nearest one of the same round or the same helper: a rewound run asks
+        again under later numbers, and one whose model was tried first had counted that question."""
+        if exact := self._answers.get(key):
+            return exact.popleft()
         task, who, number = [*key.split("#"), "", ""][:3]
-        counted, same = (who, rf"(\d+)#{number}") if who.isdigit() else (number, rf"{re.escape(who)}#(\d+)")
-        found = (re.fullmatch(f"{re.escape(task)}#{same}", other) for other in self._answers)
-        before = [match for match in found if match and counted.isdigit() and int(match[1]) < int(counted)]
-        nearest = max(before, key=lambda match: int(match[1]), default=None)
-        return self._answers[nearest[0]] if nearest else None
+        agent = who.isdigit()
+        counted, same = (who, rf"(\d+)#{number}") if agent else (number, rf"{re.escape(who)}#(\d+)")
+        if not counted.isdigit() or (agent and key in self._answers):
+            return None
+        found = (re.fullmatch(f"{re.escape(task)}#{same}", other) for other, left in self._answers.items() if left)
+        apart = {match[0]: int(counted) - int(match[1]) for match in found if match}
+        fits = [other for other, by in apart.items() if by > 0 or not agent]
+        nearest = min(fits, key=lambda other: (abs(apart[other]), -apart[other]), default="")
+        return self._answers[nearest].popleft() if nearest else None
 
     async def close(self) -> None:
         self._answers.clear()

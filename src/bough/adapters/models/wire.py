@@ -26,7 +26,7 @@ from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.errors import TransientError, Unavailable, UsageError
+from bough.core.errors import Refused, TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Replied, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 
@@ -223,7 +223,8 @@ class Wire:
             self._take(reader.whole, body)
             self._check_size(len(body), reader)
         elif first[:1] == b"<":
-            raise faults.explain_web_page(self._at)
+            at = self._at
+            raise Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL.")
         else:
             await self._read_stream(first, chunks, reader)
 

@@ -7,7 +7,7 @@ newest exchanges as they were. Until the next one it only grows, so that provide
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from hashlib import sha256
 from itertools import accumulate
 
@@ -31,7 +31,7 @@ from bough.core.conversation.text_fitting import (
     share_room,
     shorten_middle,
 )
-from bough.core.messages import Answer, Call, Message, Replied, Result, Said, ToolSpec, Usage
+from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said, ToolSpec, Usage
 from bough.core.rules import CompactionRules
 
 HEADINGS = ("Key decisions", "Errors and solutions", "Modified files", "Critical context")
@@ -69,9 +69,11 @@ def _measure_message(message: Message) -> int:
     return estimate_tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
 
 
-def compute_target(messages: Iterable[Message], rules: CompactionRules) -> int:
-    """Tokens that the conversation should have afterwards."""
-    return int(measure_messages(messages) * rules.target)
+def compute_target(messages: Iterable[Message], rules: CompactionRules, window: int = 0) -> int:
+    """Tokens that the conversation should have afterwards. It may be much longer than the window of a model that takes
+    over."""
+    size = measure_messages(messages)
+    return int((min(size, window) if window else size) * rules.target)
 
 
 def find_cut(messages: PersistentList[Message], target: int) -> int:
@@ -139,7 +141,7 @@ def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> 
         ("The check", "\n".join(new(needed.check))),
         ("What the check said last", "\n".join(map(fence_text, new(needed.verdict)))),
         ("Dead ends: do not try these again", render_bullets(new(*needed.dead_ends))),
-        (READ, render_bullets(list_reads(messages))),
+        (READ, render_bullets(list_reads(messages, needed.editors))),
     )
     return "\n".join(render_heading(head, text) for head, text in told if text)
 
@@ -156,7 +158,7 @@ _PAGE = r"\((lines \d+-\d+ of [\d,]+)[^()\n]*\)\Z"
 _REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
 
 
-def list_reads(messages: Iterable[Message]) -> list[str]:
+def list_reads(messages: Iterable[Message], editors: Container[str] = EDITORS) -> list[str]:
     """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. Keeps what an earlier compaction recorded."""
     calls: dict[str, Call] = {}
     known: dict[str, str] = {}
@@ -167,15 +169,15 @@ def list_reads(messages: Iterable[Message]) -> list[str]:
             remembered = message.text.rpartition(f"## {READ}\n")[2]
             known |= dict(re.findall(_REMEMBERED, remembered))
         elif isinstance(message, Result) and message.ok and message.call in calls:
-            known = _record_read(known, calls[message.call], message.text)
+            known = _record_read(known, calls[message.call], message.text, editors)
     return [f"{line}{since}" for line, since in known.items()][-READS:]
 
 
-def _record_read(known: dict[str, str], call: Call, text: str) -> dict[str, str]:
+def _record_read(known: dict[str, str], call: Call, text: str, editors: Container[str]) -> dict[str, str]:
     path = parse_arguments(call).get("path")
     if not isinstance(path, str) or "\n" in path:
         return known
-    if call.name in ("edit", "write"):
+    if call.name in editors:
         return {line: ", changed since" if line.startswith(f"{path}: ") else since for line, since in known.items()}
     if call.name != "read":
         return known
@@ -224,7 +226,7 @@ def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] =
     return _join_sections(found, pinned, limit)
 
 
-def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int) -> str:
+def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int, editors: Container[str] = EDITORS) -> str:
     """A summary without a model: the last statements, errors, changed files, and the head and tail of the rest."""
     listed = list(messages)
     half = max((limit - estimate_tokens(pinned)) // 2, 0)
@@ -233,7 +235,7 @@ def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int) -> s
     found = {
         HEADINGS[0]: render_bullets(said),
         HEADINGS[1]: "\n\n".join(list_errors(listed)),
-        HEADINGS[2]: render_bullets(f"`{path}`" for path in list_edits(listed)),
+        HEADINGS[2]: render_bullets(f"`{path}`" for path in list_edits(listed, editors)),
         HEADINGS[3]: f"{render_bullets(list_calls(listed, 12))}\n\n{talk}",
     }
     return _join_sections({head: contain_markdown(text) for head, text in found.items()}, pinned, limit)

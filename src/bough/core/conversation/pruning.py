@@ -8,7 +8,7 @@ word for word. `prune_plainly` does the same without a model, if the call fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ from bough.core.conversation.text_fitting import (
     shorten_middle,
     take_head,
 )
-from bough.core.messages import Answer, Call, Message, Replied, Result, Said
+from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 
 LIMIT = 2_000
@@ -73,6 +73,8 @@ class EssentialFacts(Struct, frozen=True):
     """What was last written to a file: see `list_edits`. Long files are shown around it."""
     why: str = ""
     """Why the conversation is pruned: the signal's diagnosis."""
+    editors: frozenset[str] = EDITORS
+    """The tools that change files."""
 
 
 # ── the conversation as text ────────────────────────────────────────────────────────────────────────────────────────
@@ -258,15 +260,15 @@ def parse_arguments(call: Call) -> dict[str, Any]:
         return {}
 
 
-def list_edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[str, ...]]:
-    """What `edit` and `write` last wrote to which file; newest file last, newest piece last."""
+def list_edits(messages: Iterable[Message], editors: Container[str] = EDITORS) -> dict[str, tuple[str, ...]]:
+    """The last three pieces that these tools wrote to each file; newest file last, newest piece last."""
     found: dict[str, tuple[str, ...]] = {}
     for call, message in pair_results(messages):
-        given = parse_arguments(call) if call and message.ok and call.name in ("edit", "write") else {}
+        given = parse_arguments(call) if call and message.ok and call.name in editors else {}
         path, new = given.get("path"), given.get("new", "")
         if isinstance(path, str):
             pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
-            found[path] = pieces[-most:]
+            found[path] = pieces[-3:]
     return found
 
 

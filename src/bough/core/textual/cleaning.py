@@ -24,11 +24,7 @@ def escape_text(text: str) -> str:
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     text = re.sub(_ESCAPES, "", text).replace("\r", "\n")
-    return re.sub(CONTROL, lambda match: _spell_out(match[0]), text)
-
-
-def _spell_out(character: str) -> str:
-    return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
+    return re.sub(CONTROL, lambda found: f"\\x{code:02x}" if (code := ord(found[0])) < 256 else f"\\u{code:04x}", text)
 
 
 def clean_message(text: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from bough.core.messages import EDITORS
+
 _FENCE = re.compile(r"^[ \t>*-]{0,6}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _NESTING = frozenset({"markdown", "md", "mdx"})
 """Languages whose text contains fences."""
@@ -133,30 +135,32 @@ _TEST = re.compile(
 )
 
 
-class Known(Struct, frozen=True):
+class CandidateFiles(Struct, frozen=True):
     """The files to choose from."""
 
     paths: tuple[str, ...] = ()
     """The files of the workspace."""
     meant: tuple[str, ...] = ()
     """The paths that the task is about, the likeliest first."""
+    editors: frozenset[str] = EDITORS
+    """The tools that change files."""
 
 
-def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
+def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> CandidateFiles:
     """The files of a workspace, and which of them a task is about: named in its text, or changed so far."""
     listed = tuple(paths)
     there = set(listed)
     found = {said: _find_existing(said, listed) for said in _PATH.findall(instructions)}
     new = (said for said, path in found.items() if not path)
     both = dict.fromkeys((*filter(None, found.values()), *(path for path in changed if path in there), *new))
-    return Known(listed, tuple(both))
+    return CandidateFiles(listed, tuple(both))
 
 
 def is_test(path: str) -> bool:
     return bool(_TEST.search(path))
 
 
-def find_path(block: Block, known: Known) -> str:
+def find_path(block: Block, known: CandidateFiles) -> str:
     """The file that a block names, in one of the places where models name it; empty if it names none."""
     # ```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}.
     rest = block.info.strip("{} ")
@@ -187,7 +191,7 @@ def find_path(block: Block, known: Known) -> str:
     return ""
 
 
-def _resolve_path(said: str, known: Known, sure: bool) -> str:
+def _resolve_path(said: str, known: CandidateFiles, sure: bool) -> str:
     """The workspace's path for a name. `sure`: it is where only a path can be, so it may be a new file."""
     said = said.strip().strip("`*\"'()[]{}<>,;").removeprefix("./").replace("\\", "/")
     said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
@@ -212,7 +216,7 @@ def _find_existing(said: str, listed: tuple[str, ...]) -> str:
     return ends[0] if len(ends) == 1 else ""
 
 
-def find_only_path(block: Block, known: Known) -> str:
+def find_only_path(block: Block, known: CandidateFiles) -> str:
     """The only file that a block without a name can be for: the task's own, in that language, and not a test."""
     suffixes = SUFFIXES.get(block.language)
     fitting = [path for path in known.meant if suffixes is None or path.rpartition(".")[2] in suffixes]

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from bough.core.messages import Call, Stop
 from bough.core.textual import paths
-from bough.core.textual.paths import Block, Known, find_blocks
+from bough.core.textual.paths import Block, CandidateFiles, find_blocks
 from bough.core.textual.python_source import parse_python
 
 _DECODER = json.JSONDecoder(strict=False)
@@ -126,7 +126,7 @@ class Reading(Struct, frozen=True):
     """Existing tests that would have been rewritten along with the work: they are left alone."""
 
 
-def read_calls(text: str, known: Known, stop: Stop = "end") -> Reading:
+def read_calls(text: str, known: CandidateFiles, stop: Stop = "end") -> Reading:
     """`stop`: how the answer ended; the last block of one that was cut off is incomplete."""
     text = _SPECIAL.sub("", _THINKING.sub("", text)).strip("\n")
     done = _DONE.search(text)
@@ -142,7 +142,7 @@ def read_calls(text: str, known: Known, stop: Stop = "end") -> Reading:
     return Reading(tuple(kept), said, more, aside)
 
 
-def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
+def _read_blocks(text: str, known: CandidateFiles, cut: bool) -> list[Call]:
     listed = [block for block in find_blocks(text) if block.text.strip() and not (cut and not block.closed)]
     made: list[Call] = []
     commands: list[str] = []
@@ -159,7 +159,7 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
             made.append(_build_write(path, block))
         elif _may_be_file(block):
             unnamed.append(block)
-    if unnamed and not any(call.name in ("write", "edit") for call in made):
+    if unnamed and not any(call.name in known.editors for call in made):
         made += _read_unnamed(unnamed, known)
     made += [make_call("bash", command=command) for command in commands[:1] if command]
     # If one answer writes a file twice, the last version counts.
@@ -180,7 +180,7 @@ def _build_write(path: str, block: Block) -> Call:
     return make_call("write", path=path, content=text.rstrip() + "\n")
 
 
-def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
+def _read_unnamed(unnamed: list[Block], known: CandidateFiles) -> list[Call]:
     """Write the longest of the blocks that name no file: it is usually the file, and the others are examples of its
     use."""
     found = ((paths.find_only_path(block, known), block) for block in unnamed)
@@ -219,7 +219,7 @@ def _is_shell(block: Block) -> bool:
     )
 
 
-def _read_bare_code(text: str, known: Known) -> list[Call]:
+def _read_bare_code(text: str, known: CandidateFiles) -> list[Call]:
     """An answer that is just the file: no fence, no prose."""
     block = Block("python", text, "")
     path = paths.find_only_path(block, known)
@@ -235,7 +235,7 @@ def _read_bare_code(text: str, known: Known) -> list[Call]:
 # ── edits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_edits(block: Block, known: Known) -> list[Call]:
+def _read_edits(block: Block, known: CandidateFiles) -> list[Call]:
     found = _SEARCH.findall(f"{block.text}\n")
     if found:
         path = _find_edited_path(block, known)
@@ -243,7 +243,7 @@ def _read_edits(block: Block, known: Known) -> list[Call]:
     return _read_diff(block, known) if block.language == "diff" or block.text.startswith(("--- ", "@@ ")) else []
 
 
-def _find_edited_path(block: Block, known: Known) -> str:
+def _find_edited_path(block: Block, known: CandidateFiles) -> str:
     """The file of an edit: its name may be inside, above the first marker."""
     for line in block.text.split("<<<<<", 1)[0].split("\n"):
         if line.strip() and (path := paths.find_path(Block("", "", line), known)):
@@ -257,7 +257,7 @@ def _build_edit(path: str, old: str, new: str) -> Call:
     return make_call("edit", path=path, old=old, new=new)
 
 
-def _read_diff(block: Block, known: Known) -> list[Call]:
+def _read_diff(block: Block, known: CandidateFiles) -> list[Call]:
     """A unified diff as edits: the removed text is searched for, line numbers are ignored."""
     path, made = "", []
     for part in re.split(r"(?m)^(?=--- )", block.text):
@@ -276,9 +276,9 @@ def _read_diff(block: Block, known: Known) -> list[Call]:
 # ── what is left alone ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _drop_tests(found: list[Call], known: Known) -> tuple[list[Call], tuple[str, ...]]:
+def _drop_tests(found: list[Call], known: CandidateFiles) -> tuple[list[Call], tuple[str, ...]]:
     """Small models like to rewrite the tests along with the work. Existing ones stay, if there is other work."""
-    changes = [(call, _get_path(call)) for call in found if call.name in ("write", "edit")]
+    changes = [(call, _get_path(call)) for call in found if call.name in known.editors]
     there = set(known.paths)
     aside = [call for call, path in changes if paths.is_test(path) and path in there]
     if not aside or len(aside) == len(changes):

@@ -13,7 +13,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES, estimate_tokens, fence_text, shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
-from bough.core.textual.paths import TAGS, Block, Known, find_only_path, is_test
+from bough.core.textual.paths import TAGS, Block, CandidateFiles, find_only_path, is_test
 
 ANSWER = 1_500
 """Tokens of its own last answer that the model sees again."""
@@ -112,7 +112,7 @@ def compute_room(window: int) -> int:
     return max(window - RESERVED - window // 8, window // 4)
 
 
-def choose_files(known: Known) -> list[str]:
+def choose_files(known: CandidateFiles) -> list[str]:
     """The paths to show, the most needed first: the work, its tests, then what else the task names."""
     there = set(known.paths)
     meant = [path for path in known.meant if path in there]
@@ -180,9 +180,6 @@ def _find_test(text: str, name: str) -> str:
 
 def render_failing(verdict: Verdict) -> str:
     """What the check said, shortened to what failed."""
-    if verdict.ruling == "tampered":
-        places = "\n".join(f"- {each.path}: {each.what}" for each in verdict.tampering[:FAILURES])
-        return f"{verdict.reason}\nRestore these:\n{places}"
     if verdict.exit_status is None and verdict.seconds:
         return f"$ {verdict.command}\n{ENDLESS.format(round(verdict.seconds))}"
     if not verdict.failures:
@@ -206,17 +203,17 @@ def extract_errors(text: str) -> str:
     return "\n".join(dict.fromkeys(kept))
 
 
-def find_target(known: Known) -> str:
+def find_target(known: CandidateFiles) -> str:
     """The one file to write, if it is clear which; otherwise empty."""
     return find_only_path(Block("", "", ""), known)
 
 
-def list_others(known: Known, path: str) -> list[str]:
+def list_others(known: CandidateFiles, path: str) -> list[str]:
     """Other code files that the task is about."""
     return [each for each in known.meant if each != path and not is_test(each) and not _is_prose(each)]
 
 
-def render_closing(known: Known) -> str:
+def render_closing(known: CandidateFiles) -> str:
     """The last sentence of a brief: what to answer with. A small model does what it read last."""
     path = find_target(known)
     if not path or list_others(known, path):
