@@ -87,10 +87,8 @@ class Place:
 
     def read(self, most: int = LONGEST) -> bytes:
         """The beginning of a regular file. `OSError` for everything else."""
-        with self._opened(0) as handle, os.fdopen(os.dup(handle), "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(errno.EINVAL, "is not a regular file", str(self))
-            return b"".join(iter(lambda: file.read(min(1 << 20, most - file.tell())), b""))
+        with self._opened(0) as handle:
+            return _read_regular(handle, str(self), most)
 
     def text(self, most: int = LONGEST) -> str:
         """The same as text; empty when it cannot be read."""
@@ -170,11 +168,16 @@ class Place:
 
 def read_own(path: Path, most: int = LONGEST) -> bytes:
     """The beginning of a file of the person's own, which may be a link: settings in the home often are."""
-    handle = os.open(path, _FLAGS)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        return file.read(most)
+    with handles.OpenHandle(os.open(path, _FLAGS)) as handle:
+        return _read_regular(handle, str(path), most)
+
+
+def _read_regular(handle: int, path: str, most: int) -> bytes:
+    # Before a file object is made of it: Python refuses a folder's handle there, and leaves it open.
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file", path)
+    with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:
+        return b"".join(iter(lambda: file.read(min(1 << 20, most - file.tell())), b""))
 
 
 def _get_kind(entry: os.DirEntry[str]) -> Kind:

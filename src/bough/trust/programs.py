@@ -13,11 +13,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "/"
 """Where programs start: a folder that exists everywhere and that nobody prepared."""
+HOOK_OUTPUT = 4_000
+"""Bytes of a hook's output that are kept."""
 _NAMES = frozenset(
     """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM DISPLAY WAYLAND_DISPLAY XAUTHORITY BROWSER EMAIL
@@ -37,6 +42,11 @@ _NAMES = frozenset(
 )
 """What programs see of the person's variables. None of bough's keys, and nothing that names another repository."""
 _PREFIXES = ("LC_", "XDG_", "SSL_CERT_")
+_TRACKERS = {
+    "gh": re.compile(r"(GH|GITHUB)_(ENTERPRISE_)?TOKEN|GH_(HOST|REPO|CONFIG_DIR)"),
+    "glab": re.compile(r"GITLAB_((ACCESS_)?TOKEN|HOST|URI|REPO)|GLAB_CONFIG_DIR|GL_HOST"),
+}
+"""What says who the person is at a tracker, and which one: for that program, and for no other."""
 _PYTHON = frozenset(
     """
     PYTHONDONTWRITEBYTECODE PYTHONUTF8 PYTHONIOENCODING PYTHONUNBUFFERED PYTHONHASHSEED PYTHONNOUSERSITE PYTHONUSERBASE
@@ -109,6 +119,12 @@ def make_environment(**own: str) -> dict[str, str]:
     return kept | own
 
 
+def make_tracker_environment(program: str, **own: str) -> dict[str, str]:
+    """The same for the person's program of a tracker (`gh`, `glab`), with their rights there."""
+    rights = _TRACKERS.get(program)
+    return make_environment(**{key: os.environ[key] for key in os.environ if rights and rights.fullmatch(key)}, **own)
+
+
 def _prepare(argv: Sequence[str], project: Path | None) -> list[str]:
     if (program := find_program(argv[0], project)) is None:
         raise NoProgram(2, "is not on PATH, outside the project", argv[0])
@@ -136,6 +152,49 @@ def start_program(
     """Start it, with its output to read."""
     words, pipe = _prepare(argv, project), subprocess.PIPE
     return subprocess.Popen(words, cwd=ELSEWHERE, env=env, stdin=stdin, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+# ── hooks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_hook(
+    command: str | Sequence[str], *, project: Path, feed: bytes, own: Mapping[str, str], timeout: float
+) -> tuple[int | None, str, str]:
+    """Run a command that the person wrote in their own settings, with their own environment; only what a repository
+    could have put on its way is out of reach. Returns the exit status, and the end of what it wrote to its output and
+    to its errors. None: it was killed, with all that it started."""
+    env = {**_make_own_environment(project), "PATH": list_program_folders(project, os.environ), **own}
+    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else _prepare(command, project)
+    pipe = subprocess.PIPE
+    hook = subprocess.Popen(
+        argv, cwd=ELSEWHERE, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, bufsize=0
+    )
+    assert hook.stdin is not None and hook.stdout is not None and hook.stderr is not None
+    ends = {"out": b"", "err": b""}
+
+    def give(pipe: IO[bytes]) -> None:
+        with suppress(OSError), pipe:  # It need not read it.
+            pipe.write(feed)
+
+    def drain(pipe: IO[bytes], name: str) -> None:
+        with pipe:
+            while part := pipe.read(1 << 16):
+                ends[name] = (ends[name] + part)[-HOOK_OUTPUT:]
+
+    jobs: list[tuple[Any, ...]] = [(give, hook.stdin), (drain, hook.stdout, "out"), (drain, hook.stderr, "err")]
+    workers = [Thread(target=job[0], args=job[1:], daemon=True) for job in jobs]
+    for worker in workers:
+        worker.start()
+    status: int | None = None
+    try:
+        status = hook.wait(timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(hook.pid, signal.SIGKILL)
+        hook.wait()
+    for worker in workers:  # What it left in the background may hold its output open for long.
+        worker.join(1.0)
+    out, err = (ends[name].decode("utf-8", "replace") for name in ("out", "err"))
+    return status, out, err
 
 
 _BROWSERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "x-www-browser", "sensible-browser", "www-browser")
@@ -172,13 +231,16 @@ def _make_own_environment(project: Path) -> dict[str, str]:
 
 
 def start_own(
-    project: Path, *arguments: str, out: IO[bytes] | int, err: IO[bytes] | int = subprocess.PIPE
+    project: Path,
+    *arguments: str,
+    out: IO[bytes] | int,
+    err: IO[bytes] | int = subprocess.PIPE,
+    feed: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
     """`bough ARGUMENTS` for a project, in a session of its own: Ctrl-C at the terminal is not for it, and it does not
     end with this process."""
     argv, env = _make_own_command(arguments), _make_own_environment(project)
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(argv, cwd=ELSEWHERE, env=env, stdin=nothing, stdout=out, stderr=err, start_new_session=True)
+    return subprocess.Popen(argv, cwd=ELSEWHERE, env=env, stdin=feed, stdout=out, stderr=err, start_new_session=True)
 
 
 async def open_own(project: Path, *arguments: str, out: int, new_session: bool) -> asyncio.subprocess.Process:

@@ -28,7 +28,10 @@ def applies_unasked(section: str, key: str, value: Any, default: Any) -> bool:
         return True
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, default))
     if (section, key) in _DURATIONS:
-        return isinstance(value, int | float) and value <= LONGEST_CHECK
+        return isinstance(value, int | float) and 1 <= value <= LONGEST_CHECK
     if section == "budget" and default is None:  # no limit
         return isinstance(value, int | float) and value > 0
-    return section in LOWERED and numbers and value < default
+    # Too little is no restraint but a fault: no time for a command, an output of which nothing is shown.
+    # A tree of depth 0 and no repairs are plain work.
+    floor = 0 if section == "planning" or key == "max_repairs" else 1 if numbers and default > 1 else 0.01
+    return section in LOWERED and numbers and floor <= value < default

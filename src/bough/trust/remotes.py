@@ -1,0 +1,124 @@
+"""The only way to a remote: git and the clients of forges run in a repository of bough's own.
+
+It has the project's objects, one branch and the address of the project's `origin`, and nothing else of it: no hooks,
+helpers, monitors, ssh command, receive-pack, includes or rewritten addresses, which an archive's `.git` could bring.
+The person's own settings (`~/.gitconfig`, their keys and credentials) apply as ever.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bough.core.errors import Unavailable
+from bough.trust.files import Place
+from bough.trust.programs import is_within, make_environment, run_program
+
+PROTOCOLS = "file:git:ssh:http:https"
+HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
+"""What keeps a repository's own settings from starting programs while bough only reads it."""
+_RECEIVE = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false"
+_RECEIVE += " -c receive.denyCurrentBranch=refuse receive-pack"
+"""How a repository on this machine receives: it may be the archive's own, with hooks of its own."""
+_REMOTE = re.compile(r"(?:https?|ssh|git)://[^-\s]\S*|(?:[\w.-]+@)?\w[\w.-]*:(?![:/])\S+")
+_LFS = b"version https://git-lfs"
+_POINTER = 1024
+
+
+@contextmanager
+def open_clean_repository(root: Path, branch: str = "") -> Iterator[Path]:
+    """A repository with the address of the project's `origin`, where it has one, and with that branch."""
+    with tempfile.TemporaryDirectory(prefix="bough-remote-") as made:
+        own = Place(made, ".git/config")
+        own.make_parents()
+        for name in ("refs/x", "objects/info/x"):
+            Place(made, f".git/{name}").make_parents()
+        version = 1 if (kind := _ask(root, "rev-parse", "--show-object-format")) not in ("", "sha1") else 0
+        extension = f"[extensions]\n\tobjectFormat = {kind}\n" if version else ""
+        own.write(f"[core]\n\trepositoryFormatVersion = {version}\n\tbare = false\n{extension}".encode())
+        Place(made, ".git/HEAD").write(b"ref: refs/heads/none\n")
+        if common := _find_common(root):
+            Place(made, ".git/objects/info/alternates").write(f"{common}/objects\n".encode())
+            if Place(common, "shallow").is_regular():
+                Place(common, "shallow").copy_to(Place(made, ".git/shallow"))
+        if url := _find_address(root):
+            _run(root, ("git", "config", "--file", f"{made}/.git/config", "remote.origin.url", url), made)
+        if branch:
+            commit = _ask(root, "rev-parse", "--verify", f"refs/heads/{branch}^{{commit}}")
+            _run(root, ("git", "update-ref", f"refs/heads/{branch}", commit), made)
+        yield Path(made)
+
+
+def push_branch(root: Path, branch: str, timeout: float) -> list[str]:
+    """Push a branch to `origin` with the person's own rights; returns what they should know."""
+    if not (url := _find_address(root)):
+        raise Unavailable("The repository has no remote `origin`: add one with `git remote add origin URL`.")
+    if lfs := _find_lfs(root, branch):
+        raise Unavailable(f"{lfs} is kept by Git LFS, which bough does not push: `git push origin {branch}` does.")
+    receive = () if _REMOTE.fullmatch(url) else (f"--receive-pack={_RECEIVE}",)
+    with open_clean_repository(root, branch) as clean:
+        options = ("--quiet", "--recurse-submodules=no", *receive)
+        _run(root, ("git", *HARMLESS, "push", *options, "origin", f"refs/heads/{branch}"), str(clean), timeout)
+    hooks = _read_setting(root, "core.hooksPath") or f"{_find_common(root)}/hooks"
+    there = Place(os.path.join(root, hooks), "pre-push").kind  # noqa: PTH118
+    return ["the repository's pre-push hook did not run"] if there else []
+
+
+def _find_address(root: Path) -> str:
+    """The address that the project pushes to; `Unavailable` when it is of a kind that could start programs."""
+    url = _read_setting(root, "remote.origin.pushurl") or _read_setting(root, "remote.origin.url")
+    local = url.removeprefix("file://")
+    safe = local.startswith("/") and not is_within(os.path.realpath(local), os.path.realpath(root))
+    if url and not safe and not _REMOTE.fullmatch(url):
+        raise Unavailable(
+            f"bough does not push to {url!r}: only to http, https, ssh and git addresses, or to a folder outside the "
+            "project by its full path."
+        )
+    return url
+
+
+def _find_lfs(root: Path, branch: str) -> str:
+    """A file that the branch changes and that is a pointer of Git LFS; empty: none is."""
+    for line in _ask(root, "diff-tree", "-r", "--no-ext-diff", "HEAD", f"refs/heads/{branch}").splitlines():
+        head, _, path = line.partition("\t")
+        blob = head.split()[3]
+        if not int(blob, 16) or int(_ask(root, "cat-file", "-s", blob) or _POINTER + 1) > _POINTER:
+            continue
+        if _ask(root, "cat-file", "blob", blob).encode().startswith(_LFS):
+            return path
+    return ""
+
+
+def _find_common(root: Path) -> str:
+    return _ask(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+
+
+def _read_setting(root: Path, name: str) -> str:
+    """The first value in the repository's own file."""
+    return next(iter(_ask(root, "config", "--local", "--no-includes", "--get-all", name).splitlines()), "")
+
+
+def _ask(root: Path, *args: str) -> str:
+    """What git reads in the project; empty when it fails. Nothing that it reads starts a program."""
+    done = run_program(("git", *HARMLESS, *args), project=root, env=_make_environment(), cwd=root, timeout=60)
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
+
+
+def _run(root: Path, argv: tuple[str, ...], folder: str, timeout: float = 60) -> None:
+    try:
+        done = run_program(argv, project=root, env=_make_environment(), cwd=folder, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"`git push` did not end within {timeout:.0f} seconds.") from None
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        raise Unavailable(f"`git push` failed: {'; '.join(lines) or 'no reason'}")
+
+
+def _make_environment() -> Mapping[str, str]:
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    return make_environment(GIT_ALLOW_PROTOCOL=PROTOCOLS, **quiet)
