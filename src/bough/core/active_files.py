@@ -14,7 +14,7 @@ from msgspec import Struct
 PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
 
 
-class Edge(Struct, frozen=True):
+class ActiveFile(Struct, frozen=True):
     path: str
     why: str
 
@@ -25,10 +25,16 @@ _BY_NAME = (
     (r"\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml|\.overcommit\.yml", "configures git hooks"),
     (r"\.vscode/(?:tasks|launch|settings|extensions)\.json|.*\.code-workspace", "configures the editor"),
     (r"\.idea/.*|\.vim/.*|\.exrc|\.nvimrc|\.nvim\.lua|\.dir-locals\.el", "configures the editor"),
+    (r"\.(?:zed|fleet|helix|nova|settings)/.*|.*\.sublime-(?:project|workspace)|\.lvimrc", "configures the editor"),
     (r"\.devcontainer/.*|\.devcontainer\.json", "configures the development container"),
     (r"\.(?:github|gitea|forgejo)/(?:workflows|actions)/.*|\.gitlab-ci\.yml|\.gitlab/.*", "runs in CI"),
     (
         r"\.circleci/.*|\.travis\.yml|\.drone\.yml|Jenkinsfile|azure-pipelines\.yml|bitbucket-pipelines\.yml",
+        "runs in CI",
+    ),
+    (
+        r"\.(?:buildkite|woodpecker|semaphore|builds|tekton|teamcity)/.*|\.(?:woodpecker|cirrus|build)\.ya?ml"
+        r"|\.?appveyor\.yml|cloudbuild\.ya?ml|codefresh\.yml",
         "runs in CI",
     ),
     (r"\.gitattributes|\.gitmodules|\.gitconfig", "configures git"),
@@ -38,28 +44,34 @@ _BY_NAME = (
         r"\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|pip\.conf|\.cargo/config(?:\.toml)?",
         "configures installs",
     ),
-    (r"\.(?:mise|tool-versions).*|mise\.toml|\.claude/.*|\.cursor/.*|\.mcp\.json", "configures tools"),
+    (r"\.(?:mise|tool-versions).*|mise\.toml|\.mcp\.json", "configures tools"),
+    (
+        r"\.(?:claude|cursor|codex|gemini|continue|windsurf|roo|opencode|goose|aider|cline|amazonq|junie)[^/]*(?:/.*)?"
+        r"|opencode\.jsonc?|(?:AGENTS|CLAUDE|GEMINI)(?:\.local)?\.md|\.github/copilot-instructions\.md",
+        "instructs agents",
+    ),
 )
-_NAMES = [(re.compile(pattern), why) for pattern, why in _BY_NAME]
+# Of any case: most systems of people who apply changes take `.VSCode` for the same folder.
+_NAMES = [(re.compile(pattern, re.IGNORECASE), why) for pattern, why in _BY_NAME]
 
 
-def find_edge(path: str, before: str, after: str, target: str) -> Edge | None:
+def find_edge(path: str, before: str, after: str, target: str) -> ActiveFile | None:
     """Judge a file that a change leaves behind by its path, its mode before (empty: new) and after, and the target of a
     link."""
     if after == LINK:
         if posixpath.isabs(target) or leads_out(path, target):
-            return Edge(path, f"is a link out of the project, to {target}")
+            return ActiveFile(path, f"is a link out of the project, to {target}")
         return None
     parts = path.split("/")
     for start in range(len(parts)):
         rest = "/".join(parts[start:])
         for pattern, why in _NAMES:
             if pattern.fullmatch(rest):
-                return Edge(path, why)
+                return ActiveFile(path, why)
     if parts[-1] == "conftest.py" and not before:
-        return Edge(path, "runs whenever tests are collected, and is new here")
+        return ActiveFile(path, "runs whenever tests are collected, and is new here")
     if after == EXECUTABLE and before != EXECUTABLE:
-        return Edge(path, "is a new program" if not before else "is now executable")
+        return ActiveFile(path, "is a new program" if not before else "is now executable")
     return None
 
 

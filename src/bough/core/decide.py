@@ -6,11 +6,13 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
+from bough.core.acceptance.older_failures import speaks_of
+from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import LAST_SHARE, Spend, describe_spent, find_reached_limit
 from bough.core.conversation.compaction import is_due
 from bough.core.events import ChildSettled, ExaminationSkipped
 from bough.core.ids import GOAL, depth
-from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Cause, Trouble, escalate
+from bough.core.ladder.escalation import ASKING, EMPTY, PROTOCOL, SWITCHES, Cause, Trouble, escalate
 from bough.core.planning.plan import Step, Tier
 from bough.core.spelling import shorten_line
 from bough.core.stuck.signals import Signal
@@ -22,6 +24,8 @@ from bough.core.workflow.keys import classify_step
 
 IN_VAIN = 4
 """Further attempts in text without a usable answer before a model of unknown abilities is offered tools."""
+EMPTY_ANSWERS = 3
+"""Empty answers in a row after which a task asks its model no more."""
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""
 
@@ -51,6 +55,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.RunTools(task.round.waiting)
     if task.gathering:
         return c.Review() if task.plan.review else _gather(task)
+    if task.step.given:
+        return c.ChangeState(State.TESTING, "the change is there")
     if is_agentless(task.step):
         return decide_agentless(task)
     if task.attempt is None and task.step.plan_first and not task.plan.leaf:
@@ -79,13 +85,13 @@ def _continue_work(task: Task, now: float) -> c.Command:
     # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not finished.
     again = task.round.asking
     spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
-    if task.takes_spare:
+    if task.takes_spare:  # It was paid for with the last question.
         spend = Spend(seconds=spend.seconds)
     # An agent that acts in text hands nothing over: every answer that changes something is checked immediately.
     limit = find_reached_limit(spend, task.budget.limits, 1.0 if task.in_text else LAST_SHARE)
     if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))
-    if _has_unheard_message(task) and not again:
+    if _has_unheard_message(task):
         return c.Relay()
     # Not in the last round: there is nothing left to try, only to hand over.
     if not limit and not again and (signal := task.progress.signal or _check_soft_limit(task)):
@@ -127,18 +133,26 @@ def _has_unheard_message(task: Task) -> bool:
 
 def _find_fruitless_way(task: Task) -> Trouble | None:
     """Nothing comes of how the model is asked, and there is another way: in text another attempt, then tools if no
-    answer was usable; by tool calls the other protocol, if the model's abilities are unknown."""
+    answer was usable; by tool calls the other protocol, if more answers were unusable than usable."""
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or task.round.asking:
         return None
-    faults, means = task.round.faults, "block" if task.in_text else "tool call"
-    again = task.situation(Trouble("faults", "")).may_try_again
+    if task.round.empty >= EMPTY_ANSWERS and not task.outside:
+        says = f"the model gave {task.round.empty} empty answers in a row"
+        return Trouble("faults", says, EMPTY)
     switch = _may_switch(task)
-    if task.in_text and again:
+    if not task.in_text:
+        # Rounds without a change are the stuck detector's matter: reading is work, and only answers that cannot be used
+        # speak against calls. They speak sooner against a model that was given tools because text failed.
+        most = 1 if task.ladder.taken.get("other_protocol") else ladder.other_protocol_after
+        unfit = switch and task.round.faults >= most and task.models.calling.get(attempt.tier, 0) < 0
+        says = "the model answered without a usable tool call"
+        return Trouble("faults", says, PROTOCOL, "prune") if unfit else None
+    again = task.situation(Trouble("faults", "")).may_try_again
+    if again:
         switch = switch and task.acceptance.failing is None and task.ladder.taken.get("attempts", 0) >= IN_VAIN
-    # A model that acts by tool calls makes one in every answer. One that has acted in text may forget a block once.
-    if faults >= ladder.other_protocol_after + (task.in_text and attempt.rounds > 1):
-        says = f"the model answered without a usable {means}"
+    if task.round.faults >= 1 + (attempt.rounds > 1):  # One that has acted may forget a block once.
+        says = "the model answered without a usable block"
     elif attempt.rounds >= ladder.fruitless_rounds and not attempt.changed:
         says = f"the model changed no file in {attempt.rounds} rounds"
     else:
@@ -250,9 +264,29 @@ def _judge(task: Task) -> c.Command:
         return changed_tests.decide_approval(task)
     if verdict.finding and changed_tests.may_answer(task):
         return c.ReturnFinding()
-    if verdict.ruling == "not_verified" and task.acceptance.asked_for_test:
+    # Nobody is there to write a test, to answer a finding or to make it end.
+    unshown = verdict.ruling == "not_verified" or verdict.finding or verdict.exit_status is None
+    if (task.step.given and unshown) or (verdict.ruling == "not_verified" and task.acceptance.asked_for_test):
         return c.Conclude(State.BLOCKED, verdict.reason)
+    if older := _name_older_failures(task, verdict):
+        return c.Conclude(State.BLOCKED, older)
     return c.ChangeState(State.TEST_FAILED, verdict.reason)
+
+
+def _name_older_failures(task: Task, verdict: Verdict) -> str:
+    """Why nobody is sent after what still fails: it failed before the work, and the goal does not speak of it. Empty:
+    it has to be repaired."""
+    failures = verdict.failures
+    known = len(failures) == verdict.failed and all(one.kind == "pre-existing" for one in failures)
+    if task.id != GOAL or task.step.test_command or not (failures and known and verdict.passed):
+        return ""
+    if speaks_of(task.step.instructions, (f"{one.id}\n{one.text}" for one in failures)):
+        return ""
+    named = ", ".join(one.id for one in failures)
+    return (
+        f"nothing new fails, but what failed before the work and the goal does not speak of still does: {named}; "
+        "`bough verify --accept-failing` takes the work as it is"
+    )
 
 
 def _is_unchanged(task: Task) -> bool:
@@ -269,6 +303,8 @@ def _repair(task: Task) -> c.Command:
     verdict, best = task.acceptance.verdict, task.acceptance.best
     if is_agentless(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
+    if task.step.given:
+        return c.Conclude(State.FAILED, task.why)
     if verdict and verdict.ruling == "passed":
         # The check passes and a probe fails: the work does not do what was asked.
         if task.acceptance.probe_repairs >= examination.REPAIRS:
@@ -292,8 +328,6 @@ def _repair(task: Task) -> c.Command:
     most, repairs = _count_allowed_repairs(task), task.acceptance.repairs - task.acceptance.probe_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
-    if _may_switch(task) and not task.in_text and (repairs or (verdict and not verdict.passed)):
-        return _escalate(task, Trouble("repairs", "the check still fails after a repair by tool calls", PROTOCOL))
     # The last bug hunter uses the strongest model: a failure that survived two of them is hard.
     last = repairs == most - 1 and not task.in_text
     return c.StartAttempt("bug_hunter", "strong" if last else _choose_tier(task))

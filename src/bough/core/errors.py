@@ -3,14 +3,16 @@
     BoughError                a sentence for the person, with the way out
     ├── UsageError            wrong usage or bad input                        exit status 2
     │   └── NotFound          no such run, task or checkpoint
+    ├── PermissionNeeded      a run or goal that the person has not allowed   exit status 8
     ├── Unavailable           the model or another service is unavailable     exit status 7
     │   ├── TransientError           … for now: worth another try, after `retry_after`
     │   └── Refused           … for good: a wrong key, an unknown model
+    │       ├── NotServed     … for this model or account: another model may answer
     │       ├── TooLong       … for this conversation: a shorter one may be answered
     │       └── Exhausted     … until a time that it names: the quota is exhausted
     ├── WaitEnded             a person stopped the run while it waited to ask a model
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
-    │   ├── Unkeepable        … for what is in it: too large, too deep, no room
+    │   ├── SnapshotRefused   … for what is in it: too large, too deep, no room
     │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
     ├── StoreError            the journal could not be read or written        exit status 1
     │   ├── DiskFull          no space left to write it
@@ -50,6 +52,12 @@ class NotFound(UsageError):
     pass
 
 
+class PermissionNeeded(BoughError):
+    """A journal asks for something that the person has not allowed on this machine."""
+
+    exit_status = 8
+
+
 class Unavailable(BoughError):
     exit_status = 7
 
@@ -69,6 +77,10 @@ class TransientError(Unavailable):
 
 class Refused(Unavailable):
     """The service refused: retrying cannot help."""
+
+
+class NotServed(Refused):
+    """The model is gone, nothing listens there, or the account has no credit."""
 
 
 class TooLong(Refused):
@@ -95,7 +107,7 @@ class WorkspaceError(BoughError):
     pass
 
 
-class Unkeepable(WorkspaceError):
+class SnapshotRefused(WorkspaceError):
     """The content of a workspace cannot be kept. Once it is gone, work can continue."""
 
 

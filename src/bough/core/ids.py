@@ -17,7 +17,9 @@ CONTROL = "@control"
 OWN = "@"
 """What names of streams begin with that belong to no run."""
 BACKLOG = f"{OWN}backlog/"
-LESSONS = f"{OWN}lessons"
+
+INSPECTION = "check-"
+"""What the workspaces of a check before any run are named with. No run's name begins so."""
 
 _COLOURS = """
     amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -69,6 +70,15 @@ class ToolSpec(Struct, frozen=True):
     """May change the workspace: such calls run one after the other, each followed by a snapshot."""
     roles: tuple[str, ...] = ()
     """The roles that get it; empty: every agent."""
+
+
+EDITORS = frozenset({"edit", "write"})
+"""bough's own tools that change the file that their `path` names."""
+
+
+def list_editors(specs: Iterable[ToolSpec]) -> frozenset[str]:
+    """The tools that change the file that their `path` names."""
+    return frozenset(spec.name for spec in specs if spec.writes and "path" in spec.parameters.get("properties", ()))
 
 
 class Prompt(Struct, frozen=True):

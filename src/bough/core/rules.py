@@ -38,9 +38,9 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class AcceptanceRules(Struct, frozen=True, omit_defaults=True):  # Old journals have a field more.
-    examine: Literal["auto", "always", "never"] = "auto"
-    """Whether finished work is examined against what was asked, by a model that did not see it being made. `auto`
-    skips this where tests or a check that the agent did not write failed before the work and cover the goal."""
+    examine: Literal["always", "never", "auto"] = "always"
+    """Whether finished work is examined against what was asked, by a model that did not see it being made. `auto`, of
+    earlier versions, is `always`."""
     proof: Literal["difference", "check"] = "difference"
     """What a goal needs to be completed: evidence that the work made the difference, for each requirement; or only a
     passing check."""
@@ -69,8 +69,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     strict: bool = False
     """A flaky test fails the verdict."""
     scout: bool = True
-    """Where no rule finds a check, or none starts, a model is asked once how the project is tested. Set as `[check]
-    scout`."""
+    """Where the project's own files leave its check unclear, a model looks for it. Set as `[check] scout`."""
     accept_failing: bool = False
     """Tests that fail before the work may still fail after it; no others may. Set as `[check] accept_failing`."""
     shown: int = 16_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 _ENDS = frozenset("&|;()\n")
@@ -52,6 +53,7 @@ Part = tuple[Word, ...]
 """One simple command of a line, without its redirections and without the variables set before it."""
 
 
+@lru_cache(maxsize=8_192)
 def split_commands(line: str) -> tuple[Part, ...]:
     """The simple commands of a line, in order; none when the line is opaque."""
     found: list[Part] = []

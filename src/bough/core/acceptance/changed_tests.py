@@ -79,7 +79,7 @@ def collect_request(plan: Plan, asked: Sequence[Requirement] = ()) -> str:
 
 def collect_later(asked: Sequence[Requirement]) -> list[str]:
     """What the person asked for in messages, with its heading; empty if nothing."""
-    later = [one.text for one in asked if one.source and not one.superseded]
+    later = [one.text for one in asked if one.source and one.counts]
     return ["The person said later (where it differs, this counts):", *later] if later else []
 
 

@@ -1,20 +1,21 @@
 """Red, then green: is it shown that the work made the difference, for every requirement?
 
 A goal is completed only if it is. A check that passes before the work also passes after a comment; so what counts is a
-test that fails without the work and passes with it. What the agent wrote itself counts only once others have examined
-the work: a wrong repair with its author's own wrong test is red, then green, too.
+test that fails without the work and passes with it. Others than the author write it: an examiner, whose *live* case
+fails without the work, or the person, whose own test did. What only the author's tests show is not proven: a wrong
+repair with its author's own wrong test is red, then green, too.
 """
 
 from __future__ import annotations
 
 from bough.core.acceptance.requirements import Requirement, list_active
-from bough.core.acceptance.verdict import Difference, Shown
-from bough.core.events import Examined
+from bough.core.acceptance.verdict import Difference, RequirementProof
 from bough.core.spelling import shorten_line
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 
 NOTHING_TO_RUN = "nothing to show by running; the check still passes"
+OWN_TEST = "shown by your test alone, not examined"
 NAMED = 3
 """Requirements, tests or probes that a sentence names."""
 
@@ -24,7 +25,7 @@ def list_asked(task: Task) -> tuple[Requirement, ...]:
     return tuple(one for one in list_active(task.asked) if one.kind != "background")
 
 
-def list_shown(task: Task) -> tuple[Shown, ...]:
+def list_shown(task: Task) -> tuple[RequirementProof, ...]:
     """What shows each requirement, as far as something does."""
     asked, known = list_asked(task), task.examination.seen
     seen = known.seen if known is not None and known.tree == task.tree else Difference()
@@ -32,7 +33,7 @@ def list_shown(task: Task) -> tuple[Shown, ...]:
     others = bool(found)
     for one in asked:
         if one.number not in found and one.kind != "behaviour" and _is_form_seen(one, task, seen, others):
-            found[one.number] = Shown(one.number, one.kind)  # type: ignore[arg-type]
+            found[one.number] = RequirementProof(one.number, one.kind)  # type: ignore[arg-type]
     return tuple(found[number] for number in sorted(found))
 
 
@@ -42,12 +43,18 @@ def list_missing(task: Task) -> tuple[Requirement, ...]:
     return tuple(one for one in list_asked(task) if one.number not in shown)
 
 
-def is_shown_by_others(task: Task) -> bool:
-    """Something that the agent did not write shows all of it: nobody has to examine it. An agent that adds tests of its
-    own found that the others do not say all of it."""
-    verdict = task.acceptance.verdict
-    doubtful = verdict is not None and (verdict.added or verdict.changed or verdict.unfalsified)
-    return not doubtful and not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
+def list_unexamined(task: Task) -> tuple[Requirement, ...]:
+    """Requirements that no examiner's live case is about and that ask for something that runs."""
+    return tuple(one for one in list_asked(task) if one.kind == "behaviour" and not _find_red(one, task))
+
+
+def describe_own_proof(task: Task) -> str:
+    """The end of a sentence about completed work that no examiner's case shows, or that nobody examined; empty:
+    neither."""
+    own = [one for one in list_shown(task) if one.how in ("check", "tests", "author")]
+    if task.rules.acceptance.examine == "never":
+        return '; not examined: `examine = "never"`' if own else ""
+    return f"; {OWN_TEST}" if own else ""
 
 
 def has_nothing_to_run(task: Task) -> bool:
@@ -65,25 +72,24 @@ def describe_missing(task: Task) -> str:
     return f"the check passes, but nothing shows that the work made the difference for {what}"
 
 
-def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | None:
+def _show_by_running(one: Requirement, task: Task, seen: Difference) -> RequirementProof | None:
     verdict = task.acceptance.verdict
     if red := _find_red(one, task):
-        return Shown(one.number, "probe", red[:NAMED])
-    if verdict is None or one.kind != "behaviour":
+        return RequirementProof(one.number, "probe", red[:NAMED])
+    # A check that was never seen to fail carries no claim alone.
+    if verdict is None or verdict.doubt or one.kind != "behaviour":
         return None
+    never = task.rules.acceptance.examine == "never"
     # Which of several requirements a test is about is unknown: then each needs a case of its own.
     alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
-    if not alone and task.rules.acceptance.examine != "never":
+    if not alone and not never:
         return None
-    examined = isinstance(task.examination.examined, Examined) or task.rules.acceptance.examine == "never"
-    # What cannot be made to fail by wrong expected values may not be what decides.
-    sound = examined or not verdict.unfalsified or bool(verdict.added or verdict.changed)
-    if seen.check and not verdict.changed and sound:
-        return Shown(one.number, "check")
-    if verdict.fixed and sound:
-        return Shown(one.number, "tests", verdict.fixed[:NAMED])
-    if alone and seen.tests and examined:
-        return Shown(one.number, "author", seen.tests[:NAMED])
+    if seen.check and not verdict.changed:
+        return RequirementProof(one.number, "check")
+    if verdict.fixed:
+        return RequirementProof(one.number, "tests", verdict.fixed[:NAMED])
+    if alone and seen.tests and never:
+        return RequirementProof(one.number, "author", seen.tests[:NAMED])
     return None
 
 

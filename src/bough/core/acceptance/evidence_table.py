@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.requirements import Requirement, add_requirements, list_covered, restore_requirement
-from bough.core.acceptance.verdict import Shown, Verdict
+from bough.core.acceptance.requirements import (
+    Requirement,
+    add_requirements,
+    drop_requirements,
+    list_covered,
+    restore_requirement,
+)
+from bough.core.acceptance.verdict import RequirementProof, Verdict
 from bough.core.conversation.context import is_merge_task
 from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.task_fold import drop_rewound
@@ -20,12 +26,20 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 RequirementStatus = Literal[
-    "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded"
+    "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded", "dropped"
 ]
 KINDS = (
     *("RunStarted", "RequirementsRead", "TaskCreated", "Planned", "PlanChanged", "StateChanged", "CheckFinished"),
     *("Examined", "ExaminationSkipped", "ProbesFinished", "ProbeRuled", "CheckpointMade", "TaskRewound"),
-    *("EvidenceJudged", "MessageRead", "RequirementRestored", "Accepted"),
+    *(
+        "EvidenceJudged",
+        "MessageRead",
+        "RequirementRestored",
+        "RequirementsDropped",
+        "Accepted",
+        "Judged",
+        "RunFinished",
+    ),
 )
 OWN_CHECK = "your own check failed before the work"
 """The reason starts like this when work was not examined because a person's check has proven it."""
@@ -70,7 +84,7 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     standing: RequirementStatus
     proofs: tuple[Proof, ...] = ()
     probes: tuple[ShownCase, ...] = ()
-    shown: Shown | None = None
+    shown: RequirementProof | None = None
     """What shows that the work made the difference for it."""
 
     @property
@@ -125,17 +139,20 @@ def build_table(records: Iterable[e.Record]) -> Table:
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
     accepted = ""
+    verified = by_check = False  # By a check that the person gave later, and that fails without the work.
     for record in drop_rewound(records):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
             case e.RequirementsRead() as event:
                 asked, background = event.requirements, event.background
-            case e.MessageRead() as event:
-                asked = add_requirements(asked, event.requirements, event.replaces)
-            case e.RequirementRestored() as event:
-                asked = restore_requirement(asked, event.number)
+            case e.MessageRead() | e.RequirementRestored() | e.RequirementsDropped() as event:
+                asked = _change_asked(asked, event)
             case e.EvidenceJudged() as event:
                 judged = event
+            case e.Judged():
+                verified = True
+            case e.RunFinished() as event:
+                by_check, verified = verified and event.end == "completed", False
             case e.Accepted() as event:
                 accepted = event.by or "you"
             case e.TaskCreated() as event:
@@ -173,8 +190,20 @@ def build_table(records: Iterable[e.Record]) -> Table:
         if path in counted
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
-    rows = tuple(_build_row(one, asked, counted, shown, judged) for one in asked)
+    rows = tuple(_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
     return Table(rows, tuple(notes), background, accepted)
+
+
+def _change_asked(
+    asked: tuple[Requirement, ...], event: e.MessageRead | e.RequirementRestored | e.RequirementsDropped
+) -> tuple[Requirement, ...]:
+    match event:
+        case e.MessageRead():
+            return add_requirements(asked, event.requirements, event.replaces)
+        case e.RequirementRestored():
+            return restore_requirement(asked, event.number)
+        case e.RequirementsDropped():
+            return drop_requirements(asked, event.numbers, event.by)
 
 
 def _build_case(
@@ -206,6 +235,7 @@ def _build_row(
     tasks: dict[str, _Kept],
     probes: list[tuple[Probe, ShownCase]],
     judged: e.EvidenceJudged | None,
+    by_check: bool,
 ) -> Evidence:
     leaves = [
         (path, task, {other.number for other in (asked if path == GOAL else task.requirements)})
@@ -220,13 +250,15 @@ def _build_row(
     whole = tasks.get(GOAL, _Kept()).state is State.COMPLETED
     cases = tuple(case for probe, case in probes if one.number in probe.requirements)
     outcomes = [case.outcome for case in cases]
-    if one.superseded:
-        return Evidence(one, "superseded", proofs, cases)
+    if not one.counts:
+        return Evidence(one, "dropped" if one.dropped else "superseded", proofs, cases)
     if one.kind == "background":
         return Evidence(one, "nothing to run", proofs, cases)
     if judged is None or "failed" in outcomes:
         return Evidence(one, _judge_standing(proofs, outcomes, whole), proofs, cases)
     shown = next((each for each in judged.shown if each.number == one.number), None)
+    if by_check and (shown is None or shown.how == "author"):
+        shown = RequirementProof(one.number, "check")
     if shown is None:
         return Evidence(one, "not shown", proofs, cases)
     ran: RequirementStatus = "tested only by its author" if shown.how == "author" else "proven"

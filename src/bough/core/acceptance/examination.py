@@ -13,7 +13,7 @@ from bough.core.ids import GOAL
 from bough.core.tree import task_result
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.keys import classify_step, is_for_agents
+from bough.core.workflow.keys import is_for_agents
 
 live = task_result.list_live_probes
 LOOKS = 2
@@ -44,23 +44,25 @@ def decide_examination(task: Task) -> c.Command | None:
 
 
 def _decide_second_look(task: Task) -> c.Command | None:
-    """Nothing is refuted: what could still show a requirement that nothing shows?"""
+    """Nothing is refuted: what could still show a requirement that nothing shows, or that no examiner's case does?"""
     missing, seen = list_unshown(task), task.examination.seen
-    if not missing:
-        return None
-    verdict = task.acceptance.verdict
-    if seen is not None and seen.seen.tests is None and verdict is not None and (verdict.added or verdict.changed):
+    verdict, never = task.acceptance.verdict, not _is_wanted(task)
+    news = verdict is not None and (verdict.added or verdict.changed)
+    if never and missing and seen is not None and seen.seen.tests is None and news:
         return c.SeeDifference(tests=True)
     again = isinstance(task.examination.examined, Examined) and task.examination.times < LOOKS
-    if again and _is_wanted(task) and not find_reached_limit(task.budget.spend, task.budget.limits):
+    if again and not never and missing and not find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Examine(tuple(one.number for one in missing))
     return None
 
 
 def list_unshown(task: Task) -> tuple[Requirement, ...]:
-    """A goal's requirements that nothing shows, or a step's requirements whose evidence was dropped."""
+    """A goal's requirements that nothing shows or no examiner's case does, or a step's whose evidence was dropped."""
+    if task.id == GOAL and task.rules.acceptance.proof != "difference":
+        return ()
     if task.id == GOAL:
-        return earned.list_missing(task) if task.rules.acceptance.proof == "difference" else ()
+        unexamined = earned.list_unexamined(task) if _is_wanted(task) else ()
+        return tuple(sorted({*earned.list_missing(task), *unexamined}, key=lambda one: one.number))
     left = {number for probe in live(task) for number in probe.requirements}
     had = {number for probe in task.examination.probes for number in probe.requirements}
     return tuple(one for one in earned.list_asked(task) if one.number in had - left)
@@ -74,13 +76,17 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
         examined = task.examination.examined
         skipped = f" (not examined: {examined.why})" if isinstance(examined, ExaminationSkipped) else ""
         return c.Conclude(State.BLOCKED, f"{earned.describe_missing(task)}{skipped}")
-    return c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN if earned.has_nothing_to_run(task) else reason)
+    if task.step.given and not earned.list_asked(task):
+        return c.Conclude(State.BLOCKED, "nothing of what the change is for asks for something that could be shown")
+    if earned.has_nothing_to_run(task):
+        return c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN)
+    return c.Conclude(State.COMPLETED, f"{reason}{earned.describe_own_proof(task)}")
 
 
 def is_agents_work(task: Task) -> bool:
     """Agents' work with a check, as a whole or as one step; not what only merges steps."""
-    step, kind = task.step, classify_step(task.step)
-    worked = kind == "agent" or bool(task.plan.steps) or (kind == "compound" and is_for_agents(step))
+    step = task.step
+    worked = any(map(is_for_agents, (step, *task.plan.steps)))
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
     merges = context.is_merge_task(task.id, step)
     return worked and checked and step.role != "critic" and not merges and task.tree != task.base
@@ -96,10 +102,13 @@ def list_failing_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def list_open_contests(task: Task) -> tuple[Probe, ...]:
+    """Failing probes that a judge has to rule on. All of them where the work is somebody else's: a wrong probe would
+    refute it, and nobody is there to contest that."""
+    known = task.examination
     return tuple(
         probe
         for probe in list_failing_probes(task)
-        if probe.name in task.examination.contested and probe.name not in task.examination.rulings
+        if (task.step.given or probe.name in known.contested) and probe.name not in known.rulings
     )
 
 

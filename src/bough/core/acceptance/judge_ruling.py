@@ -17,11 +17,12 @@ _SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-
 _AROUND = " \t\n\"'.,;:…"
 
 
-def find_quote(quote: str, text: str) -> re.Match[str] | None:
-    """Where the text has these words in this order; None if it does not, or if they are too few to say anything.
-    Case, white space, Markdown emphasis and the style of quotation marks do not count."""
+def find_quote(quote: str, text: str, enough: int = 0) -> re.Match[str] | None:
+    """Where the text has these words in this order; None if it does not, or if they are too few to say anything:
+    `enough` words are not. Case, white space, Markdown emphasis and the style of quotation marks do not count."""
     words = re.findall(r"\S+", quote.translate(_SAME).strip(_AROUND))
-    if sum(letter.isalnum() for letter in "".join(words)) < min(SHORTEST, len(re.findall(r"\w", text)) or 1):
+    few = not enough or len(words) < enough
+    if few and sum(letter.isalnum() for letter in "".join(words)) < min(SHORTEST, len(re.findall(r"\w", text)) or 1):
         return None
     return re.search(r"\s+".join(map(re.escape, words)), text.translate(_SAME), re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""Probes: small tests that a model other than the author writes from what was asked, and that bough runs.
+"""Probes: small programs that a model other than the author writes from what was asked, and that bough runs.
 
 A model's opinion never decides; an executed probe does. A probe says which words demand what it asserts, and bough
 looks those words up before it runs it. One that fails goes to a bug hunter, who may contest it; then a judge rules.
@@ -11,29 +11,32 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from bough.core.acceptance.judge_ruling import find_quote
+from bough.core.acceptance.judge_ruling import SHORTEST, find_quote
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation import schema
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
-from bough.core.verdict.texts import find_block
 
-MOST_CASES = 8
-"""Cases of one probe."""
 MOST = 12
 """Probes of one examination, unless the goal has more requirements."""
+FEWEST = 3
+"""Words of a quote that are enough, however short they are."""
 LONGEST = 8_000
 """Characters of a probe."""
 OUTPUT = 3_000
 """Characters kept of a failing probe's output."""
+SCRIPT = "shell"
+"""The language of cases that are shell scripts: every project can have them."""
+SCRIPT_PATH = "cases/{name}.sh"
 Outcome = Literal["passed", "failed", "broken"]
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One question to the finished work, in the project's own test framework: a probe, or one of its cases."""
+    """One question to the finished work: a case that uses the product as its users do."""
 
     name: str
     """Unique in the run."""
@@ -47,7 +50,11 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements it is about."""
     case: str = ""
-    """The name of this case, where a probe has several; each is run, contested and dropped on its own."""
+    """The name of this case; only in old journals, where a probe could have several."""
+    language: str = ""
+    """The language of an ordinary program; empty: a test for the project's own runner."""
+    why: str = ""
+    """Why only a runner can express it."""
 
     @property
     def group(self) -> str:
@@ -66,33 +73,35 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Form(Struct, frozen=True):
-    """How a probe is written in a project: by the framework of its check."""
+    """How a case is written in a project."""
 
-    framework: str
-    """The name of the framework as the examiner reads it."""
+    language: str
+    """The language of the programs."""
     path: str
-    """Where a probe goes; `{name}` is its name."""
+    """Where a program goes; `{name}` is its name."""
     how: str
-    """What a probe has to look like."""
-    folder: bool = False
-    """The examiner chooses the folder it goes into (the package that it tests)."""
-    case: str = ""
-    """How one of several tests in a probe begins, as a pattern; empty: a probe has one."""
-    by_name: bool = False
-    """The runner calls one test of a file by its name; otherwise each gets a file of its own."""
+    """What it has to look like."""
+    runner: str = ""
+    """The project's runner, for what only a runner can express; empty: none that runs a single file."""
+    runner_path: str = ""
+    runner_how: str = ""
+    fixtures: str = ""
+    """What only that runner can call, as a pattern."""
 
 
 _PROBE = schema.table(
     {
         "says": schema.text("What holds if it passes, in one sentence. Written first."),
         "requirement": schema.number("The number of the requirement it is about."),
-        "also": schema.numbers("Further requirements of which each is asserted by a case. Usually []."),
+        "also": schema.numbers("Further requirements that it asserts. Usually []."),
         "quote": schema.text(
-            "The words that demand it, exactly as written in what was asked: three or more, or the whole requirement "
-            "if it is shorter."
+            f"The words that demand it, exactly as written in what was asked: {FEWEST} words or {SHORTEST} letters at "
+            "least, or the whole requirement if it is shorter."
         ),
-        "folder": schema.text("Only if the form asks for it: the folder of the package."),
-        "text": schema.text("The whole file: its cases, one to four tests; at most 60 lines."),
+        "text": schema.text("The whole program; at most 40 lines."),
+        "runner": schema.text(
+            "Only if no program can show it, and it is a test for the test runner: why. Usually empty."
+        ),
     },
     "says",
     "quote",
@@ -137,7 +146,7 @@ class _GivenProbe(Struct, frozen=True):
     text: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
     says: Annotated[str, Meta(max_length=1_000)] = ""
     quote: Annotated[str, Meta(max_length=4_000)] = ""
-    folder: Annotated[str, Meta(max_length=300)] = ""
+    runner: Annotated[str, Meta(max_length=500)] = ""
     requirement: int = 0
     also: tuple[int, ...] = ()
 
@@ -193,22 +202,19 @@ def read_probes(
     left_out: list[str] = []
     for given in found.probes[: count_allowed_probes(requirements)]:
         # A short requirement can be quoted whole, although its words alone would say nothing in a longer text.
-        if not any(find_quote(given.quote, text) for text in (asked, *(one.text for one in requirements))):
+        if not any(find_quote(given.quote, text, FEWEST) for text in (asked, *(one.text for one in requirements))):
             left_out.append(
                 f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
             )
             continue
         known += 1
-        folder = _normalize_folder(given.folder) if form.folder else ""
-        stem = f"{slug(task, 80).replace('-', '_')}_{known}"
-        about = _match_requirements(given, requirements)
         fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", given.text)
-        for case, text in split_cases((fenced[1] if fenced else given.text).rstrip() + "\n", form.case, form.by_name):
-            own = case and not form.by_name
-            path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if own else stem)
-            name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
-            path = f"{folder}/{path}" if folder else path
-            probes.append(Probe(name, path, text, given.says, given.quote, about, case))
+        text = (fenced[1] if fenced else given.text).rstrip() + "\n"
+        made = place_case(text, given.runner, form, f"{slug(task, 80).replace('-', '_')}_{known}")
+        about = _match_requirements(given, requirements)
+        probes.append(
+            replace(made, name=f"{task}/probe-{known}", says=given.says, quote=given.quote, requirements=about)
+        )
     named: dict[int, Kind] = {one.requirement: one.kind for one in found.kinds}
     return Examination(tuple(probes), found.notes, tuple(left_out), named)
 
@@ -216,7 +222,7 @@ def read_probes(
 def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
     """The requirements that a probe is about: the one its quote is in, otherwise the one it names; and those whose
     assertion it says it has, too."""
-    quoted = [one.number for one in requirements if find_quote(given.quote, one.text)]
+    quoted = [one.number for one in requirements if find_quote(given.quote, one.text, FEWEST)]
     known = [one.number for one in requirements]
     numbers = quoted or known
     first = given.requirement if given.requirement in numbers else numbers[0] if quoted or len(numbers) == 1 else 0
@@ -224,9 +230,15 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
     return tuple(dict.fromkeys([first, *also] if first else also))
 
 
-def _normalize_folder(folder: str) -> str:
-    parts = [part for part in folder.strip().strip("/").split("/") if part not in ("", ".")]
-    return "" if ".." in parts or ".git" in parts else "/".join(parts)
+def place_case(text: str, why: str, form: Form, name: str) -> Probe:
+    """The case with its place. What takes fixtures only the project's runner can call."""
+    if re.match(r"#!.*\bsh\b", text):
+        return Probe("", SCRIPT_PATH.format(name=name), text, "", language=SCRIPT)
+    if form.fixtures and not why and re.search(form.fixtures, text):
+        why = "it takes fixtures"
+    if why and form.runner:
+        return Probe("", form.runner_path.format(name=name), text, "", why=why)
+    return Probe("", form.path.format(name=name), text, "", language=form.language)
 
 
 def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:
@@ -239,24 +251,3 @@ def render_failing_probe(probe: Probe, result: Probed, ruled: str = "") -> str:
         f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat demands it: “{probe.quote}”{ruled}\n\n"
         f"{fence_text(probe.text.rstrip())}\n\nWhat it printed:\n\n{fence_text(result.output)}"
     )
-
-
-# ── the cases of a probe: each of its tests runs alone, so that a wrong one is dropped alone ───
-
-
-def split_cases(text: str, begins: str, by_name: bool = False) -> list[tuple[str, str]]:
-    """The name and the file of each case. A file with one test is one case without a name. `begins`: how a test begins
-    there, as a pattern; empty: a file cannot be taken apart. `by_name`: it stays whole, and its tests are called by
-    their names."""
-    if by_name:
-        return [(name, text) for name in dict.fromkeys(re.findall(begins, text))] or [("", text)]
-    lines = text.splitlines(keepends=True)
-    starts = [(at, slug(found[1], 40)) for at, line in enumerate(lines) if begins and (found := re.match(begins, line))]
-    if not 1 < len(starts) <= MOST_CASES or len({name for _, name in starts}) < len(starts):
-        return [("", text)]
-    spans = [find_block(lines, at) for at, _ in starts]
-    files = []
-    for (_, name), own in zip(starts, spans, strict=True):
-        others = {at for span in spans if span != own for at in range(*span)}
-        files.append((name, "".join(line for at, line in enumerate(lines) if at not in others).rstrip() + "\n"))
-    return files

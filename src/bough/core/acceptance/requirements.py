@@ -4,7 +4,9 @@ person wrote is never paraphrased, and nothing of it gets lost on the way to the
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -42,10 +44,16 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     source: str = ""
     """The person who asked for it later, and when; empty: the goal asks for it."""
     superseded: int = 0
-    """The number of the later requirement that replaces it; 0: it counts."""
+    """The number of the later requirement that replaces it; 0: none does."""
+    dropped: str = ""
+    """The person who has dropped it; empty: nobody has."""
 
     def __str__(self) -> str:
         return f"{self.number}. {self.whole}"
+
+    @property
+    def counts(self) -> bool:
+        return not self.superseded and not self.dropped
 
     @property
     def whole(self) -> str:
@@ -79,8 +87,19 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _LEAD = re.compile(r"[^:.!?\n]{1,60}:(?=\s)")
 """What an item of a list is about: its other sentences are about that, too."""
 _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
-_OPENING = re.compile(r"[\"'(\[`]*[A-Z0-9`]")
-_NOT_AN_END = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig)|\b[A-Z])\.$", re.IGNORECASE)
+_OPENING = re.compile(r"[\"'(\[`]*[\w`$@.-]*\w")
+"""How a sentence begins: also with an identifier, which has no capital."""
+_NOT_AN_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|a\.k\.a|etc|vs|cf|resp|approx|ca|no|nr|fig|eq|sec|incl|excl|esp|max|min|dept|mr|mrs|dr|st)|\b[A-Z]"
+    r"|\.\.)\.$",
+    re.IGNORECASE,
+)
+_COMPLAINT = re.compile(
+    r"\W*(?:\S+\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
+    r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*",
+    re.IGNORECASE,
+)
+"""A sentence that says only that tests fail: it asks for nothing beside one that does."""
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the one before it names."""
 _EXAMPLES = re.compile(r"\s*(?:e\.g|i\.e|for example|for instance|such as|like|see|or)\b", re.IGNORECASE)
@@ -88,6 +107,11 @@ _SHAPE = re.compile(r"\b(?:pair|triple|tuple)s?$", re.IGNORECASE)
 """What is in parentheses after it is one value, not a list of demands."""
 _VALUE = re.compile(r"\s*(?:['\"]|`(?:\d|[^`(-][^`(]*\s)[^`]*`)")
 """A value in quotation marks, or code that is no name."""
+_QUOTED = re.compile(
+    r'(?<![\w"])"(?=\S)[^"]{0,400}(?<=\S)"(?![\w"])'
+    r"|“[^”]{0,400}”|`[^`\n]{1,400}`|(?<![\w'])'(?=\S)[^'\n]{1,400}(?<=\S)'(?![\w'])"
+)
+"""What is between quotation marks: one thing, wherever it has commas, line breaks or ends of sentences."""
 FEWEST = 3
 """Parts that make an enumeration."""
 LONGEST = 8
@@ -109,9 +133,10 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
     # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
     places = sorted({len(text[: place.start()].rstrip("`\"'*_")) for one in starts if (place := find_quote(one, text))})
-    blocks = _refine(text, _split_by_form(text, places), places)
+    blocks = _refine(text, _split_by_form(text), places)
     idle = [one.begins for one in kinds if one.kind == "background"]
     kept = [block for block in blocks if not any(_begins(text, block, words) for words in idle)] or blocks
+    kept = [block for block in kept if not _COMPLAINT.fullmatch(text, block.start, block.end)] or kept
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
     return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
@@ -138,11 +163,10 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
     return found
 
 
-def _split_by_form(text: str, places: Sequence[int] = ()) -> list[_Block]:
-    """Its list items and sentences, with enumerations taken apart. `places`: where requirements begin, as a model says:
-    a sentence can begin there even without a capital."""
+def _split_by_form(text: str) -> list[_Block]:
+    """Its list items and sentences, with enumerations taken apart."""
     blocks: list[_Block] = []
-    for block in _split_sentences(text, places):
+    for block in _split_sentences(text):
         if blocks and _EMPTY.fullmatch(_strip_mark(text[block.start : block.end])):
             blocks[-1] = replace(blocks[-1], end=block.end)
         else:
@@ -156,7 +180,7 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
     for block in blocks:
         fenced = text.find("```", block.start, block.end)
         end = fenced if fenced >= 0 else block.end
-        cuts = [at for at in places if block.start + 3 < at < end]
+        cuts = [at for at in places if block.start + 3 < at < end and not _is_quoted(text, at)]
         head = text[block.start : cuts[0]] if cuts else ""
         opens = head.rstrip().endswith((":", "("))
         within = f"{block.within} {_strip_mark(head)}".strip() if opens else block.within
@@ -165,6 +189,17 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
         lead = _LEAD.match(_strip_mark(text[block.start : block.end])) if not within else None
         found += [replace(one, within=lead[0]) if lead and one.start > block.start else one for one in parts]
     return found
+
+
+@lru_cache(maxsize=4)
+def _find_quoted(text: str) -> list[tuple[int, int]]:
+    return [found.span() for found in _QUOTED.finditer(text)]
+
+
+def _is_quoted(text: str, at: int) -> bool:
+    spans = _find_quoted(text)
+    before = bisect_left(spans, (at, 0)) - 1
+    return before >= 0 and at < spans[before][1]
 
 
 def _split_enumeration(text: str, block: _Block) -> list[_Block]:
@@ -237,7 +272,8 @@ def _cut_list(
         cuts = [at for at in cuts if text[at] == ";"]
     last = cuts[-1] + 1 if cuts else end
     joint = re.search(r"\S\s+(?:and|or)\s", text[last:end])
-    if joint and "(" not in text[last + joint.end() : end]:  # `a, b and c`
+    quoted = joint and _is_quoted(text, last + joint.end())
+    if joint and not quoted and "(" not in text[last + joint.end() : end]:  # `a, b and c`
         cuts = [*cuts, last + joint.start() + 1]
     parts: list[tuple[int, int]] = []
     spans = list(pairwise([start, *(at + 1 for at in cuts), end + 1]))
@@ -299,13 +335,13 @@ def _strip_mark(text: str) -> str:
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 
-def _split_sentences(text: str, places: Sequence[int]) -> Iterator[_Block]:
+def _split_sentences(text: str) -> Iterator[_Block]:
     """The sentences of its prose and the items of its lists. Code belongs to what precedes it."""
     last: _Block | None = None
     for block in _split_blocks(text):
         if block.kind == "heading":
             continue
-        pieces = [block] if block.kind == "item" else list(_cut_block(text, block, places))
+        pieces = [block] if block.kind == "item" else list(_cut_block(text, block))
         for piece in pieces:
             if last is not None and _FENCE.match(text[piece.start : piece.end]):
                 last = replace(last, end=piece.end)
@@ -317,14 +353,14 @@ def _split_sentences(text: str, places: Sequence[int]) -> Iterator[_Block]:
         yield last
 
 
-def _cut_block(text: str, block: _Block, places: Sequence[int]) -> Iterator[_Block]:
+def _cut_block(text: str, block: _Block) -> Iterator[_Block]:
     start = block.start
     if "```" in text[block.start : block.end] or "~~~" in text[block.start : block.end]:
         yield block
         return
     for gap in _GAP.finditer(text, block.start, block.end):
-        begins = _OPENING.match(text, gap.end()) or gap.end() in places
-        if begins and not _NOT_AN_END.search(text, start, gap.start()):
+        begins = _OPENING.match(text, gap.end())
+        if begins and not _NOT_AN_END.search(text, start, gap.start()) and not _is_quoted(text, gap.end()):
             yield _Block("prose", start, gap.start())
             start = gap.end()
     yield _Block("prose", start, block.end)
@@ -340,7 +376,8 @@ def _split_blocks(text: str) -> Iterator[_Block]:
         indent = len(line) - len(line.lstrip(" \t"))
         below = kind == "item" and indent > depth + 1
         item = bool(_ITEM.match(line)) and not below
-        goes_on = fenced or below or (kind and not blank and not item and not _HEADING.match(line))
+        plain = not item and not _HEADING.match(line)
+        goes_on = fenced or below or (kind and ((plain and not blank) or _is_quoted(text, at)))
         if not empty and not goes_on:
             if kind:
                 yield _Block(kind, start, end)
@@ -395,8 +432,8 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
 
 
 def list_active(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
-    """The requirements that no later message has replaced."""
-    return tuple(one for one in requirements if not one.superseded)
+    """The requirements that no later message has replaced, and nobody has dropped."""
+    return tuple(one for one in requirements if one.counts)
 
 
 def add_requirements(
@@ -414,8 +451,13 @@ def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tupl
 
 
 def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requirement, ...]:
-    """The requirements after a person has undone the replacement of one."""
-    return tuple(replace(one, superseded=0) if one.number == number else one for one in known)
+    """The requirements after a person has undone the replacement of one, or wants a dropped one again."""
+    return tuple(replace(one, superseded=0, dropped="") if one.number == number else one for one in known)
+
+
+def drop_requirements(known: Sequence[Requirement], numbers: Sequence[int], by: str) -> tuple[Requirement, ...]:
+    """The requirements after a person has dropped some."""
+    return tuple(replace(one, dropped=by or "you") if one.number in numbers else one for one in known)
 
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:

@@ -20,8 +20,8 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     why: str = ""
 
 
-Ruling = Literal["passed", "failed", "needs_approval", "not_verified", "tampered"]
-"""`needs_approval`: the check passes, but original tests disagree with the work. `tampered`: only in old journals."""
+Ruling = Literal["passed", "failed", "needs_approval", "not_verified"]
+"""`needs_approval`: the check passes, but original tests disagree with the work."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]
 How = Literal["junit", "closing line", "exit status"]
 
@@ -162,8 +162,6 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     failures: tuple[Failure, ...] = ()
     """The first ones; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
-    tampering: tuple[Remark, ...] = ()
-    """Places where tests, their configuration or the check were weakened, which only old journals list."""
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()
@@ -175,9 +173,12 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Tests that pass and did not exist at the base of the task; the first ones."""
     advice: tuple[Remark, ...] = ()
     canary: str = ""
-    """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
+    """What was seen of the tests that carry the claim with another value in them, as a phrase; empty: not tried."""
+    doubt: str = ""
+    """Why the check shows nothing alone: it was not seen to fail on a broken product, or with
+    another value. Then a probe has to show it."""
     unfalsified: bool = False
-    """No test that carries the claim has an expected value that could be made wrong, so the canary shows nothing."""
+    """No value could be changed, which only old journals say."""
 
     @property
     def score(self) -> int:
@@ -214,7 +215,7 @@ the check is faster; or there is nothing to run: a version, documents, tests or 
 did."""
 
 
-class Shown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RequirementProof(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The evidence that the work made the difference for a requirement."""
 
     number: int

@@ -24,7 +24,7 @@ LONGEST_WAIT = 900.0
 TIMES = 8
 """How often it is tried, about an hour and a half in all, before the night ends for it."""
 LEAST = 0.01
-"""Dollars below which no goal begins."""
+"""Dollars below which no goal begins where no goal has cost anything yet."""
 
 
 class GoalStanding(Struct, frozen=True):
@@ -36,7 +36,7 @@ class GoalStanding(Struct, frozen=True):
     """When it can begin or continue, if that is only a matter of time."""
 
 
-class Seen(Struct, frozen=True):
+class RunStatus(Struct, frozen=True):
     """What became of a goal's run since the list was told, in this process or in another."""
 
     status: str
@@ -47,7 +47,7 @@ class Seen(Struct, frozen=True):
     """A person has answered what it waited for."""
 
 
-class Here(Struct, frozen=True):
+class NightSituation(Struct, frozen=True):
     """What the process sees, and what it may do."""
 
     now: float
@@ -56,9 +56,13 @@ class Here(Struct, frozen=True):
     """Goals that it works on."""
     elsewhere: frozenset[str] = frozenset()
     """Goals that another live process works on."""
-    seen: Mapping[str, Seen] = field(default_factory=dict)
+    seen: Mapping[str, RunStatus] = field(default_factory=dict)
+    barred: Mapping[str, str] = field(default_factory=dict)
+    """Goals that the person has not allowed here, and why."""
     touched: Mapping[str, Touched] = field(default_factory=dict)
     """Files that running goals have changed so far."""
+    spent: Mapping[str, float] = field(default_factory=dict)
+    """Dollars that each run of the night has cost since it began."""
     per_goal: float | None = None
     """Dollars that one goal may cost."""
     until: float = 0.0
@@ -89,16 +93,20 @@ class Wait(Struct, frozen=True):
     until: float = 0.0
 
 
+class Join(Struct, frozen=True):
+    """Bring the proven branches together: nothing runs, and some are not on the night branch yet."""
+
+
 class End(Struct, frozen=True):
     """Nothing is left that this process could do."""
 
     why: str
 
 
-Move = Take | CallOff | Wait | End
+Move = Take | CallOff | Wait | Join | End
 
 
-def explain(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
+def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
     """Where a goal stands, and why."""
     alone = _explain_alone(backlog, item, here)
     if alone.kind not in ("ready", "not_begun"):
@@ -107,9 +115,9 @@ def explain(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
     return GoalStanding("not_begun", lacking) if lacking else alone
 
 
-def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
+def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
     """The same, whatever it needs."""
-    seen, report = here.seen.get(item.name, Seen("")), item.report
+    seen, report = here.seen.get(item.name, RunStatus("")), item.report
     status = seen.status or (report.status if report is not None else "")
     why = seen.why or (report.why if report is not None else "")
     if item.dropped:
@@ -118,15 +126,19 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStand
         return GoalStanding("running")
     if seen.live:
         return GoalStanding("running", "in another process")
-    if status == "completed":
+    if item.name in here.barred:
+        return GoalStanding("waiting", here.barred[item.name])
+    if status == "completed" and not (item.edited and item.removed is not None):
         return GoalStanding("proven", why)
     if item.edited and report is not None:
         return GoalStanding("ready", "changed since its last try")
     if status == "not_proven":
         return GoalStanding("not_proven", why)
+    if status in FOR_A_PERSON and item.removed is not None:
+        return GoalStanding("ready", "its run was removed")
     if status in FOR_A_PERSON and not seen.answered:
         return GoalStanding("waiting", why)
-    if status in DECIDED:
+    if status in DECIDED and not _is_short_of_money(item, status):
         return GoalStanding("given_up", why)
     if report is None or seen.answered:
         return GoalStanding("ready", "interrupted" if item.taken is not None else "")
@@ -142,17 +154,23 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStand
     return GoalStanding("not_begun" if _is_this_night(backlog, item) else "ready", report.why)
 
 
-def _has_news(item: BacklogItem, standing: GoalStanding, here: Here) -> bool:
+def _is_short_of_money(item: BacklogItem, status: str) -> bool:
+    """It was the night's money that ended, not the goal's own budget."""
+    return status == "budget" and item.report is not None and item.report.status == "stopped"
+
+
+def _has_news(item: BacklogItem, standing: GoalStanding, here: NightSituation) -> bool:
     """Its run was finished by another process, and the list does not know what came of it."""
-    seen, known = here.seen.get(item.name, Seen("")), item.report.status if item.report is not None else ""
-    return seen.status in DECIDED - {known} and standing.kind not in ("ready", "running", "dropped")
+    seen, known = here.seen.get(item.name, RunStatus("")), item.report.status if item.report is not None else ""
+    news = seen.status in DECIDED - {known} and not _is_short_of_money(item, seen.status)
+    return news and standing.kind not in ("ready", "running", "dropped")
 
 
 def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
     return backlog.open_night is not None and item.night == backlog.open_night.number
 
 
-def _lacks(backlog: Backlog, item: BacklogItem, here: Here) -> str:
+def _lacks(backlog: Backlog, item: BacklogItem, here: NightSituation) -> str:
     """The need that is not met, as a phrase; empty: all are met."""
     for need in item.entry.needs:
         other = backlog.items.get(need)
@@ -192,7 +210,7 @@ def describe_kind(kind: Kind) -> str:
     return words.get(kind, kind.replace("_", " "))
 
 
-def decide(backlog: Backlog, here: Here) -> list[Move]:
+def decide(backlog: Backlog, here: NightSituation) -> list[Move]:
     """The moves of a process, most urgent first. Never empty: with nothing to do it waits, or its part is over."""
     off = [CallOff(name, "removed from the list") for name in sorted(here.mine) if backlog.items[name].dropped]
     late = bool(here.until) and here.now >= here.until
@@ -203,6 +221,7 @@ def decide(backlog: Backlog, here: Here) -> list[Move]:
     standings = {item.name: explain(backlog, item, here) for item in backlog.items.values()}
     ready = [backlog.items[name] for name, one in standings.items() if one.kind == "ready"]
     ready += [item for item in backlog.items.values() if _has_news(item, standings[item.name], here)]
+    ready = ready or _list_short_of_money(backlog, here)
     held = _hold_back(backlog, standings, here)
     if ready and not held and len(here.mine) < here.jobs:
         item = _choose(backlog, ready, here)
@@ -216,16 +235,33 @@ def decide(backlog: Backlog, here: Here) -> list[Move]:
     if held:
         return [End(held)]
     if here.until and any(one.kind == "waiting" for one in standings.values()):
-        return [Wait(until)]  # An answer may come: until then nothing is spent.
+        # An answer may come: until then nothing is spent.
+        return [Join() if wants_joining(backlog) else Wait(until)]
     return [End(_describe_end(standings.values()))]
 
 
-def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: Here) -> str:
+def list_proven(backlog: Backlog) -> list[BacklogItem]:
+    """The goals of the night whose work is done, proven and something to merge."""
+    night = backlog.night.number if backlog.night is not None else 0
+    found = [item for item in backlog.items.values() if item.night == night and not item.dropped]
+    return [item for item in found if item.report and item.report.status == "completed" and item.report.files]
+
+
+def wants_joining(backlog: Backlog) -> bool:
+    """Whether proven work is not on the night branch, and was not left out of it either."""
+    night = backlog.open_night
+    if night is None or not night.started.together:
+        return False
+    known = {*night.joined.landed, *night.joined.left_out} if night.joined is not None else set[str]()
+    return any(item.name not in known for item in list_proven(backlog))
+
+
+def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: NightSituation) -> str:
     """Why nothing may begin, although something is ready."""
     if here.full:
         return here.full
     night = backlog.open_night
-    if night is not None and night.started.cost is not None and _left(backlog) < LEAST:
+    if night is not None and night.started.cost is not None and _left(backlog, here) < _find_least(backlog, here):
         return f"the night's budget of ${night.started.cost:g} is spent"
     gone = [name for name, one in standings.items() if one.kind == "not_begun" and one.until > here.now]
     if backlog.gone > TIMES or any(_is_this_night(backlog, backlog.items[name]) for name in gone):
@@ -233,24 +269,48 @@ def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: He
     return ""
 
 
-def _left(backlog: Backlog) -> float:
-    """Dollars of the night that are neither spent nor reserved."""
+def _left(backlog: Backlog, here: NightSituation) -> float:
+    """Dollars of the night that are neither spent nor reserved for a goal that runs."""
     night = backlog.open_night
     assert night is not None and night.started.cost is not None
-    reserved = sum(i.taken.cost or 0.0 for i in backlog.items.values() if i.running and i.taken is not None)
-    return night.started.cost - backlog.spent - reserved
+    running = [backlog.items[name].taken for name in here.mine | here.elsewhere if name in backlog.items]
+    granted = {taken.run: taken.cost or 0.0 for taken in running if taken is not None}
+    costs = [max(here.spent.get(run, 0.0), granted.get(run, 0.0)) for run in here.spent.keys() | granted.keys()]
+    return night.started.cost - sum(costs)
 
 
-def _grant(backlog: Backlog, ready: int, here: Here) -> float | None:
+def _list_short_of_money(backlog: Backlog, here: NightSituation) -> list[BacklogItem]:
+    """Goals that used up their part of the night's money, once nothing else wants what is left of it."""
+    night = backlog.open_night
+    if night is None or night.started.cost is None or here.mine or here.elsewhere:
+        return []
+    halted = [backlog.items[name] for name, seen in here.seen.items() if seen.status == "budget"]
+    # Less than a tenth more would not be enough for a round.
+    enough = [item for item in halted if _left(backlog, here) > here.spent.get(item.run, 0.0) / 10]
+    return [item for item in enough if _is_short_of_money(item, "budget") and not item.dropped]
+
+
+def _find_least(backlog: Backlog, here: NightSituation) -> float:
+    """Dollars with which a goal can begin: what the cheapest of the night that is done has cost. With less it would
+    only end in the middle."""
+    done = [
+        i for i in backlog.items.values() if i.report is not None and i.report.status in ("completed", "not_proven")
+    ]
+    return max(LEAST, min((cost for item in done if (cost := here.spent.get(item.run, 0.0))), default=0.0))
+
+
+def _grant(backlog: Backlog, ready: int, here: NightSituation) -> float | None:
     """Dollars for one more goal: its share of what is left for the goals that can run at once."""
     night = backlog.open_night
     if night is None or night.started.cost is None:
         return here.per_goal
-    share = _left(backlog) / max(1, min(here.jobs - len(here.mine), ready))
+    # Not among more goals than it is enough for.
+    left, least = _left(backlog, here), _find_least(backlog, here)
+    share = left / max(1, min(here.jobs - len(here.mine), ready, int(left / least)))
     return min(share, here.per_goal) if here.per_goal is not None else share
 
 
-def _choose(backlog: Backlog, ready: list[BacklogItem], here: Here) -> BacklogItem:
+def _choose(backlog: Backlog, ready: list[BacklogItem], here: NightSituation) -> BacklogItem:
     """The first of the most urgent ones whose files no running goal changes; where all overlap, the first."""
     running = [backlog.items[name] for name in (*here.mine, *here.elsewhere) if name in backlog.items]
     busy = find_busy_files([item.entry.step(item.name) for item in running], here.touched)

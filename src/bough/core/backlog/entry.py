@@ -14,6 +14,16 @@ LONGEST = 1_000_000
 """Characters of a goal. More is no goal but a file, which belongs in the repository."""
 
 
+class GoalFault(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What would cost a goal its night, as a reader of the list says it in the evening."""
+
+    kind: str
+    """`vague`, `contradictory`, `doubled`, `too large`, `needs` or `no check`."""
+    says: str
+    question: str = ""
+    """What to ask the person; empty: a command settles it."""
+
+
 class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     goal: str
     check: str = ""

@@ -184,6 +184,7 @@ class Issue(msgspec.Struct, frozen=True):
     title: str
     entry: GoalEntry
     labels: tuple[str, ...] = ()
+    closed: bool = False
 
     @property
     def name(self) -> str:
@@ -205,5 +206,6 @@ def read_issues(text: str, place: str) -> list[Issue]:
             for label in document.get("labels") or ()
         )
         goal = f"{title}\n\n{body.strip()}" if body.strip() else title
-        found.append(Issue(number or slug(title), title, GoalEntry(goal, source=address[:500]), labels))
+        closed = str(document.get("state") or "").lower() == "closed"
+        found.append(Issue(number or slug(title), title, GoalEntry(goal, source=address[:500]), labels, closed))
     return found

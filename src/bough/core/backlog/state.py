@@ -10,9 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.backlog.entry import GoalEntry, GoalReport
+from bough.core.backlog.entry import GoalEntry, GoalFault, GoalReport
+from bough.core.budget.limits import Spend
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import BACKLOG
+
+REVIEW = "@review"
+"""What reading the list has cost, among the runs of a night."""
+TOGETHER = "@together"
+"""Whoever holds this brings the finished branches together; their run names it as its goal."""
 
 
 class BacklogItem(Struct, frozen=True):
@@ -34,10 +40,24 @@ class BacklogItem(Struct, frozen=True):
     """The night in which it was taken or settled last."""
     edited: bool = False
     """The person has changed it since it was settled: it is worth another try."""
+    removed: e.RunRemoved | None = None
+    """The person has removed its run."""
+    findings: tuple[GoalFault, ...] | None = None
+    """What was found when it was read; None: nobody has read it since it was added or changed."""
 
     @property
     def running(self) -> bool:
         return self.taken is not None and self.report is None
+
+
+class NightRun(Struct, frozen=True):
+    """A run that a night has worked on."""
+
+    item: str
+    before: Spend = Spend()
+    """What it had spent before this night."""
+    known: Spend = Spend()
+    """What it had spent when the list heard of it last: all there is once the run is removed."""
 
 
 class Night(Struct, frozen=True):
@@ -49,8 +69,10 @@ class Night(Struct, frozen=True):
     ended_at: float = 0.0
     why: str = ""
     together: str = ""
-    """The run that brings the finished branches together."""
+    """The run that brings the finished branches together, while it does."""
     joined: e.NightJoined | None = None
+    runs: Mapping[str, NightRun] = {}
+    """All its runs by name, also those of goals that were dropped, or changed and begun again."""
 
 
 class Backlog(Struct, frozen=True):
@@ -62,6 +84,8 @@ class Backlog(Struct, frozen=True):
     count: int = 0
     gone: int = 0
     """Goals in a row this night whose model was unavailable."""
+    reviewed: Spend = Spend()
+    """What reading the list has cost for the next night."""
     seq: int = 0
 
     @property
@@ -71,16 +95,6 @@ class Backlog(Struct, frozen=True):
     @property
     def open_night(self) -> Night | None:
         return self.night if self.night is not None and not self.night.ended_at else None
-
-    @property
-    def spent(self) -> float:
-        """Dollars that this night has cost so far, as far as they are known."""
-        number = self.night.number if self.night is not None else 0
-        return sum(
-            item.report.spend.cost - (item.taken.before if item.taken is not None else 0.0)
-            for item in self.items.values()
-            if item.report is not None and item.night == number
-        )
 
     def find(self, name: str) -> BacklogItem:
         """The goal that a name, a number or a unique beginning of a name refers to."""
@@ -103,41 +117,54 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
     backlog = replace(backlog, seq=max(backlog.seq, record.seq))
     match record.event:
         case e.GoalListed(entry):
-            number = backlog.count + 1
-            listed = BacklogItem(record.task, number, entry)
-            backlog = replace(backlog, items={**backlog.items, record.task: listed}, count=number)
+            backlog = _list_goals(backlog, {record.task: entry})
+        case e.GoalsListed(entries):
+            backlog = _list_goals(backlog, entries)
         case e.GoalEdited(item, entry):
-            backlog = _change(backlog, item, entry=entry, edited=True)
+            backlog = _change(backlog, item, entry=entry, edited=True, findings=None)
         case e.GoalDropped(item):
             backlog = _change(backlog, item, dropped=True)
         case e.GoalMoved(item, before):
             backlog = replace(backlog, items=_move(backlog.items, item, before))
+        case e.GoalsReviewed(findings, spend):
+            for name, found in findings.items():
+                backlog = _change(backlog, name, findings=found)
+            backlog = _count_review(replace(backlog, reviewed=backlog.reviewed.plus(spend)))
         case e.GoalTaken() as taken:
             number = backlog.night.number if backlog.night is not None else 0
-            backlog = _change(
-                backlog,
-                record.task,
-                run=taken.run,
-                taken=taken,
-                report=None,
-                edited=False,
-                night=number,
-            )
+            fields = {"run": taken.run, "taken": taken, "report": None, "removed": None, "edited": False}
+            backlog = _change(backlog, record.task, **fields, night=number)
+            spent = taken.before if isinstance(taken.before, Spend) else Spend(cost=taken.before)
+            backlog = _count(backlog, taken.run, NightRun(record.task, spent, spent))
         case e.GoalSettled(report):
-            backlog = _change(backlog, record.task, report=report, settled_at=record.at)
+            number = backlog.night.number if backlog.night is not None else 0
+            backlog = _change(backlog, record.task, report=report, settled_at=record.at, night=number)
+            if record.task in backlog.items:
+                backlog = _know(backlog, backlog.items[record.task].run, report.spend)
             backlog = replace(backlog, gone=backlog.gone + 1 if report.status == "unavailable" else 0)
         case e.NightStarted() as started if backlog.open_night is None:
             number = backlog.night.number + 1 if backlog.night is not None else 1
             backlog = replace(backlog, night=Night(number, started, record.at), gone=0)
+            backlog = _count_review(backlog)
         case e.NightStarted() as again if (night := backlog.open_night) is not None:
             # Whoever joins uses the same files; what a person says about budget and branch then, counts from now on.
             cost = again.cost if again.cost is not None else night.started.cost
             started = replace(night.started, cost=cost, together=again.together or night.started.together)
-            backlog = replace(backlog, night=replace(night, started=started))
+            backlog = replace(backlog, night=replace(night, started=started), gone=0)
+            # A person starts it again: the model may be back, so nobody waits for it any longer.
+            for gone in [
+                one.name for one in backlog.items.values() if one.report and one.report.status == "unavailable"
+            ]:
+                backlog = _change(backlog, gone, settled_at=0.0)
         case e.NightJoining(run) if backlog.night is not None:
             backlog = replace(backlog, night=replace(backlog.night, together=run))
+            backlog = _count(backlog, run, NightRun(TOGETHER))
+        case e.RunRemoved(run, spend) as removed:
+            for name in [known.name for known in backlog.items.values() if known.run == run]:
+                backlog = _change(backlog, name, removed=removed)
+            backlog = _know(backlog, run, spend)
         case e.NightJoined() as joined if backlog.night is not None:
-            backlog = replace(backlog, night=replace(backlog.night, joined=joined))
+            backlog = replace(backlog, night=replace(backlog.night, joined=joined, together=""))
         case e.NightEnded(why) if backlog.open_night is not None:
             backlog = replace(backlog, night=replace(backlog.open_night, ended_at=record.at, why=why))
         case _:
@@ -154,10 +181,44 @@ def fold_backlog(name: str, records: Iterable[e.Record]) -> Backlog:
     return backlog
 
 
+def _list_goals(backlog: Backlog, entries: Mapping[str, GoalEntry]) -> Backlog:
+    """When two people give a name at once, the first has it."""
+    new = {name: entry for name, entry in entries.items() if name not in backlog.items}
+    listed = {name: BacklogItem(name, at, entry) for at, (name, entry) in enumerate(new.items(), backlog.count + 1)}
+    return replace(backlog, items={**backlog.items, **listed}, count=backlog.count + len(listed))
+
+
 def _change(backlog: Backlog, item: str, **fields: Any) -> Backlog:
     if item not in backlog.items:  # An edit of a goal that is not in the list, in a journal that somebody wrote.
         return backlog
     return replace(backlog, items={**backlog.items, item: replace(backlog.items[item], **fields)})
+
+
+def _count(backlog: Backlog, run: str, begun: NightRun) -> Backlog:
+    """The run belongs to the night, as it was when the night took it first."""
+    night = backlog.night
+    if night is None or run in night.runs:
+        return backlog
+    return replace(backlog, night=replace(night, runs={**night.runs, run: begun}))
+
+
+def _count_review(backlog: Backlog) -> Backlog:
+    """What reading the list has cost belongs to the night that runs, or to the next one."""
+    night = backlog.open_night
+    if night is None or backlog.reviewed == Spend():
+        return backlog
+    before = night.runs[REVIEW].known if REVIEW in night.runs else Spend()
+    runs = {**night.runs, REVIEW: NightRun(REVIEW, known=before.plus(backlog.reviewed))}
+    return replace(backlog, night=replace(night, runs=runs), reviewed=Spend())
+
+
+def _know(backlog: Backlog, run: str, spend: Spend) -> Backlog:
+    """What a run of the night has spent, all told."""
+    night = backlog.night
+    if night is None or run not in night.runs:
+        return backlog
+    known = replace(night.runs[run], known=spend)
+    return replace(backlog, night=replace(night, runs={**night.runs, run: known}))
 
 
 def _move(items: Mapping[str, BacklogItem], item: str, before: str) -> Mapping[str, BacklogItem]:

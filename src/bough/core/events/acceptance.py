@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Kind
-from bough.core.acceptance.verdict import AllowedChange, Difference, Shown, Verdict
+from bough.core.acceptance.verdict import AllowedChange, Difference, RequirementProof, Verdict
 from bough.core.events.base import ChangesBy, Event
 
 
@@ -108,7 +108,7 @@ class DifferenceSeen(Event, frozen=True):
 class EvidenceJudged(Event, frozen=True):
     """What shows that the work made the difference, for each requirement of the goal."""
 
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[RequirementProof, ...] = ()
     missing: tuple[int, ...] = ()
     """Numbers of the requirements that nothing shows."""
 

@@ -1,16 +1,23 @@
-"""What happens in streams that are no run: lists of goals, and lessons."""
+"""What happens in streams that are no run: lists of goals."""
 
 from __future__ import annotations
 
-from bough.core.backlog.entry import GoalEntry, GoalReport
+from bough.core.backlog.entry import GoalEntry, GoalFault, GoalReport
+from bough.core.budget.limits import Spend
 from bough.core.events.base import Event
-from bough.core.lessons import ProvenLesson
 
 
 class GoalListed(Event, frozen=True):
-    """The first event of a goal's stream: a person has put it on the list."""
+    """The first event of a goal's stream in old journals: a person has put it on the list."""
 
     entry: GoalEntry
+    by: str = ""
+
+
+class GoalsListed(Event, frozen=True):
+    """A person has put these goals on the list, all at once: no process can die between two of them."""
+
+    entries: dict[str, GoalEntry]
     by: str = ""
 
 
@@ -35,6 +42,14 @@ class GoalMoved(Event, frozen=True):
     by: str = ""
 
 
+class GoalsReviewed(Event, frozen=True):
+    """Goals were read before the night, each with what was found in it: usually nothing."""
+
+    findings: dict[str, tuple[GoalFault, ...]]
+    spend: Spend = Spend()
+    by: str = ""
+
+
 class GoalTaken(Event, frozen=True):
     """A process works on the goal. Durable before the run starts, so that after a crash the run is found again."""
 
@@ -45,8 +60,8 @@ class GoalTaken(Event, frozen=True):
     """The tree that the night started from, where the goal starts from the work of the goals that it needs."""
     cost: float | None = None
     """Dollars reserved for it this night."""
-    before: float = 0.0
-    """Dollars that its run had cost before this night."""
+    before: Spend | float = 0.0
+    """What its run had spent before this night; in old journals only the dollars."""
     commit: str = ""
     """The commit that its branch is made on."""
     worker: str = ""
@@ -92,16 +107,27 @@ class NightJoined(Event, frozen=True):
 
 class NightEnded(Event, frozen=True):
     why: str
+    spend: Spend = Spend()
+    """What all its runs have spent."""
+
+
+class RunRemoved(Event, frozen=True):
+    """A person removed a run of the list: what it spent stays spent."""
+
+    run: str
+    spend: Spend = Spend()
+    applied: bool = False
+    """Its work is in the person's files."""
 
 
 class LessonKept(Event, frozen=True):
-    """A finished run has proved something about the repository."""
+    """What releases up to 0.2 kept of a finished run. Nothing reads it; the journals that have it still open."""
 
-    lesson: ProvenLesson
+    lesson: dict[str, object]
 
 
 class LessonRetired(Event, frozen=True):
-    """A verdict contradicts it, or a person has forgotten it."""
+    """Says that such a lesson no longer counted. Nothing reads it."""
 
     number: int
     why: str

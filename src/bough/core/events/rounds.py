@@ -49,6 +49,24 @@ class ModelFailed(Event, frozen=True):
     """Tokens that fit into the model's window, as its refusal says; 0: unknown."""
 
 
+class ModelSwitched(Event, frozen=True):
+    """Another model of the tier's chain answers from here on: the next one, or the first again."""
+
+    tier: Tier
+    to: str
+    """Its key among the run's models: `main+1`; the tier itself: the first."""
+    model: str
+    why: str
+    window: int = 0
+    """Tokens that fit into its window; 0: unknown."""
+    may_change: bool = False
+    """The ladder may switch its protocol."""
+    restarts: bool = False
+    """It uses another protocol: a fresh agent begins, and the open round is not charged."""
+    until: float = 0.0
+    """When the quota of the model before it is back; 0: that was not why."""
+
+
 class ModelAnswered(Event, frozen=True):
     text: str
     calls: tuple[Call, ...] = ()
@@ -61,7 +79,7 @@ class ModelAnswered(Event, frozen=True):
     window: int = 0
     """Tokens that fit into the model's window; 0: unknown."""
     repaired: tuple[str, ...] = ()
-    """Slips in the files of a text answer that bough repaired: the calls have them repaired, the text does not."""
+    """Slips in the files of a text answer that an earlier version repaired: the calls have them repaired."""
     others: tuple[str, ...] = ()
     """Further answers to the same question, which the next attempts try."""
     spare: bool = False

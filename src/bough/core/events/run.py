@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits
 from bough.core.events.base import End, Event, Halt
@@ -57,6 +59,10 @@ class RunStarted(Event, frozen=True):
     """What applies of the repository's own settings, by name and value."""
     listed: str = ""
     """The backlog and the goal in it that the run works on: `backlog/fix-totals`."""
+    by: str = ""
+    """The name in the system of the person who began it."""
+    examines: str = ""
+    """Somebody else's change that is judged, as a phrase: `the branch fix-totals`; empty: the run does work itself."""
 
 
 class RunResumed(Event, frozen=True):
@@ -117,18 +123,29 @@ class BaseChecked(Event, frozen=True):
     """Ignored files that a failing check's output names: they are not in the checkout."""
     said: str = ""
     """The end of a failing check's output."""
+    failing: tuple[str, ...] = ()
+    """The first tests that fail, without those that cannot run here."""
+    absent: bool = False
+    """It starts nothing: a target that is not there, no test that could be collected. Nothing could be installed."""
+    belief: str = ""
+    """What was seen when it ran on a copy with the product broken, as a phrase; empty: not tried yet."""
+    believed: bool = False
+    """It was seen to fail there, so that it proves something when it passes."""
 
 
 class CheckScouted(Event, frozen=True):
-    """No rule found a check that runs: a model was asked how the project is tested, and bough tried what it
+    """The project's own files leave its check unclear: a model looked how it is tested, and bough tried what it
     proposed."""
 
     commands: tuple[str, ...] = ()
+    """What was proposed, each with its set-up."""
     refused: dict[str, str] = {}
-    """Commands that do not count, and why."""
+    """Commands that do not count, and why; the empty one: why there is no other."""
     usage: Usage = Usage()
     cost: float | None = None
     model: str = ""
+    rounds: int = 0
+    """Questions that it took."""
 
 
 class ToolServersListed(Event, frozen=True):
@@ -160,6 +177,20 @@ class Judged(Event, frozen=True):
     verdict: Verdict
 
 
+class Rechecked(Event, frozen=True):
+    """The run's work was merged with a branch as it is now, in a checkout of bough's own, and run there again."""
+
+    onto: str
+    """The branch or commit; empty: main."""
+    commit: str
+    """Where it was."""
+    standing: Literal["proven", "conflicts", "broken"]
+    culprit: str = ""
+    """The commit that it conflicts with, or that broke it; empty: unknown."""
+    why: str = ""
+    """The file, or what fails."""
+
+
 class Accepted(Event, frozen=True):
     """A person has accepted the work of a run that finished without proof."""
 
@@ -188,6 +219,14 @@ class Undone(Event, frozen=True):
     files: tuple[str, ...]
     by: str = ""
     """The person's name in the system."""
+
+
+class HookFailed(Event, frozen=True):
+    """A command of the person's own settings failed, which changes nothing: in the control stream."""
+
+    hook: str
+    """What it was told of: `run_finished`."""
+    why: str
 
 
 class RunReopened(Event, frozen=True):

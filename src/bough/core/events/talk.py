@@ -50,6 +50,16 @@ class RequirementRestored(Event, frozen=True):
     """The `seq` of their request."""
 
 
+class RequirementsDropped(Event, frozen=True):
+    """A person wants the goal without these requirements. First in the control stream, then in the goal's and in those
+    of the tasks that had to meet them."""
+
+    numbers: tuple[int, ...]
+    by: str = ""
+    said: int = 0
+    """The `seq` of their request."""
+
+
 class QuestionAsked(Event, frozen=True):
     """The ladder has a question for the person. Until it is answered, the task waits."""
 
@@ -88,6 +98,9 @@ class PersonSaid(Event, frozen=True):
     by: str = ""
     task: str = ""
     """The task whose agents it is for, with the tasks below it; empty: all active agents."""
+    answers: int = 0
+    """The `seq` of the question that it answers: only whoever asked hears it, and it demands nothing of the goal. 0: it
+    is a message."""
 
 
 class PlanRuled(Event, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.verdict import Verdict
+from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events.base import Event, Halt
 from bough.core.ladder.escalation import EscalationOptions
@@ -68,6 +68,8 @@ class WorkTaken(Event, frozen=True):
     summary: str = ""
     verdict: Verdict | None = None
     probes: tuple[Probe, ...] = ()
+    allowed: tuple[AllowedChange, ...] = ()
+    """Original tests that could change there: nobody is asked again."""
 
 
 class TakenUp(Event, frozen=True):

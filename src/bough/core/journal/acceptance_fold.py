@@ -50,6 +50,7 @@ def _apply_work_taken(task: Task, event: e.WorkTaken) -> Task:
         tree=event.tree,
         acceptance={"judged": True, "verdict": verdict, "claim": event.summary},
         examination={"probes": event.probes, "probed": event.tree},
+        test_changes={"allowed": event.allowed},
     )
 
 
@@ -118,14 +119,6 @@ def _apply_probes_finished(task: Task, event: e.ProbesFinished) -> Task:
     return change(charge_check(task, event.seconds), examination=probed)
 
 
-def _apply_probe_contested(task: Task, event: e.ProbeContested) -> Task:
-    return change(task, examination={"contested": task.examination.contested | {event.probe: event.reason}})
-
-
-def _apply_probe_ruled(task: Task, event: e.ProbeRuled) -> Task:
-    return change(task, examination={"rulings": task.examination.rulings | {event.probe: event.ruling}})
-
-
 ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.DoneClaimed: _apply_done_claimed,
     e.CheckFinished: _apply_check_finished,
@@ -137,7 +130,11 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.ExaminationSkipped: _apply_examination_skipped,
     e.ProbesFinished: _apply_probes_finished,
     e.DifferenceSeen: lambda task, event: change(charge_check(task, event.seconds), examination={"seen": event}),
-    e.ProbeContested: _apply_probe_contested,
-    e.ProbeRuled: _apply_probe_ruled,
+    e.ProbeContested: lambda task, event: change(
+        task, examination={"contested": task.examination.contested | {event.probe: event.reason}}
+    ),
+    e.ProbeRuled: lambda task, event: change(
+        task, examination={"rulings": task.examination.rulings | {event.probe: event.ruling}}
+    ),
 }
 """`ChangesAsked` and `ProbesStarted` change nothing: a process that dies meanwhile asks, or runs them, again."""

@@ -11,11 +11,6 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 
-def _apply_split_proposed(task: Task, event: e.SplitProposed) -> Task:
-    """An agent that asks for smaller steps does not claim to be done; its last word counts."""
-    return change(task, plan={"split": event.steps}, acceptance={"claim": None})
-
-
 def _apply_planned(task: Task, event: e.Planned) -> Task:
     """New smaller steps do the task. Completed steps stay as they are, whatever the plan says."""
     settled, plan = task.children.settled, task.plan
@@ -57,11 +52,6 @@ def _apply_plan_proposed(task: Task, event: e.PlanProposed) -> Task:
     return change(task, plan=plan)
 
 
-def _apply_plan_answered(task: Task, event: e.PlanAnswered) -> Task:
-    """The wish and the last proposal lead to another one; a no turns the task into one leaf."""
-    return change(task, plan={"wish": event.wish, "leaf": event.says == "no"})
-
-
 def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
     begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
     return change(task, plan={"steps": (*begun, *event.steps), "review": False})
@@ -80,10 +70,12 @@ PLAN_EVENTS: dict[type, Apply] = {
     e.Estimated: lambda task, event: change(task, plan={"estimate": event, "leaf": event.proposal == "leaf"}),
     e.RequirementsRead: lambda task, event: change(task, plan={"requirements": event.requirements}),
     e.PlanProposed: _apply_plan_proposed,
-    e.PlanAnswered: _apply_plan_answered,
+    # The wish and the last proposal lead to another one; a no turns the task into one leaf.
+    e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
-    e.SplitProposed: _apply_split_proposed,
+    # An agent that asks for smaller steps does not claim to be done; its last word counts.
+    e.SplitProposed: lambda task, event: change(task, plan={"split": event.steps}, acceptance={"claim": None}),
     e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
 }

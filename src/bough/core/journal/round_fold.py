@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget.limits import Spend
-from bough.core.conversation.compaction import compact_messages, count_useless, measure_messages
+from bough.core.conversation.compaction import compact_messages, count_useless, is_due, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, count_tactic, get_attempt
 from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
@@ -98,6 +98,27 @@ def _apply_model_failed(task: Task, event: e.ModelFailed) -> Task:
     return replace(task, models=models)
 
 
+def _apply_model_switched(task: Task, event: e.ModelSwitched) -> Task:
+    """What is known about the model before it does not hold for the next one, whose window counts."""
+    known = task.models
+    names = ("calling", "protocols", "serving", "windows")
+    kept = {name: {tier: at for tier, at in getattr(known, name).items() if tier != event.tier} for name in names}
+    if event.to != event.tier:
+        kept["serving"][event.tier] = event.to
+    until = min(filter(None, (known.quota_until, event.until)), default=0.0)
+    task = replace(task, models=replace(known, **kept, quota_until=until, transport_failures=0, retry_at=0.0))
+    attempt = task.attempt
+    if attempt is None or attempt.tier != event.tier:
+        return task
+    if event.restarts and task.round.asking:
+        budget = replace(task.budget, spend=task.budget.spend.minus(Spend(rounds=1)))
+        return replace(task, budget=budget, round=replace(task.round, asking=False))
+    full = is_due(attempt.used, event.window, task.rules.compaction)
+    said = f"the conversation is too long for {event.model}" if full else ""
+    attempt = replace(attempt, window=event.window, may_change=event.may_change, exceeded=said)
+    return replace(task, attempt=attempt)
+
+
 def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
     """Charge the task for a failed call: the part of the answer that arrived is paid for."""
     if event.usage == Usage():
@@ -119,6 +140,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
             acts=(),
             faulty=faulty,
             faults=task.round.faults + 1 if faulty else task.round.faults,
+            empty=task.round.empty + 1 if faulty == "empty_answer" else 0,
         ),
         models=replace(task.models, transport_failures=0, retry_at=0.0),
     )
@@ -129,7 +151,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
         spend = task.budget.spend.called(event.usage, event.cost, event.seconds)
         ladder = replace(task.ladder, spare=event.others)
         task = replace(task, budget=replace(task.budget, spend=spend), ladder=ladder)
-    return task if event.calls else _watch_round(task)
+    return task if event.calls else _watch_round(_count_calling(task, usable=False))
 
 
 def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
@@ -138,10 +160,7 @@ def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
     used = event.usage.input or attempt.used
     known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
     window = min(known, default=0 if attempt.protocol == "agent" else task.rules.compaction.unknown_window)
-    tokens = attempt.tokens + event.usage.input + event.usage.output
-    return replace(
-        task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded="", tokens=tokens)
-    )
+    return replace(task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded=""))
 
 
 def _find_fault(event: e.ModelAnswered) -> str:
@@ -213,7 +232,17 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
         ),
         progress=replace(task.progress, actions=task.progress.actions + (tree != task.tree)),
     )
+    task = _count_calling(task, usable=not task.round.faults) if settled and not event.interrupted else task
     return _watch_round(task) if settled and acts else task
+
+
+def _count_calling(task: Task, *, usable: bool) -> Task:
+    """Note whether an answer had a usable tool call."""
+    attempt = get_attempt(task)
+    if attempt.protocol != "tools":
+        return task
+    count = task.models.calling.get(attempt.tier, 0) + (1 if usable else -1)
+    return replace(task, models=replace(task.models, calling=task.models.calling | {attempt.tier: count}))
 
 
 def _note_progress(task: Task, call: Call, passed: int) -> Task:
@@ -260,6 +289,7 @@ ROUND_EVENTS: dict[type, Apply] = {
     e.AttemptStarted: _apply_attempt_started,
     e.RoundStarted: _apply_round_started,
     e.ModelFailed: _apply_model_failed,
+    e.ModelSwitched: _apply_model_switched,
     e.ModelAnswered: _apply_model_answered,
     e.MessageAdded: _apply_message_added,
     e.ToolStarted: _apply_tool_started,

@@ -19,7 +19,6 @@ from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.context import is_merge_segment
 from bough.core.ids import CONTROL, RUN, parent_path
 from bough.core.journal.task_fold import drop_rewound, fold_task
-from bough.core.lessons import KeptLesson
 from bough.core.messages import ModelProtocol
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
@@ -54,6 +53,8 @@ class Run(Struct, frozen=True):
     """When it finished or halted; 0 while it runs."""
     end: e.RunFinished | None = None
     halt: e.RunHalted | None = None
+    accepted: str = ""
+    """The person who took its work without proof."""
     applied: str = ""
     """The tree that was applied to the person's files."""
     application: e.Applied | None = None
@@ -62,8 +63,12 @@ class Run(Struct, frozen=True):
     """The endpoint of each model, by its name; empty in old journals."""
     protocols: dict[str, ModelProtocol] = {}
     """What its models used when it started."""
+    by: str = ""
+    """The name in the system of the person who began it."""
     listed: str = ""
     """The backlog and the goal in it that it works on."""
+    examines: str = ""
+    """Somebody else's change that is judged, as a phrase."""
     checked: e.BaseChecked | None = None
     """What the goal's check said before any work."""
 
@@ -92,7 +97,11 @@ def evolve_run(run: Run, record: e.Record) -> Run:
         case e.RunFinished() as event:
             run = replace(run, end=event, halt=None, ended_at=record.at)
         case e.RunReopened() as event:
-            run = replace(run, end=None, halt=None, ended_at=record.at)
+            run = replace(run, end=None, halt=None, ended_at=record.at, accepted="")
+        case e.Accepted() as event:
+            run = replace(run, accepted=event.by or "you")
+        case e.Judged():
+            run = replace(run, accepted="")
         case e.Applied() as event:
             run = replace(run, applied=event.tree, application=event)
         case e.Undone():
@@ -162,18 +171,3 @@ def _sum_children_spend(tasks: dict[str, Task]) -> dict[str, dict[str, Spend]]:
         ]
         below.setdefault(above, {})[segment] = reduce(Spend.plus, open_, tasks[path].budget.spend)
     return below
-
-
-def fold_lessons(records: Iterable[e.Record]) -> dict[int, KeptLesson]:
-    """All of them by number, in order."""
-    found: dict[int, KeptLesson] = {}
-    for record in records:
-        match record.event:
-            case e.LessonKept(lesson):
-                number = len(found) + 1
-                found[number] = KeptLesson(number, lesson, record.at)
-            case e.LessonRetired(number, why) if number in found:
-                found[number] = replace(found[number], retired=why)
-            case _:
-                pass
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.acceptance.requirements import add_requirements, restore_requirement
+from bough.core.acceptance.requirements import add_requirements, drop_requirements, restore_requirement
 from bough.core.journal.fold_changes import Apply, change, clear_trouble, keep_notes
 from bough.core.tree.task import Task, quote_person
 from bough.core.tree.task_groups import Note
@@ -32,10 +32,22 @@ def _apply_requirement_restored(task: Task, event: e.RequirementRestored) -> Tas
     return change(task, plan={"requirements": asked}, talk={"read": event.said})
 
 
+def _apply_requirements_dropped(task: Task, event: e.RequirementsDropped) -> Task:
+    asked = drop_requirements(task.asked, event.numbers, event.by)
+    if not task.plan.requirements:
+        return change(task, inherited={"requirements": asked})
+    return change(task, plan={"requirements": asked}, talk={"read": max(task.talk.read, event.said)})
+
+
+_LEAVE = ("", "leave it", "give up")
+"""Answers that end the work where it is, as no answer does."""
+
+
 def _apply_person_answered(task: Task, event: e.PersonAnswered) -> Task:
-    """An answer goes to the next agent: a fresh one, or for steps that cannot continue, the planner."""
+    """An answer goes to the next agent: a fresh one, or for steps that cannot continue, the planner. What led to the
+    question counts from zero again; money, rounds and time of the run do not."""
     task = change(task, talk={"question": "", "heard": max(task.talk.heard, event.said)})
-    if not event.text:
+    if event.text.strip(" .!").lower() in _LEAVE:
         return change(task, ladder={"rung": None})
     task = _note_said(task, event.text)
     if task.ladder.trouble is not None and task.ladder.trouble.cause == "children":
@@ -43,9 +55,9 @@ def _apply_person_answered(task: Task, event: e.PersonAnswered) -> Task:
     return change(
         clear_trouble(task),
         attempt=None,
-        round={"waiting": (), "faulty": "", "faults": 0},
+        round={"waiting": (), "faulty": "", "faults": 0, "empty": 0},
         progress={"signal": None},
-        acceptance={"claim": None, "repairs": 0},
+        acceptance={"claim": None, "repairs": 0, "probe_repairs": 0, "findings": 0},
     )
 
 
@@ -59,6 +71,7 @@ TALK_EVENTS: dict[type, Apply] = {
     e.MessageReceived: _apply_message_received,
     e.MessageRead: _apply_message_read,
     e.RequirementRestored: _apply_requirement_restored,
+    e.RequirementsDropped: _apply_requirements_dropped,
     e.QuestionAsked: lambda task, event: change(task, talk={"question": event.question}),
     e.PersonAnswered: _apply_person_answered,
     e.NoteKept: _apply_note_kept,

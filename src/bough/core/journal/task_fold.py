@@ -121,7 +121,7 @@ def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
         step=event.step,
         rules=event.rules,
         base=event.base,
-        tree=merge.tree if merge else event.base,
+        tree=merge.tree if merge else event.step.given or event.base,
         inherited=event.inherited,
         origin=TaskOrigin(event.key, subject, merge),
         budget={"limits": event.limits, "grows": event.grows},
@@ -139,6 +139,14 @@ def _apply_state_changed(task: Task, event: e.StateChanged) -> Task:
     judged = task.acceptance.judged and event.to is not State.TESTING
     state = check_transition(task.state, event.to)
     return change(clear_trouble(task), halt=None, state=state, why=event.why, acceptance={"judged": judged})
+
+
+def _apply_task_halted(task: Task, event: e.TaskHalted) -> Task:
+    task = replace(charge(task, Spend(seconds=event.seconds)), halt=event)
+    if event.reason not in ("unavailable", "quota"):
+        return task
+    # The last model of the chain failed, too: the first one is asked first again.
+    return replace(task, models=replace(task.models, serving={}, quota_until=0.0))
 
 
 def _apply_task_resumed(task: Task, event: e.TaskResumed) -> Task:
@@ -172,7 +180,7 @@ _APPLY: dict[type, Apply] = {
     e.CheckpointMade: lambda task, event: change(
         task, tree=event.tree, outcome={"commit": event.commit, "files": event.files}
     ),
-    e.TaskHalted: lambda task, event: replace(charge(task, Spend(seconds=event.seconds)), halt=event),
+    e.TaskHalted: _apply_task_halted,
     e.TaskResumed: _apply_task_resumed,
     **ROUND_EVENTS,
     **LADDER_EVENTS,

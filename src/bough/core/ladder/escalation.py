@@ -31,6 +31,8 @@ Rung = Literal[
 ]
 PROTOCOL = "protocol"
 """The pattern of work that does not move because the model cannot act in its protocol."""
+EMPTY = "empty"
+"""The pattern of a model that answers with nothing: asking it once more, in whatever way, costs and brings nothing."""
 UNUSABLE = 5
 """Further attempts at a task without a usable answer."""
 SWITCHES = 2
@@ -46,11 +48,11 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Rounds on the goal or a task without a rung before its soft limit is reached."""
     subtask_rounds: int = 8
     """Rounds on a subtask without a rung before its soft limit is reached."""
-    other_protocol_after: int = 1
-    """Unusable answers in a row after which a model of unknown abilities is asked otherwise: in the other protocol, or
-    in text once more with another view."""
+    other_protocol_after: int = 3
+    """Answers in a row without a usable tool call after which a model uses text, unless most of its answers in the
+    task had one."""
     fruitless_rounds: int = 3
-    """Rounds without a changed file after which such a model is switched too."""
+    """Rounds in text without a changed file after which the next attempt begins."""
     attempts: int = 24
     """Further attempts at a task whose check fails, if its model uses the text protocol: a small model that is wrong
     rarely finds out why. 1: none."""
@@ -163,6 +165,7 @@ class Situation(Struct, frozen=True):
             and (self.provable or (self.trouble.cause == "faults" and self.times("attempts") < UNUSABLE))
             and not self.attempted
             and not self.parent
+            and (self.trouble.pattern != EMPTY or self.spare)
             and "attempts" in self.rules.rungs
             and self.rules.attempts > 1
             and (self.spare or (self.rounds_left > 0 and self.times("attempts") < self.rules.attempts))

@@ -2,48 +2,30 @@
 
 A small model that is wrong repeats itself: shown its own failing file, it answered with the same file in 129 of 147
 cases, and corrected it in 2 (`bench/weak.py`, Qwen2.5-Coder 1.5B). What helps is a fresh attempt from another point of
-view, and the more points of view, the more tasks. Which one pays is learned for each model, as tasks completed for the
-tokens spent; the measured defaults count as much as `WEIGHT` tokens of experience.
+view, and the more points of view, the more tasks. The measured one that promises most comes next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
 
-from msgspec import Struct
-
 Tactic = Literal["tests_first", "short", "whole", "hinted", "repair"]
-NO_TALLY: Mapping[str, Tally] = MappingProxyType({})
 MEASURED: dict[Tactic, float] = {"tests_first": 7.0, "short": 5.5, "whole": 5.3, "hinted": 4.7, "repair": 2.6}
 """Tasks completed for 100,000 tokens where the task is one file and the first attempt failed."""
 SEVERAL: dict[Tactic, float] = {"whole": 4.0, "repair": 10.0}
 """The measure where the task is several files: what is right in them should not be lost."""
 LATER: frozenset[Tactic] = frozenset({"hinted", "repair"})
 """They need something that failed."""
-WEIGHT = 100_000
 
 
-class Tally(Struct, frozen=True):
-    """What came of a tactic."""
-
-    won: int = 0
-    """Tasks completed."""
-    tokens: int = 0
-
-
-def choose_tactic(
-    allowed: tuple[Tactic, ...], learned: Mapping[str, Tally], tried: Mapping[str, int], *, alone: bool, failed: bool
-) -> Tactic:
+def choose_tactic(allowed: tuple[Tactic, ...], tried: Mapping[str, int], *, alone: bool, failed: bool) -> Tactic:
     """The most promising one. `tried`: how often on this task: what has failed on it is worth less there. `alone`: the
     task is one file; `failed`: something has been tried."""
     defaults = MEASURED if alone else SEVERAL
     usable = [tactic for tactic in defaults if tactic in allowed and (failed or tactic not in LATER)]
-
-    def measure_worth(tactic: Tactic) -> float:
-        known = learned.get(tactic, Tally())
-        rate = (known.won + defaults[tactic] * WEIGHT / 100_000) / (known.tokens + WEIGHT)
-        return rate / (1 + tried.get(tactic, 0))
-
-    return max(usable, key=measure_worth, default="repair" if failed else "whole")
+    return max(
+        usable,
+        key=lambda tactic: defaults[tactic] / (1 + tried.get(tactic, 0)),
+        default="repair" if failed else "whole",
+    )

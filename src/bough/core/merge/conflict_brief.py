@@ -102,10 +102,6 @@ def read_outcomes(cases: bytes | None) -> dict[str, str]:
     return {each["id"]: each["outcome"] for each in msgspec.json.decode(cases, type=list[dict[str, str | float]])}  # type: ignore[misc]
 
 
-def list_passed(cases: bytes | None) -> frozenset[str]:
-    return frozenset(id for id, outcome in read_outcomes(cases).items() if outcome == "passed")
-
-
 def shorten_test_id(id: str) -> str:
     """A test by its own name: without its file, its class and its parameters."""
     return id.partition("[")[0].replace("::", ".").rpartition(".")[2].strip()

@@ -36,7 +36,7 @@ def read_plan(
     `at_once`: steps will run in parallel, so it must be known which files each changes. Each of the
     `requirements` has to be covered by a step. Unless the planner was `asked_again` already, a plan in which no two
     steps can run in parallel is questioned once."""
-    read_answer = parse_answer(answer, PLAN, g.Answered, ALIASES)
+    read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
     steps, found = _build_level(goal, read_answer.steps, depth_left)
@@ -68,7 +68,7 @@ def _find_missing_files(steps: Sequence[Step]) -> list[str]:
 
 def read_conventions(answer: Answer) -> tuple[str, ...]:
     """What the plan says for every step."""
-    read_answer = parse_answer(answer, PLAN, g.Answered, ALIASES)
+    read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     return () if isinstance(read_answer, str) else tuple(dict.fromkeys(read_answer.conventions))
 
 
@@ -78,7 +78,7 @@ def is_serial(steps: Sequence[Step]) -> bool:
     return len(steps) >= SPINE and all(len(needs) == number for number, needs in enumerate(before))
 
 
-def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
+def _build_level(parent: Step, items: Sequence[g.StepDraft], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
     """The steps below a parent, and their problems."""
     below = "the plan" if parent.name == GOAL else f"`{parent.name}`"
     if depth_left < 1:
@@ -95,7 +95,7 @@ def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tup
     return steps, found + circles
 
 
-def _build_phase(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Step:
+def _build_phase(item: g.StepDraft, step: Step, depth_left: int, found: list[str]) -> Step:
     """A phase with its steps, or one that is planned when it starts, if the depth allows."""
     step = replace(step, covers=item.covers)
     if item.steps:
@@ -143,7 +143,7 @@ def read_replan(
 
 def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset[str]) -> Step:
     """ONE step for what the parent's check still reports, built without a model. `template`: the prompt `focus`."""
-    item = g.Given(name=f"fix-{parent.name}"[:40])
+    item = g.StepDraft(name=f"fix-{parent.name}"[:40])
     (name,), _ = g.assign_names([item], taken)
     values = {"instructions": parent.instructions, "criteria": render_bullets(parent.criteria), "failure": failure}
     return derive_step(
@@ -162,7 +162,7 @@ def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset
 def _read_parts(
     parent: Step, answer: Answer, most: int, taken: frozenset[str], kept: Sequence[Step] = ()
 ) -> tuple[Step, ...] | Problems:
-    read_answer = parse_answer(answer, SPLIT, g.Answered, ALIASES)
+    read_answer = parse_answer(answer, SPLIT, g.PlanAnswer, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
     items = read_answer.steps
@@ -180,7 +180,7 @@ def _read_parts(
 
 
 def _assign_criteria(
-    parent: Step, items: Sequence[g.Given], made: list[Step], kept: Sequence[Step]
+    parent: Step, items: Sequence[g.StepDraft], made: list[Step], kept: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
     """Each criterion of the parent goes to the last step that covers it, in the parent's words, so that its owner is
     known later. One that a completed step has met needs no other step."""

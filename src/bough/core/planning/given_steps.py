@@ -19,7 +19,7 @@ Text = Annotated[str, Meta(max_length=8_000)]
 Lines = Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=100)]
 
 
-class Given(Struct, frozen=True):
+class StepDraft(Struct, frozen=True):
     """A step as an answer gives it."""
 
     name: Line = ""
@@ -33,20 +33,20 @@ class Given(Struct, frozen=True):
     requires_testing: bool = True
     complexity: int = 1
     phase: bool = False
-    steps: Annotated[tuple[Given, ...], Meta(max_length=200)] = ()
+    steps: Annotated[tuple[StepDraft, ...], Meta(max_length=200)] = ()
     covers: Annotated[tuple[int, ...], Meta(max_length=100)] = ()
     interfaces: Lines = ()
 
 
-class Answered(Struct, frozen=True):
+class PlanAnswer(Struct, frozen=True):
     """An answer of `plan` or `split`."""
 
-    steps: Annotated[tuple[Given, ...], Meta(max_length=200)]
+    steps: Annotated[tuple[StepDraft, ...], Meta(max_length=200)]
     approach: Text = ""
     conventions: Lines = ()
 
 
-def build_step(given: Given, name: str, parent: Step) -> Step:
+def build_step(given: StepDraft, name: str, parent: Step) -> Step:
     """The step, without its needs, which only mean something among its siblings."""
     files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
     only_prose = bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
@@ -65,14 +65,14 @@ def build_step(given: Given, name: str, parent: Step) -> Step:
     return made if given.requires_testing or not only_prose else replace(made, requires_testing=False)
 
 
-def build_steps(items: Sequence[Given], parent: Step, taken: Iterable[str] = ()) -> tuple[list[Step], list[str]]:
+def build_steps(items: Sequence[StepDraft], parent: Step, taken: Iterable[str] = ()) -> tuple[list[Step], list[str]]:
     """The steps of an answer, and what is wrong with them on their own."""
     names, found = assign_names(items, taken)
     made = [build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
     return made, found + [fault for item, step in zip(items, made, strict=True) for fault in find_faults(item, step)]
 
 
-def find_faults(given: Given, made: Step) -> list[str]:
+def find_faults(given: StepDraft, made: Step) -> list[str]:
     """What is wrong with a step on its own."""
     found = []
     if not given.instructions:
@@ -115,7 +115,7 @@ _PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|N
 # ── names and needs ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def assign_names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
     """A path segment for each step, and what is wrong. A name that is taken elsewhere gets a number; one that the
     answer uses twice is rejected: a need could mean either step."""
     used, chosen, found = set(taken), list[str](), list[str]()
@@ -131,14 +131,14 @@ def assign_names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[lis
     return chosen, found
 
 
-def _build_segment(given: Given, number: int) -> str:
+def _build_segment(given: StepDraft, number: int) -> str:
     name = slug(given.name or given.title)
     readable = re.search(r"[A-Za-z0-9]", given.name or given.title)
     return name if readable and name != GOAL else f"step-{number}"
 
 
 def link_needs(
-    given: Sequence[Given], steps: Sequence[Step], known: Iterable[str] = (), *, chain: bool
+    given: Sequence[StepDraft], steps: Sequence[Step], known: Iterable[str] = (), *, chain: bool
 ) -> tuple[tuple[Step, ...], list[str]]:
     """The steps with their needs, in an order that respects them and is otherwise that of the answer.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 
-class Heard(Struct, frozen=True):
+class ParsedMessage(Struct, frozen=True):
     """A message as a model reads it."""
 
     requirements: Lines | None = None
@@ -28,13 +29,13 @@ class Heard(Struct, frozen=True):
     step: str = ""
 
 
-def read_heard(answer: Answer) -> Heard:
+def read_heard(answer: Answer) -> ParsedMessage:
     """Read as much as the answer has of it."""
-    found = parse_answer(answer, HEAR, Heard)
-    return Heard() if isinstance(found, str) else found
+    found = parse_answer(answer, HEAR, ParsedMessage)
+    return ParsedMessage() if isinstance(found, str) else found
 
 
-def list_demands(text: str, heard: Heard, known: Sequence[Requirement], source: str) -> tuple[Requirement, ...]:
+def list_demands(text: str, heard: ParsedMessage, known: Sequence[Requirement], source: str) -> tuple[Requirement, ...]:
     """The requirements that a message adds. Without a model's reading, a message of nothing but questions adds none."""
     if only_asks(text) if heard.requirements is None else not heard.requirements:
         return ()
@@ -50,12 +51,30 @@ def only_asks(text: str) -> bool:
     return all(one.text.rstrip().endswith("?") for one in read_goal(Step(GOAL, text)).requirements)
 
 
-def list_replaced(heard: Heard, known: Sequence[Requirement], added: Sequence[Requirement]) -> dict[int, int]:
+def list_replaced(heard: ParsedMessage, known: Sequence[Requirement], added: Sequence[Requirement]) -> dict[int, int]:
     numbers = {one.number for one in list_active(known)}
     return {number: added[0].number for number in heard.replaces if number in numbers} if added else {}
 
 
-def find_owner(task: Task, heard: Heard, replaced: Sequence[int], directed: str) -> Step | None:
+_DROP = re.compile(
+    r"\W*(?:please\s+)?(?:drop|remove|skip|leave\s+out)\s+(?:(?:the|this|that|these|those)\s+)?requirements?\b"
+    r"((?:[\s,#]|and\b|\d)*)",
+    re.IGNORECASE,
+)
+
+
+def read_drop(text: str, known: Sequence[Requirement], refuted: Sequence[int]) -> tuple[int, ...] | None:
+    """The numbers of the requirements that a message drops, in so many words; without a number the one that is refuted.
+    None: it drops nothing; empty: which one is unclear, or nothing would be left to do."""
+    found = _DROP.match(text)
+    if found is None:
+        return None
+    active = {one.number for one in list_active(known)}
+    named = {int(number) for number in re.findall(r"\d+", found[1])} or ({*refuted} if len({*refuted}) == 1 else set())
+    return tuple(sorted(named)) if named < active else ()
+
+
+def find_owner(task: Task, heard: ParsedMessage, replaced: Sequence[int], directed: str) -> Step | None:
     """The step of the plan that a message is for: the one it was sent to, the one that the reading names, the one that
     covers what it replaces, the only one that is running; None: no step."""
     steps = {step.name: step for step in task.plan.steps}

@@ -123,6 +123,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Environment variables of the command: values of placeholders, which no shell ever reads as code."""
     work: str = ""
     """The finished run whose work is the step: it is merged and proven, and no agent works on it."""
+    given: str = ""
+    """The tree with a change that somebody else made: it is the whole work, to be judged, and no agent adds to it."""
     do: Literal["", "break", "continue"] = ""
     """Leave the nearest compound step that repeats, or begin its next pass."""
     condition: Condition | None = None
@@ -171,7 +173,7 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     flat: bool = False
     """A goal starts as one leaf, without an estimate of its size."""
     prompts: Literal["plain", "optimised"] = "plain"
-    """What planners are told: bough's own guidance, or that which `bough optimise planner` found to be better."""
+    """What planners are told: bough's own guidance, or that which `bough-optimise planner` found to be better."""
 
 
 def describe_command(step: Step) -> str:

@@ -166,11 +166,11 @@ class _Level:
         return Problems(found) if found else Changed((*done, *rest), tuple(self.said))
 
 
-def _merge_given(change: StepChange, step: Step | None = None) -> g.Given:
+def _merge_given(change: StepChange, step: Step | None = None) -> g.StepDraft:
     """The step with the fields that the change gives."""
     old = step or Step("", "")
     tested = old.requires_testing if change.requires_testing is None else change.requires_testing
-    return g.Given(
+    return g.StepDraft(
         name=old.name or change.name,
         title=change.title or old.title,
         instructions=change.instructions or old.instructions,

@@ -62,7 +62,7 @@ class RepositoryFacts(Struct, frozen=True):
     """Its own instructions for agents."""
 
 
-class Past(Struct, frozen=True):
+class FinishedStep(Struct, frozen=True):
     """A finished step, as later ones see it."""
 
     name: str
@@ -172,7 +172,7 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
     """Fill `phase_planner.md`."""
     told = task.inherited
     done = (result.partition(": ") for result in told.results)
-    past = [Past(name, "completed", text) for name, _, text in done]
+    past = [FinishedStep(name, "completed", text) for name, _, text in done]
     return _build_common_values(task.step, known) | {
         "place": render_breadcrumb(task.id),
         "goal": goal.instructions,
@@ -188,7 +188,9 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
 
 def build_change_values(task: Task) -> dict[str, str]:
     """Fill `plan_change.md`. The last of the steps that have ended is the phase that has just done so."""
-    past = [Past(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()]
+    past = [
+        FinishedStep(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()
+    ]
     later = [step for step in task.plan.steps if step.name not in task.children.begun]
     return {
         "instructions": task.step.instructions,
@@ -211,7 +213,7 @@ def build_split_values(
 
 
 def build_replan_values(
-    task: Step, place: str, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
+    task: Step, place: str, why: str, past: Sequence[FinishedStep], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
     """Fill `replan.md`. `past`: the finished children, completed and blocked, with why."""
     done = "\n".join(str(child) for child in past if child.state == "completed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bough.core.conversation import schema
 from bough.core.messages import ToolSpec
 
@@ -88,14 +90,24 @@ HEAR = ToolSpec(
     writes=False,
 )
 
+_PROPOSAL = {
+    "command": schema.text("The shell command that runs the tests, from the top of the project; empty: there is none."),
+    "setup": schema.text("What has to run before it in a fresh checkout; usually empty."),
+    "why": schema.text("One sentence: what shows that the project is tested like this."),
+}
 SCOUT = ToolSpec(
-    name="propose_checks",
-    description="Propose the commands that run this project's tests, the likeliest first.",
-    parameters=schema.table(
-        {"commands": schema.texts("One to three shell commands, run from the top of the project.")}, "commands"
-    ),
+    name="propose_check",
+    description="Propose the command that runs this project's tests.",
+    parameters=schema.table(_PROPOSAL, "command", "why"),
     writes=False,
 )
+SCOUT_IN_TEXT = replace(
+    SCOUT,
+    parameters=schema.table(
+        {"bash": schema.text("A shell command to look around with first; empty when you propose."), **_PROPOSAL}
+    ),
+)
+"""The same for a model without tools, which may look around in its answer too."""
 
 GATE = ToolSpec(
     name="estimate",

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from bough.core.planning.plan import Tier
+
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Keys that belong together."""
@@ -34,6 +36,12 @@ class Models(Section, frozen=True):
     """Used to prune, summarise and estimate; the main model when it is not set."""
     strong: str | None = None
     """Used for the last repair and when work is stuck; the main model when it is not set."""
+    fallback: tuple[str, ...] | dict[Tier, tuple[str, ...]] = ()
+    """The models that answer, in this order, while one is unavailable: for all tiers, or by tier."""
+    examiner: str | None = None
+    """Used to write probes against finished work; the main model when it is not set."""
+    judge: str | None = None
+    """Used to rule on disputed tests and probes; the strong model when it is not set."""
     base_url: str | None = None
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
     window: Annotated[int, Meta(ge=0)] = 0
@@ -83,7 +91,7 @@ class CheckSettings(Section, frozen=True):
     env: dict[str, str] = field(default_factory=dict)
     """Variables of the check."""
     scout: bool = True
-    """Where no rule finds a check, ask a model once how the project is tested, and try what it proposes."""
+    """Where the project's own files leave its check unclear, let a model look for it, and try what it proposes."""
     accept_failing: bool = False
     """Tests that fail before the work may still fail after it; no others may."""
     at_once: Annotated[int, Meta(ge=1)] | None = None
@@ -116,8 +124,24 @@ class BacklogSettings(Section, frozen=True):
     """Whether proven branches are pushed and get a draft pull request, by your own `gh`."""
     max_disk: Annotated[float, Meta(gt=0)] | None = None
     """Gigabytes that bough may keep for the project; beyond that nothing begins."""
-    lessons: bool = False
-    """Whether runs are told what earlier ones proved about the repository."""
+
+
+class WorkerSettings(Section, frozen=True):
+    """What runs of a shared journal may use of this machine when it serves as a worker, beyond what its own settings
+    give any run. Each is a list of patterns (`*` matches anything). Not in a repository's file."""
+
+    agents: tuple[str, ...] = ()
+    """Outside agents, by the names of [agents] or those that bough knows: never a command line."""
+    env: tuple[str, ...] = ()
+    """Variables of this machine that their agents see."""
+    network: tuple[str, ...] = ()
+    """What their commands and agents reach, as a run asks for it: `registries`, `allow:HOST,…`."""
+    setup: tuple[str, ...] = ()
+    """Commands that set their checkouts up."""
+    endpoints: tuple[str, ...] = ()
+    """Addresses at which their models are called, with this machine's keys."""
+    users: tuple[str, ...] = ("*",)
+    """Names of the people whose runs it serves, as their machines give them."""
 
 
 class BuilderSettings(Section, frozen=True):
@@ -139,3 +163,37 @@ class BuilderSettings(Section, frozen=True):
         """Role or tier → agent."""
         chosen = ((key, getattr(self, key)) for key in self.__struct_fields__)
         return {key: name for key, name in chosen if name}
+
+
+Command = str | tuple[str, ...]
+"""A line for the shell, or a program and its arguments."""
+
+
+class HookSettings(Section, frozen=True):
+    """What bough starts when something happens, outside the sandbox, with your environment. Not in a repository's
+    file."""
+
+    notify: Command = ""
+    """Every event below but those of before_*; may be written without a section."""
+    run_finished: Command = ""
+    """A run ended with work, proven or not."""
+    given_up: Command = ""
+    """A run or a goal was given up."""
+    budget: Command = ""
+    """A run has spent its budget."""
+    needs_you: Command = ""
+    """A run waits for you: a question, a plan, a command, tests that would change."""
+    backlog_finished: Command = ""
+    """A night is over."""
+    before_apply: Command = ""
+    """Starts before a run's changes are applied to your files; exit status 2 refuses."""
+    before_push: Command = ""
+    """Starts before a branch is pushed; exit status 2 refuses."""
+    timeout: Annotated[float, Meta(gt=0, le=600)] = 30.0
+    """Seconds after which a hook is killed."""
+    quiet: Annotated[str, Meta(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")] = ""
+    """Hours in which nothing is told, such as 22:00-07:00: it is told when they end."""
+    digest: bool = False
+    """Tell what happens in a night once, when it is over."""
+    link_hours: Annotated[float, Meta(gt=0, le=168)] = 24.0
+    """Hours for which the link to a question is good."""

@@ -7,7 +7,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from bough.core.budget import grants
 from bough.core.budget.limits import (
@@ -302,7 +302,8 @@ def list_regrants(task: Task) -> list[ChildStarted]:
     changed: list[ChildStarted] = []
     for step in (step for step in task.plan.steps if step.name in task.children.running):
         before, now = task.children.running[step.name].grant, compute_step_grant(task, step)
-        larger = any(_is_larger(getattr(now, name), getattr(before, name)) for name in Limits.__struct_fields__)
+        pairs = zip(astuple(now), astuple(before), strict=True)
+        larger = any(old is not None and (new is None or new > old) for new, old in pairs)
         reserved = sum(each.rounds for each in task.reserved.values())
         if larger or reserved > compute_remaining(task.budget.spend, task.budget.limits).rounds:
             started = replace(task.children.running[step.name], grant=now)
@@ -338,7 +339,3 @@ def _list_waiting_weights(task: Task, step: Step) -> list[int]:
 def _needs_rounds(step: Step) -> bool:
     """Whether running it takes rounds: commands and checks call no model."""
     return classify_step(step) not in ("run", "check", "do")
-
-
-def _is_larger(now: float | None, before: float | None) -> bool:
-    return before is not None and (now is None or now > before)

@@ -63,8 +63,6 @@ class Attempt(Struct, frozen=True):
     """It has changed a file."""
     tactic: str = ""
     """How it was asked, if it acts in text."""
-    tokens: int = 0
-    """What it has spent."""
     agent: str = ""
     """The name of the outside agent; empty: bough's own."""
     pictured: bool = False

@@ -56,6 +56,12 @@ class TaskModels(Struct, frozen=True):
     """Context windows learned from refusals, by tier."""
     protocols: dict[Tier, AnswerProtocol] = {}
     """What the last agent of each tier used, where that may change."""
+    calling: dict[Tier, int] = {}
+    """Answers with a usable tool call in this task, less those without one, by tier."""
+    serving: dict[Tier, str] = {}
+    """The keys of the models that answer in place of the first ones of their chains, by tier."""
+    quota_until: float = 0.0
+    """When the first quota is back that made another model answer; 0: none did."""
     transport_failures: int = 0
     retry_at: float = 0.0
     retry_wait: float = 0.0
@@ -86,7 +92,9 @@ class TaskRound(Struct, frozen=True):
     faulty: str = ""
     """What was wrong with the last answer as a whole, until the agent is told."""
     faults: int = 0
-    """Unusable answers in a row."""
+    """Unusable answers in a row, of one agent."""
+    empty: int = 0
+    """Empty answers in a row, of all agents."""
 
 
 class TaskProgress(Struct, frozen=True):

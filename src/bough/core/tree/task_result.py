@@ -46,8 +46,9 @@ def join_step_results(task: Task) -> str:
 
 
 def list_asked_probes(task: Task) -> tuple[Probe, ...]:
-    """Its own probes and those of its steps, without those that are only about what a later message has replaced."""
-    replaced = {one.number for one in task.asked if one.superseded}
+    """Its own probes and those of its steps, without those that are only about what a later message has replaced or
+    dropped."""
+    replaced = {one.number for one in task.asked if not one.counts}
     return tuple(one for one in task.examination.probes if not one.requirements or {*one.requirements} - replaced)
 
 

@@ -48,6 +48,7 @@ def check_transition(current: State, to: State) -> State:
 
 EXIT_STATUS: dict[str, int] = {
     "completed": 0,
+    "accepted": 0,
     "failed": 3,
     "budget": 4,
     "not_proven": 5,

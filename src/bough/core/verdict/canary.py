@@ -1,24 +1,41 @@
-"""The canary: tests that carry the claim, with their expected values falsified. Those that still pass prove nothing.
+"""The canary: tests that carry the claim, with one value changed at a time. One that passes with all of them changed
+proves nothing.
 
-It only writes the falsified tests. An expectation is falsified only where it is certain to be evaluated, since a test
-that passes because it was not would be called worthless. How that is done is the rule of each language's record.
+It only says what to change. Which test is where is found by its name and by how lines are indented, in any language.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 
-from bough.core.verdict.expectations import apply_changes
-from bough.core.verdict.original_tests import find_file
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Report
+from bough.core.verdict.literals import BRANCH, Replacement, TestText
+from bough.core.verdict.original_tests import find_file, strip_parameters
+from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.references import names_path
 from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import expand_command, is_code, is_data, is_foreign, is_test_file
 
 MOST = 20
-"""Tests that are falsified."""
+"""Tests, or files of them, that are asked."""
+ROUNDS = 4
+"""Values of one test that are changed one at a time; the last round changes all that are left of the surest."""
+Value = tuple[str, Replacement]
+"""What is changed, and in which file."""
 NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
 """What no language accepts."""
+_HEAD = (
+    r"\b(?:def|fn|func|fun|function|void|sub|test|it|specify|example|scenario|[Tt]ask|TEST\w*|async|static|public|describe"
+    r"|context|class|mod|module|test_that|section|group|suite|Run|subtest|[sS]ubtest|proc|let|defmodule|deftest|Describe)\b"
+)
+"""Words before the name of a test or of what holds it."""
+
+_DEFINES = r"\s*(?:(?:def|let|sub|const|var|my|our|static|public|private|protected|function)\W+)*\$?%s\W*[=({]"
+"""How a line begins that defines a name."""
 
 
 def choose_claim(claims: Sequence[str], request: str) -> list[str]:
@@ -28,21 +45,91 @@ def choose_claim(claims: Sequence[str], request: str) -> list[str]:
     return [*named, *(test for test in claims if test not in {*named})][:MOST]
 
 
-def falsify_expectations(texts: Mapping[str, str], tests: Collection[str]) -> tuple[dict[str, str], set[str]]:
-    """Files with falsified expected values, and the names of the tests affected. `tests`: names as the runner has
-    them."""
-    wrong: dict[str, str] = {}
-    done: set[str] = set()
-    for path, names in find_tests(texts, tests).items():
-        changes, found = find_language(path).falsify(texts[path], {*names.values()}, False)
-        if changes:
-            wrong[path] = apply_changes(texts[path], changes)
-            done |= {test for test, name in names.items() if name in found}
-    return wrong, done
+def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[Value]]:
+    """What can be changed in each test, with its file, the surest first. `tests`: names as the runner has them."""
+    found: dict[str, list[Value]] = {}
+    for path, names in _find_tests(texts, tests).items():
+        text = TestText(texts[path], find_language(path))
+        lines = text.mask().splitlines(keepends=True)
+        for test in names:
+            block = find_test(lines, _split_name(test, path))
+            if block is None:
+                continue
+            changes = [(path, one) for one in _list_changes(text, lines, *block)]
+            if all(one.role == "given" for _, one in changes):
+                changes += _list_used_changes(texts, path, "".join(lines[block[0] + 1 : block[1]]))
+            found.setdefault(test, []).extend(changes)
+    return found
 
 
-def find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, dict[str, str]]:
-    """The tests of each file that has any, with their names there."""
+def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[Value]:
+    """What can be changed in what a test uses and a file of tests defines once, its own first. It may matter to other
+    tests, too: nothing there is expected."""
+    found: list[Value] = []
+    others = (each for each in texts if each != path and find_suffix(each) == find_suffix(path) and is_test_file(each))
+    for where in (path, *others):
+        lines = texts[where].splitlines(keepends=True)
+        for word in dict.fromkeys(re.findall(r"[^\W\d]\w{3,}", block)):
+            heads = [at for at, line in enumerate(lines) if line not in block and re.match(_DEFINES % word, line)]
+            if len(heads) == 1:
+                held = _list_changes(TestText(texts[where], find_language(where)), lines, *_find_block(lines, heads[0]))
+                found += [(where, replace(one, role="given")) for one in held]
+        if found:
+            break
+    return found
+
+
+def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str], bool]:
+    """The files that a check names, directly or in a recipe, or else all tests; and whether it names them."""
+    called = expand_command(command, texts)
+    code = [path for path in texts if is_code(path) and not is_foreign(path)]
+    named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
+    tests = [path for path in named if is_test_file(path)] or named
+    return (tests or [path for path in code if is_test_file(path)])[:MOST], bool(tests)
+
+
+def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[Value]:
+    """What can be changed in files that are one test each to their runner."""
+    found: list[Value] = []
+    for path in paths:
+        lines = texts[path].splitlines(keepends=True)
+        text = TestText(texts[path], find_language(path))
+        found += [(path, one) for one in _list_changes(text, lines, 0, len(lines)) if one.role != "given"]
+    sure = [one for one in found if one[1].role == "expected"]
+    return sure or found
+
+
+def plan_rounds(values: Sequence[Value]) -> list[list[Value]]:
+    """What to change in a test, round by round. Where something is expected, nothing else is asked: what is given to
+    the product may break it whatever the test asserts."""
+    sure = [one for one in values if one[1].role == "expected"]
+    single = (sure or values)[: ROUNDS - 1 if len(sure) > ROUNDS else ROUNDS]
+    return [*([one] for one in single), *([sure[ROUNDS - 1 :]] if len(sure) > ROUNDS else ())]
+
+
+def find_failed(report: Report, exit_status: int | None, tests: Collection[str]) -> dict[str, bool]:
+    """Whether each test failed, by its name without parameters; what did not run is left out."""
+    if not report.cases:
+        return dict.fromkeys(tests, False) if exit_status == 0 else {}
+    found: dict[str, bool] = {}
+    for case in report.cases:
+        if case.outcome != "skipped":
+            name = strip_parameters(case.id)
+            found[name] = found.get(name, False) or case.outcome != "passed"
+    return {test: found[test] for test in tests if test in found}
+
+
+def apply_changes(texts: Mapping[str, str], changes: Collection[Value]) -> dict[str, str]:
+    """The files with these changes."""
+    made: dict[str, str] = {}
+    for path, one in sorted({*changes}, key=lambda each: each[1].start, reverse=True):
+        text = made.get(path, texts[path])
+        made[path] = text[: one.start] + one.new + text[one.end :]
+    return made
+
+
+def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[str]]:
+    """The tests of each file that has any."""
     files = {test: find_file(test) for test in tests}
     held = {
         path: {test for test in tests if path == files[test] or (files[test] not in texts and is_test_of(test, path))}
@@ -51,33 +138,116 @@ def find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, di
     # Some runners name a test by its package or class, which is no file, or not at all.
     loose = {*tests}.difference(*held.values())
     found = {path: own | loose if is_test_file(path) else own for path, own in held.items()}
-    return {
-        path: {test: find_language(path).name_within_file(test, path) for test in sorted(own)}
-        for path, own in found.items()
-        if own
-    }
-
-
-def falsify_files(texts: Mapping[str, str], command: str, singly: bool = False) -> list[dict[str, str]]:
-    """Files that a check names, directly or in a recipe, or else all tests, with falsified expected values: all of
-    them, or one at a time, since a test that fails hides one that does not."""
-    called = expand_command(command, texts)
-    code = [path for path in texts if is_code(path) and not is_foreign(path)]
-    named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
-    tests = [path for path in named if is_test_file(path)] or named or [path for path in code if is_test_file(path)]
-    found = {path: find_language(path).falsify(texts[path], set(), True)[0] for path in tests[:MOST]}
-    if singly:
-        return [{path: apply_changes(texts[path], [one])} for path, changes in found.items() for one in changes]
-    whole = {path: apply_changes(texts[path], changes) for path, changes in found.items() if changes}
-    return [whole] if whole else []
+    return {path: sorted(own) for path, own in found.items() if own}
 
 
 def is_test_of(test: str, path: str) -> bool:
     return find_language(path).holds_test(test, path)
 
 
+def _split_name(test: str, path: str) -> list[str]:
+    """The names of what a test is in, the outermost first, and its own."""
+    name = re.sub(r"\[.*", "", test)
+    module = path.rpartition(".")[0].replace("/", ".")
+    rest = name.partition("::")[2] if "::" in name else name
+    parts = [part.strip() for part in re.split(r"::| > ", rest) if part.strip()]
+    if parts and re.fullmatch(r"[\w.$]+", parts[-1]):
+        last = parts[-1].removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")
+        parts[-1:] = last.split(".")
+    return parts
+
+
+def find_test(lines: Sequence[str], names: Sequence[str]) -> tuple[int, int] | None:
+    """The lines of the test of this name, when there is exactly one in what holds it."""
+    if not names:
+        return None
+    first, last = 0, len(lines)
+    for name in names[:-1]:
+        outer = [at for at in _find_heads(lines, name) if first <= at < last]
+        if len(outer) == 1:
+            first, last = _find_block(lines, outer[0])
+    heads = [at for at in _find_heads(lines, names[-1]) if first <= at < last]
+    if len(heads) > 1 and len(names) == 1:  # What stands in a class has its name too.
+        heads = [at for at in heads if not _indent(lines[at])] or heads
+    return _find_block(lines, heads[0]) if len(heads) == 1 else None
+
+
+def _find_heads(lines: Sequence[str], name: str) -> list[int]:
+    named = rf"([\"'`]){re.escape(name)}\1|(?<![\w.]){re.escape(name)}\s*(?:[({{=:;,)<]|do\b|$)"
+    heads = [at for at, line in enumerate(lines) if re.search(named, line) and re.search(_HEAD, line)]
+    if heads:
+        return heads
+    # A runner may put the titles of the groups around it in front, or number the cases of one.
+    titles = ((at, hit[2]) for at, line in enumerate(lines) for hit in re.finditer(r"([\"'`])(.{3,}?)\1", line))
+    ends = [(at, title) for at, title in titles if name.endswith(title) and re.search(_HEAD, lines[at])]
+    longest = max((len(title) for _, title in ends), default=0)
+    return [at for at, title in ends if len(title) == longest] or (
+        _find_heads(lines, name.partition("/")[0]) if "/" in name else []
+    )
+
+
+def _find_block(lines: Sequence[str], head: int) -> tuple[int, int]:
+    """The lines of what begins in a line, with the marks above it."""
+    indent, end = _indent(lines[head]), head + 1
+    while end < len(lines) and (
+        not lines[end].strip() or _indent(lines[end]) > indent or re.match(r"\s*[)\]}{]", lines[end])
+    ):
+        end += 1
+        if (
+            re.match(r"\s*[)\]}]", lines[end - 1])
+            and _indent(lines[end - 1]) <= indent
+            and not re.search(r"[{(\[:]\s*$", lines[end - 1])
+        ):
+            break
+    first = head
+    while first and _indent(lines[first - 1]) >= indent and re.match(r"\s*(?:@|\[\(?|\)|\])|\s{4}", lines[first - 1]):
+        first -= 1
+    return next((at for at in range(first, head) if re.match(r"\s*@", lines[at])), head), end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _list_changes(text: TestText, lines: Sequence[str], first: int, last: int) -> list[Replacement]:
+    starts = [0, *accumulate(map(len, lines))]
+    certain = [(starts[at], starts[at + 1]) for at in _list_certain_lines(lines, first, last)]
+    return text.list_changes(starts[first], starts[last], certain)
+
+
+def _list_certain_lines(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
+    """The lines that every run of the test reaches: not below a branch, not after a return."""
+    above: list[str] = []
+    top = min((_indent(line) for line in lines[first + 1 : last] if line.strip()), default=0)
+    for at in range(first, last):
+        line = lines[at]
+        if not line.strip():
+            continue
+        depth = _indent(line)
+        above = [other for other in above if _indent(other) < depth]
+        if not any(re.search(BRANCH, other) for other in above):
+            yield at
+        if depth <= top and re.match(r"\s*(?:return|exit)\b", line):
+            return
+        above.append(line)
+
+
 def asserts_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
     """Nothing in these tests can fail except by accident."""
-    names = {re.split(r"::|\.", re.sub(r"\[.*", "", test))[-1] for test in tests}
-    held = [path for path in texts if any(is_test_of(test, path) for test in tests)]
-    return bool(held) and all(find_language(path).asserts_nothing(texts[path], names) for path in held)
+    blocks = []
+    for path, names in _find_tests(texts, tests).items():
+        lines = texts[path].splitlines(keepends=True)
+        found = (find_test(lines, _split_name(test, path)) for test in names)
+        blocks += ["".join(lines[block[0] + 1 : block[1]]) for block in found if block is not None]
+    return bool(blocks) and not any(_may_fail(block) for block in blocks)
+
+
+def _may_fail(block: str) -> bool:
+    said = re.sub(r"\bassert\s*\(?\s*[Tt]rue\b", "", block)
+    words = r"(?i)assert|raise|check|verify|expect|fail|should|must|throw|error|panic|unwrap|die\b|exit|equal|[=!]="
+    return re.search(rf"{words}|\b(?:ok|is|like|eq|test|t)\b|>>>|\[ ", said) is not None
+
+
+def describe_value(value: Value) -> str:
+    path, one = value
+    return f"`{one.new[:40]}` in place of `{one.old[:40]}` in {path}"

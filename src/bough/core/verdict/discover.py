@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
+from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step
 from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_check import find_file_check, find_runner_behind, list_project_checks, rank_suffix
@@ -21,30 +22,54 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import RUNNERS
 from bough.core.verdict.texts import Read
 
+GIVEN, SET = "you gave it", "[check] command in bough.toml says so"
+"""Where a check comes from that a person chose."""
+
+
+def is_given(run: Run, check: Check) -> bool:
+    """Whether a person chose the check: their word counts, and what bough thinks of it is only said."""
+    return check.why in (GIVEN, SET) or check.command == run.plan.goal.test_command
+
 
 def discover_check(
-    step: Step, task: str, files: Collection[str], read: Read, folder: str = "", own: str = "", preferred: str = ""
+    step: Step,
+    task: str,
+    files: Collection[str],
+    read: Read,
+    folder: str = "",
+    own: str = "",
+    preferred: str = "",
+    refused: Collection[str] = (),
+    proposed: Check | None = None,
 ) -> Check | None:
     """The check of a task and why it was chosen; None when none is found.
 
-    `preferred` is the project's own command that was found to work. `files` are the workspace's files as relative
-    paths. In order: the step's
-    `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or
-    `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project around `folder`,
-    the person's folder. The id is the last segment of the task's path, in which dashes and underscores
-    are the same and case does not matter. The goal has no id to name files after.
+    `preferred` is the project's own command that was found to work, `refused` are those that test nothing. `files` are
+    the workspace's files as relative paths. In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`;
+    `make test-{id}`; `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person has set; the test
+    command of the project around `folder`, the person's folder; what a model `proposed`. The id is the last segment of
+    the task's path, in which dashes and underscores are the same and case does not matter. The goal has no id to name
+    files after.
     """
-    found = list_checks(step, task, files, read, folder, own)
+    found = [
+        check for check in list_checks(step, task, files, read, folder, own, proposed) if check.command not in refused
+    ]
     return next((check for check in found if check.command == preferred), found[0] if found else None)
 
 
 def list_checks(
-    step: Step, task: str, files: Collection[str], read: Read, folder: str = "", own: str = ""
+    step: Step,
+    task: str,
+    files: Collection[str],
+    read: Read,
+    folder: str = "",
+    own: str = "",
+    proposed: Check | None = None,
 ) -> list[Check]:
     """The candidates for the check of a task, the most trusted first. What somebody said has no other."""
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
-        why = "you gave it" if task == GOAL else "its step names it"
+        why = GIVEN if task == GOAL else "its step names it"
         return [Check(step.test_command, why, find_runner_behind(step.test_command, look))]
     name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
     # A file outside the workspace, or in a language without a runner, cannot be the check.
@@ -53,8 +78,11 @@ def list_checks(
     found = find_file_check(path, look) if inside else None
     found = replace(found, why=f"its step names {path}") if found else _find_named_after(name, look) if name else None
     if found is None and own.strip():
-        return [Check(own, "[check] command in bough.toml says so", find_runner_behind(own, look))]
-    return [found] if found else list_project_checks(look, folder)
+        return [Check(own, SET, find_runner_behind(own, look))]
+    if found:
+        return [found]
+    last = [replace(proposed, runner=find_runner_behind(proposed.command, look))] if proposed else []
+    return [*list_project_checks(look, folder), *last]
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:

@@ -15,19 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import Struct
 
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
-from bough.core.verdict.texts import Read
 
 if TYPE_CHECKING:  # Only named here: a path is classified without them.
     from bough.core.verdict.project_files import ProjectFiles
     from bough.core.verdict.runner import Runner
 
-Spans = list[tuple[int, int, str]]
-"""Spans of a text, and their replacements."""
 ReadText = Callable[[str], str]
 """Gives the text of a file; empty: there is none."""
-Wanted = Collection[str] | None
-"""Names of tests; None: all of a file."""
-
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 _COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*", "--": r"--\[\[.*?\]\]|--[^\n]*"}
 _TEST_NAMES = (
@@ -48,30 +42,20 @@ DATA = _DOCUMENTS | frozenset(
 """Suffixes of data."""
 
 
-REPEAT, SECONDS = 40, 1
-"""How often a plain program does what a test does, and for how long at most: code may be right a few times only."""
-FAILS, PASSES, ENDS = "~~ ", "~= ", "~~ done"
-"""What a plain program prints before the name of a test that fails or, where it can say so, passes, and at its end."""
-
-
-PROJECT, BESIDE = "work", "beside"
-"""Where a plain program runs: the folder of the project, and one beside it for files that must not lie in it, which are
-below such a folder of the tree."""
-
-
-class PlainProgram(Struct, frozen=True):
-    """What tests do, as a plain program: no runner is there, and nothing has a test's name."""
-
-    command: str
-    """How it runs at the top of the project."""
-    files: Mapping[str, str]
-    """What has to be added or replaced for that."""
+AT_LOAD = (
+    r"^(?!(?:(?:export|default|async|local|public|abstract|final)\s+)*(?:function|class|def|sub|package|module)\b)"
+    r"[A-Za-z_$@%].*"
+)
+"""Lines that run when a file of an interpreted language is loaded: those that are not indented and define nothing."""
 
 
 class Missing(Struct, frozen=True):
     """Something that a check lacks in order to report anything."""
 
-    kind: Literal["command", "package", "version", "service", "loopback", "network", "permission", "submodule"]
+    kind: Literal[
+        "command", "package", "version", "service", "loopback", "network", "permission", "submodule",
+        "target", "tests", "time", "program", "script",
+    ]  # fmt: skip
     name: str
     """The command or package; a program and the version that is needed; for a service, its address; for the network,
     a host."""
@@ -95,6 +79,11 @@ _LACKING = {
     "loopback": "{} answers on this machine, but commands cannot reach it",
     "submodule": "the git submodule {} is empty",
     "permission": "commands may not use {}",
+    "target": "it starts nothing: {}",
+    "tests": "no test was collected: {}",
+    "time": "it did not end within {} s",
+    "program": "{} cannot be executed",
+    "script": "{} is not there",
 }
 """What is missing, by its kind; otherwise it is a package."""
 
@@ -108,6 +97,8 @@ class Language:
     test_names: ClassVar[str] = ""
     """Names of its test files, as a pattern to search for; empty: those that mean tests anywhere."""
     comment: ClassVar[str] = "#"
+    quotes: ClassVar[bool] = True
+    """Texts may stand between single quotes; else these hold one character."""
     rank: ClassVar[int] = 50
     """Its place in the order in which a project's own check is looked for, the lowest first."""
     runners: ClassVar[tuple[Runner, ...]] = ()
@@ -123,21 +114,19 @@ class Language:
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Tables of files with other content that only configure test runs, as pairs of a file and a pattern."""
     programs: ClassVar[frozenset[str]] = frozenset()
-    """Programs that run tests or decide how they run: a new file of that name in a folder of programs shadows one."""
-    packages: ClassVar[str] = ""
-    """The folder of installed packages, for a language whose packages are installed below the project."""
+    """Programs that run tests or decide how they run."""
     environment: ClassVar[str] = ""
     """The file that marks an environment, which is read although no tree has it."""
     installed_runners: ClassVar[tuple[str, ...]] = ()
     """Programs of test runners that its package managers install."""
-    package_lists: ClassVar[tuple[str, ...]] = ()
-    """Where package managers record what they installed, seen from the folder of installed packages."""
     no_module: ClassVar[str] = ""
     """How its programs say that a module is missing, as a pattern whose groups are the name."""
     no_package: ClassVar[str] = ""
     """How its tools say that something they should have installed is missing, as a pattern."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
     """What installs a project's packages, by a file that shows it, the surest first: `{file}` is that file."""
+    provided: ClassVar[Mapping[str, str]] = {}
+    """The commands that install programs, by the program."""
     launchers: ClassVar[str] = ""
     """What runs a command in a project's environment, as a pattern: bough provides that environment itself."""
     installs: ClassVar[str] = ""
@@ -159,19 +148,42 @@ class Language:
     """Its files are run by their path: one that the check runs is test side."""
     parameters: ClassVar[bool] = False
     """Parameters of a test follow its name in brackets."""
-    compares: ClassVar[str] = (
-        r"\w*(?:[Ee]quals?|EQUALS?|[Ss]ame|[Ii]dentical)\w*|\w*_(?:eq|EQ)\w*|assert\w*\.(?:is|eq)\w*"
-        r"|(?<=\.)(?:toBe|isEqualTo|[Bb]e|is|eq)(?=\()|(?<=to )(?:eql?|be)"
-    )
-    """What asserts that two things are equal, or one and what it is called on, as a pattern."""
-    context: ClassVar[str] = ""
-    """What stands before the two things in such a call, as a pattern."""
     asserts: ClassVar[str] = (
         r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
     )
     """What asserts that a condition holds, as a pattern."""
 
+    body: ClassVar[str] = ""
+    """How a function begins, up to where its first statement may stand, as a pattern whose group is the name."""
+    switch: ClassVar[str] = ""
+    """A first statement that ends a function where `{on}` is 1 and does nothing where it is 0; empty: none is known."""
+    interpreters: ClassVar[tuple[str, ...]] = ()
+    """Programs that run its files by their path, without their versions."""
+    build_files: ClassVar[str] = ""
+    """Code in it that builds a product and is none, as a pattern of the file's name."""
+    loads: ClassVar[str] = ""
+    """Lines that run when a file is loaded, as a pattern: functions that they call have to work."""
+
+    case_path: ClassVar[str] = ""
+    """Where an examiner's program in it goes; `{name}` is its name. Empty: programs are shell scripts there."""
+    case_command: ClassVar[str] = ""
+    """How such a program starts: `{file}`, `{folder}` and `{name}` are its own, `{interpreter}` the check's."""
+    case_how: ClassVar[str] = ""
+    """What such a program looks like, in a sentence for an examiner."""
+    case_fixtures: ClassVar[str] = ""
+    """What only a runner can call, as a pattern."""
+
     # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
+        """The functions of a file, and where the first statement of each stands."""
+        for found in re.finditer(self.body, text, re.MULTILINE) if self.body else ():
+            yield next(filter(None, found.groups()), ""), found.end()
+
+    def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
+        """The names of functions without which files of the language cannot be loaded."""
+        lines = (line for text in texts for line in re.findall(self.loads, text, re.MULTILINE)) if self.loads else ()
+        return {name for line in lines for name in re.findall(r"([\w$?!]+)\(", line)}
 
     def strip_comments(self, text: str) -> str:
         """What runs of a source file, in a form that comments and layout do not change."""
@@ -198,44 +210,13 @@ class Language:
         """A file in which the runner found tests defines nothing else."""
         return False
 
-    def shadows_runner(self, path: str) -> bool:
-        """A new file that is found before the runner, or before what the runner loads."""
-        return False
-
-    def list_loaded_packages(self, text: str) -> Collection[str]:
-        """Installed packages that a test loads."""
-        return ()
-
-    # ── the canary ─────────────────────────────────────────────────────────────────────────────────────────────────
-
     def holds_test(self, test: str, path: str) -> bool:
         """Whether a test, as the runner names it, is in this file: it is named by its file or by its module."""
         return test.partition("::")[0] == path or test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
 
-    def name_within_file(self, test: str, path: str) -> str:
-        """What a test is called within its file."""
-        return re.split(r"::| > ", re.sub(r"\[.*", "", test))[-1].strip()
-
-    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-        """Changes that make the expected values of these tests wrong, and the tests that have one. Only where the
-        expectation is certain to be evaluated. `script`: the file is itself the check."""
-        from bough.core.verdict.expectations import falsify_lines
-
-        return falsify_lines(text, wanted, script, self)
-
-    def asserts_nothing(self, text: str, names: set[str]) -> bool:
-        """Nothing in these tests can fail except by accident."""
-        return False
-
-    def repair_slips(self, text: str, before: str, tests: str, failures: Collection[str]) -> tuple[str, list[str]]:
-        """A file as a small model wrote it, without slips that need no thought to repair, and what was done about each.
-        `before`: the file as it was; `tests`: the task's; `failures`: what failed ones said of earlier attempts."""
-        return text, []
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        """A plain program that does what these tests of a file do; None: there is none. `command`: the check's; `read`
-        gives another file of the tree."""
-        return None
+    def complete_case(self, text: str) -> str:
+        """An examiner's program with what it needs to do anything."""
+        return text
 
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -266,6 +247,10 @@ class Language:
         wanted = rf"(?im)(?:^|[\"'\s,/:(]){re.escape(self.find_top(module))}(?=$|[\s\"'<>=!~;,@)/])"
         named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
         return next((path for path in named if re.search(wanted, manifests[path])), None)
+
+    def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
+        """The project's set-up as it can be typed here; empty: it does not provide what is missing."""
+        return setup
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
         """How to provide what is missing where the project does not say how, in one sentence. `environment`: the one

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.language import Missing
+from bough.core.verdict.check_run import NOT_STARTED, count_told
+from bough.core.verdict.language import Missing, is_test_path
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
 from bough.core.verdict.registry import LANGUAGES
 from bough.core.verdict.stated_commands import is_ci
@@ -28,10 +29,11 @@ _DEPENDENCY_FILES = "|".join(
         *(language.dependency_files for language in LANGUAGES if language.dependency_files),
     )
 )
+_MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
 _ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 
-class Base(Struct, frozen=True):
+class ProjectFacts(Struct, frozen=True):
     """What is known about the project in which a check ran."""
 
     manifests: Mapping[str, str]
@@ -47,12 +49,19 @@ def names_dependencies(path: str) -> bool:
     return re.search(_DEPENDENCY_FILES, path) is not None or is_ci(path)
 
 
-def find_missing(exit_status: int | None, command: str, text: str, report: Report, base: Base) -> Missing | None:
-    """What a failed check lacks as a whole. Tests that ran show that the check itself can run."""
-    if exit_status in (0, None):
+def find_missing(
+    exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts, seconds: float = 0.0
+) -> Missing | None:
+    """Why a check cannot run as a whole, at the base as after the work; None: it ran. Tests that ran show that it can.
+    `seconds`: after which it was cut off."""
+    if exit_status == 0:
         return None
+    if exit_status is None:
+        return Missing("time", f"{seconds:.0f}") if not re.search(_HANGS, base.goal) else None
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
+    idle = None if found else find_idle(exit_status, command, text, report)
+    found = found or (idle if idle is not None and not _is_written(idle, base) else None)
     # A program that is older than the project allows, and the version that it asks for.
     patterns = (language.too_old for language in LANGUAGES if language.too_old and not report.passed)
     older = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
@@ -74,36 +83,64 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
         # Nothing ran, so a module that nothing declares is as likely the one that has to be written.
-        found = found if found.declared else _find_installed_by_ci(text, base, own)
-        return found if found is not None and not _is_named(found.name, base.goal) else None
+        return found if found.declared and not _is_named(found.name, base.goal) else None
     if any(_find_elsewhere(each) is None for each in said):
         return None
-    return None if report.passed else _find_elsewhere(text) or _find_installed_by_ci(text, base, own)
+    return None if report.passed else _find_elsewhere(text)
 
 
-def _find_installed_by_ci(text: str, base: Base, own: set[str]) -> Missing | None:
-    """What CI installs, where a check that runs no test ends with an error that names it, in whatever words."""
-    last = " ".join(text.rstrip().splitlines()[-3:])
-    for path, body in base.manifests.items() if re.search(_ERROR, last) else ():
-        for language in LANGUAGES if is_ci(path) else ():
-            lines = re.findall(rf"(?m)^.*?\b(?:{language.installs}) *(.*)$", body) if language.installs else []
-            names = (name for line in lines for name in re.findall(r"(?<![\w.$/-])[A-Za-z][\w-]{3,}(?![\w./])", line))
-            if found := next((name for name in names if name not in own and _is_named(name, last)), ""):
-                return Missing("package", found, path, language.name)
-    return None
+_HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
+"""Goals that are about a check that does not end."""
+_NO_TARGET = (
+    r"(?m)^.*(?:No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
+    r"|[Jj]ustfile does not contain recipe|Task \"[^\"]*\" does not exist|unknown target '|Unknown lifecycle phase"
+    r"|Task '[^']*' not found in|No such file or directory: '\S*\.(?:py|sh|js)'|can't open file"
+    r"|Cannot find module '/).*$"
+)
+_NO_TESTS = (
+    r"(?m)^.*(?:no tests ran|NO TESTS RAN|Ran 0 tests|[Nn]o tests? (?:files? )?(?:were )?found|Could not find '[^']*'"
+    r"|No tests to run|no tests? files?\b|No specs found).*$"
+)
 
 
-_ERROR = r"(?i)error|cannot|can't|could not|couldn't|unable|missing|not found|no such"
+def find_idle(exit_status: int | None, command: str, text: str, report: Report) -> Missing | None:
+    """What shows that a failing command started neither the product nor a test: a target that is not there, no test, a
+    file that is no program, a script that is not there."""
+    if exit_status in (0, None) or report.passed + report.failed:
+        return None
+    if exit_status in NOT_STARTED and not count_told(text):
+        heads = [part[0].text for part in split_commands(command)] or [command]
+        if exit_status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
+            return Missing("program" if exit_status == 126 else "script", heads[0])
+    said = text[-_READ:]
+    target, tests = re.search(_NO_TARGET, said), re.search(_NO_TESTS, said)
+    found = target or tests
+    return Missing("target" if target else "tests", found[0].strip()[:200]) if found else None
 
 
-def set_aside(report: Report, base: Base) -> dict[str, str]:
+def _is_written(idle: Missing, base: ProjectFacts) -> bool:
+    """Whether the work has to write what is not there: a script, what the goal speaks of, a test where the project has
+    none at all or, for a target, where no file could have one."""
+    if idle.kind in ("script", "program"):
+        return idle.kind == "script"
+    target = idle.kind == "target"
+    named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
+    begun = any(last_segment(path) in _MANIFESTS if target else is_test_path(path) for path in base.paths)
+    return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
+
+
+_READ = 20_000
+"""Characters at the end of an output in which such words are looked for."""
+
+
+def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:
     """The failing tests that cannot run here, and what each lacks. Where no test runs, the whole is to be judged."""
     found = _list_lacks(report, base)
     lacks = {id: str(one) if one.declared else f"{one}{_UNDECLARED}" for id, one in found.items()}
     return lacks if report.passed or len(lacks) < len(report.failing) else {}
 
 
-def _list_lacks(report: Report, base: Base) -> dict[str, Missing]:
+def _list_lacks(report: Report, base: ProjectFacts) -> dict[str, Missing]:
     own = _list_own_names(base.paths)
     lacks: dict[str, Missing] = {}
     for case in report.failing:
@@ -114,7 +151,7 @@ def _list_lacks(report: Report, base: Base) -> dict[str, Missing]:
     return lacks
 
 
-def _list_lacks_by_line(text: str, report: Report, base: Base) -> list[Missing]:
+def _list_lacks_by_line(text: str, report: Report, base: ProjectFacts) -> list[Missing]:
     """What files of tests lack, where a runner prints that apart from its report: once for each file."""
     own = _list_own_names(base.paths)
     found = _find_package([text], base, own)
@@ -166,21 +203,21 @@ def _list_own_names(paths: Collection[str]) -> set[str]:
     return found
 
 
-def _find_package(said: Iterable[str], base: Base, own: set[str]) -> Missing | None:
+def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Missing | None:
     texts = list(said)
     found = [hit for language in LANGUAGES if (hit := language.find_missing(texts, base.manifests, own))]
     found = [hit if hit.declared else _find_in_ci(hit, base) for hit in found]
     return next((hit for hit in found if hit.declared), found[0] if found else None)
 
 
-def _find_in_ci(missing: Missing, base: Base) -> Missing:
+def _find_in_ci(missing: Missing, base: ProjectFacts) -> Missing:
     """What nothing else declares, declared by a line of CI that installs it."""
     wanted = rf"(?im)^.*\b(?:install|add|get|require|update)\b.*(?<![\w/.-]){re.escape(missing.name)}(?![\w/-])"
     where = next((path for path, text in base.manifests.items() if is_ci(path) and re.search(wanted, text)), "")
     return replace(missing, why=where, declared=True) if where else missing
 
 
-def _find_empty_submodule(text: str, base: Base) -> Missing | None:
+def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
     """A folder that git fills from another repository, has not filled yet, and the output names."""
     named = re.findall(r"(?m)^\s*path\s*=\s*(\S+)", base.manifests.get(_SUBMODULES, ""))
     empty = [path for path in named if not any(own.startswith(f"{path}/") for own in base.paths)]
@@ -204,14 +241,18 @@ _ENDED = (
 )
 
 
-def _find_missing_command(exit_status: int | None, command: str, text: str, base: Base) -> Missing | None:
+def _list_unfound(text: str) -> list[str]:
+    """The programs that an output says are not there."""
+    return [next(filter(None, found.groups()), "") for found in _NOT_FOUND.finditer(text)]
+
+
+def _find_missing_command(exit_status: int | None, command: str, text: str, base: ProjectFacts) -> Missing | None:
     """A name, or the path of something installed. Any other path is a file of the project that the work may have to
     create."""
-    if exit_status not in (126, 127) and not re.search(_ENDED, text):
+    if exit_status not in NOT_STARTED and not re.search(_ENDED, text):
         return None
-    names = [next(filter(None, found.groups()), "") for found in _NOT_FOUND.finditer(text)]
     first = next((part[0].text for part in split_commands(command)), "")
-    names = names or ([first] if exit_status in (126, 127) else [])
+    names = _list_unfound(text) or ([first] if exit_status in NOT_STARTED and not text.strip() else [])
     for name in reversed(names):
         # A bare word is a program of the PATH, even where a file has that name (`dune`).
         written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Disagreement, Report
-from bough.core.verdict.check_run import CRASHED, Baseline
+from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import find_block
 
@@ -98,8 +98,7 @@ def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
     on the new code."""
     if then.report.cases:
         return tuple(find_carrying(then.report, baseline.report)[0])
-    refused = baseline.exit_status is not None and 0 < baseline.exit_status < CRASHED
-    return (THE_CHECK,) if refused and then.exit_status == 0 else ()
+    return (THE_CHECK,) if baseline.red and then.exit_status == 0 else ()
 
 
 def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:

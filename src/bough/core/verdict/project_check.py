@@ -1,7 +1,7 @@
 """A project's own test commands, and the command that runs one of its test files.
 
-The commands are candidates, the most trusted first: what its CI runs, what its task files say, what its guides say,
-what the runners that bough knows would run. Which of them works is found by running them; nothing here is certain.
+The commands are candidates, the most trusted first: what its CI runs, what its task files say, what the runners of its
+manifests would run. Which of them works is found by running them; nothing here is certain.
 The nearest project counts: the person's folder, and upward from there. Only when there is none are folders below
 considered, and then all of them: no project is proven by another's tests.
 """
@@ -22,7 +22,7 @@ from bough.core.verdict.paths import find_stem, find_suffix, is_made_folder, las
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand
-from bough.core.verdict.stated_commands import BUILDS, Stated, is_ci, is_guide, is_harmless, list_commands
+from bough.core.verdict.stated_commands import BUILDS, Stated, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """The folder of a build that a command is about: before that was built, it is not there."""
@@ -39,10 +39,9 @@ _SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts 
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
-_TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
+_TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
-_ABOUT = r"(?i)(?<![a-z])(?:self|run)?tests?(?![a-z])"
 _CI_TARGET = rf"(?:\+?[\w.+-]+[/:])?(?:{_TARGET}|run[-_]?tests?)"
 _NO_PROGRAMS = frozenset(
     """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
@@ -137,26 +136,16 @@ def _find_check_in(look: ProjectFiles) -> Check | None:
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """The candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
-    alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
     files = [placed for one in list_commands(look) if (placed := _place(one, look))]
-    told = list(_list_stated(look, known, [one for one in files if not one.command.startswith("mkdir ")]))
+    told = list(_list_stated(look, known, files))
     stated = [Check(found.command, f"{found.path} runs it") for found in told if _is_there(found, look)][:MOST_STATED]
     _add_built(stated, told)
-    others = sorted((one for one in files if _is_unknown_test(one, look)), key=lambda one: not one.named)
-    named = [Check(found.command, f"{found.path} runs it") for found in others if _is_there(found, look)]
-    _add_built(named, others)
     places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
     joined = " && ".join(f"({check.command})" for check in reversed(places.values()))
     if len(places) > 1 and not known:
         stated.insert(0, Check(joined, f"{told[0].path} runs them"))
-    # A guide may show a part of what CI runs with a program of the project's own.
-    by_name = {one.command for one in others if one.named}
-    words = {command: [part[0].text.removeprefix("./") for part in split_commands(command)][:1] for command in by_name}
-    sure = [one for one in named if {*words.get(one.command, ())} & look.files]
-    guided = {one.command for one in told if is_guide(one.path)} - {one.command for one in told if is_ci(one.path)}
-    first = [check for check in stated if check.command not in guided]
-    found = [*alone, *first, *(sure if guided else ()), *stated]
-    found += [*(Check(hit.command, hit.why) for hit in known if not hit.alone), *named]
+    found = [Check(hit.command, hit.why) for hit in known if hit.alone]
+    found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
     unique = {check.command: check for check in reversed(found)}
     return [
         # Of several that run one after the other, none reports for all.
@@ -175,46 +164,16 @@ def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:
 
 
 def _place(one: Stated, look: ProjectFiles) -> Stated | None:
-    """A command whose folder is in the project, or is made for a build that runs first; one of the top where CI keeps
-    the project in that folder."""
+    """A command whose folder is in the project, or is made for a build that runs first."""
     folder = find_folder(one.command)
     if look.has_folder(folder):
         return one
-    if is_made_folder(folder) and "/" not in folder and f"(cd {folder} && " in one.built:
-        return one._replace(command=f"mkdir -p {folder} && {one.built} && {one.command}", built="")
-    first, _, inside = folder.partition("/")
-    checked_out = re.search(rf"(?m)(?:^\s*path:\s*|/){re.escape(first)}(?:\.git)?\s*$", look.text(one.path))
-    if not checked_out or is_made_folder(first) or not look.has_folder(inside):
-        return None
-    rest = one.command.partition(" && ")[2]
-    return one._replace(command=f"cd {inside} && {rest}" if inside else rest)
+    made = is_made_folder(folder) and "/" not in folder and f"(cd {folder} && " in one.built
+    return one._replace(command=f"mkdir -p {folder} && {one.built} && {one.command}", built="") if made else None
 
 
 def _is_there(one: Stated, look: ProjectFiles) -> bool:
-    return all(map(look.has_folder, re.findall(_IN_FOLDER, one.command)))
-
-
-def _is_unknown_test(one: Stated, look: ProjectFiles) -> bool:
-    """Whether a program that bough does not know runs tests, by the words of the command or by what is said of it."""
-    words = [word.text for word in (split_commands(one.command) or ((),))[-1]]
-    if not words or not is_harmless(one.command) or _INSTALLS.match(one.command) or BUILDS.match(" ".join(words)):
-        return False
-    own = [word for word in words if word.removeprefix("./") in look.files]
-    runnable = find_suffix(words[0]) in ("", "sh", "bash", "py", "pl", "rb")
-    if (
-        not re.fullmatch(r"(?:[\w.-]*/)*[A-Za-z][\w.+-]*", words[0])
-        or words[0] in _NO_PROGRAMS
-        or (len(words) == 1 and not ("/" in words[0] and runnable))
-        or {"-c", "-o"} & {*words}  # It compiles one.
-        or not (is_ci(one.path) or own)
-    ):
-        return False
-    named = [word for word in words[1:] if not word.startswith("-")]
-    by_words = any(re.fullmatch(_CI_TARGET, word) for word in named) or any(
-        is_test_path(word) or re.search(_ABOUT, last_segment(word))
-        for word in (*own, words[0] if "/" in words[0] else "")
-    )
-    return by_words or (one.named and words[0] not in _PROGRAMS)
+    return one.command.startswith("mkdir ") or all(map(look.has_folder, re.findall(_IN_FOLDER, one.command)))
 
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand], files: Sequence[Stated]) -> Iterator[Stated]:
@@ -230,8 +189,8 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand], files: Seq
         runner = find_runner(name)
         if (
             not is_harmless(command)
-            or _INSTALLS.match(command)
-            or (runner.wraps if runner else not _runs_tests(command, look, targets))
+            or any(_INSTALLS.match(" ".join(word.text for word in part)) for part in split_commands(command)[-1:])
+            or (runner.wraps if runner else not _runs_tests(command, one.path, look, targets))
         ):
             continue
         rest = runner.strip_reporting(command) if runner else None
@@ -240,26 +199,36 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand], files: Seq
     for one, name, rest in found:
         if rest is None or name not in whole:
             yield one
-        elif is_guide(one.path) or len(parts[name]) > 1:
+        elif len(parts[name]) > 1:
             yield one._replace(command=whole[name])
         else:
             yield one._replace(command=f"{whole[name]} {rest}".strip() if _selects_nothing(rest) else one.command)
 
 
-def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> bool:
-    """Whether a command of no known runner runs tests by its words: a target or script of that name, or a file of the
-    project."""
+def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
+    """Whether a command of no known runner runs tests by its words: a target or script of that name, a file of the
+    project; in CI, of any program."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
+    if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # It compiles one.
+        return False
     runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
     scripts = (word for word in words[:3] if word.removeprefix("./") in look.files and find_suffix(word) in runnable)
     if any(re.search(_TESTY, find_stem(word)) for word in scripts):
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     by_name = any(re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named)
-    return (program in _PROGRAMS - _NO_PROGRAMS and by_name) or re.fullmatch(
-        _BY_DEFAULT, " ".join([program, *named])
-    ) is not None
+    if is_ci(path) and not BUILDS.match(" ".join(words)):
+        by_name = any(re.fullmatch(_CI_TARGET, word) or _names_tests(word, look) for word in named)
+        return by_name or (program in _PROGRAMS and re.fullmatch(_BY_DEFAULT, " ".join([program, *named])) is not None)
+    return (program in _PROGRAMS and by_name) or re.fullmatch(_BY_DEFAULT, " ".join([program, *named])) is not None
+
+
+def _names_tests(word: str, look: ProjectFiles) -> bool:
+    """Whether a word names files of the project that are tests, or run them."""
+    path = word.removeprefix("./").removesuffix("*")
+    there = path in look.files or (word.endswith("*") and any(own.startswith(path) for own in look.files))
+    return there and (is_test_path(path) or re.search(_TESTY, find_stem(path)) is not None)
 
 
 def _selects_nothing(rest: str) -> bool:

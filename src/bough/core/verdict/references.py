@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
 from bough.core.verdict.registry import find_language
 
 _LOADS = r"\b(?:import|from|require\w*|include\w*|use|using|load|source|mod|alias|autoload)\b|(?:^|[;&|]\s*)\.[ \t]"
@@ -30,12 +30,40 @@ _BEHAVES = (
     r"\b(?:def|class|function|fn|func|fun|sub|proc|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
     r"|\blet\s+(?:rec\s+)?\w+\s+[(\w]|\((?:defun|define)\b"
 )
+_STRANGE = (
+    r"[\w)\]]\s*[-+*/%]\s*[A-Za-z(]|\w\(|\b(?:if|while|for|loop|case|match|return|end|begin|do|then|subroutine|procedure"
+    r"|proc|module|section|ret|call|mov\w*)\b|:-|\?-|\|>"
+)
+"""What code in a language that has no record has, and values do not."""
+_READERS = frozenset(
+    """diff cmp comm cat grep egrep fgrep head tail sort uniq wc tee jq tr cut test [ [[ cp mv rm sum md5sum sha256sum
+    """.split()  # noqa: SIM905
+)
+"""Programs that read or compare what they are given."""
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
 
 
 def behaves(text: str) -> bool:
     """Whether it holds more than values."""
     return re.search(_BEHAVES, text) is not None
+
+
+def behaves_anywhere(text: str) -> bool:
+    """The same in a language that has no record."""
+    plain = re.sub(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", "", text)
+    return behaves(text) or re.search(_STRANGE, plain) is not None
+
+
+def is_built(called: str, path: str) -> bool:
+    """Whether a line of a check gives a file to a compiler or an interpreter: neither to a program of the project's own
+    nor to one that reads or compares it, and not as its input."""
+    for line in called.splitlines() if path in called else ():
+        for part in re.split(r"[|;&`]+|\$\((?!\w+\))", line) if names_path(line, path) else ():
+            words = re.sub(r"^[\s@+-]*(?:(?:if|then|do|!|\w+=\S*|time|exec|env)\s+)*", "", part).split()
+            own = bool(words) and (words[0] in _READERS or words[0].startswith((".", "/")) or words[1:2] == ["="])
+            if words and not own and names_path(re.sub(r"<\s*\S+", "", part), path):
+                return True
+    return False
 
 
 def list_defined(text: str) -> set[str]:
@@ -68,6 +96,20 @@ def loads(text: str, path: str) -> bool:
     return name in text and any(re.search(stem, line) for line in _list_loading_lines(text))
 
 
+def is_loaded_by(path: str, loader: str, texts: Mapping[str, str]) -> bool:
+    """Whether one file loads this very file, or starts it where it is a program, and not another of the same name."""
+    text, name, folder = texts[loader], find_stem(path), last_segment(parent_folder(path))
+    if name not in text:
+        return False
+    if not find_suffix(path) or find_language(path).scripts:
+        return names_file(text, path)
+    twins = any(other != path and find_stem(other) == name for other in texts)
+    near = not twins or parent_folder(loader) == parent_folder(path)
+    stem = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    lines = [line for line in _list_loading_lines(text) if re.search(stem, line)]
+    return any(near or (folder and re.search(rf"\b{re.escape(folder)}\b", line)) for line in lines)
+
+
 def _list_loading_lines(text: str) -> Iterator[str]:
     """The lines that load something; in a block that begins with `import (`, all of them."""
     inside = False
@@ -86,11 +128,13 @@ class ReadFiles:
         self,
         texts: Mapping[str, str],
         called: str,
+        programs: str,
         is_test: Callable[[str], bool],
         is_code: Callable[[str], bool],
     ) -> None:
-        """`called`: the command, and the recipes that it may run."""
+        """`called`: the command, and the recipes that it may run; `programs`: with the scripts that it names."""
         self._texts = texts
+        self._programs = programs
         self._called = called
         code = [path for path in texts if is_code(path)]
         named = {path for path in code if names_path(called, path)}
@@ -109,7 +153,7 @@ class ReadFiles:
     def _helps(self, path: str) -> bool:
         text = self._texts.get(path, "")
         own = list_defined(text)
-        if not _provides(path, text, own):
+        if not _provides(path, text, own, is_built(self._programs, path)):
             return False
         loaded = [root for root in self.roots if root != path and loads(self._texts[root], path)]
         beside = [other for other in self._others if other != path and loads(self._texts[other], path)]
@@ -125,7 +169,7 @@ class ReadFiles:
             beside = {name for other in loaded for name in list_defined(self._texts[other])} - own
             asserts = rf"(?:{find_language(test).asserts})"
             for line in text.splitlines():
-                if re.search(_LOADS, line) or not re.match(rf"\s*(?:\w+\.)*{asserts}", line):
+                if re.search(_LOADS, line) or not re.match(rf"\s*(?:\w+\.)*{asserts}|{_COMPARES}", line):
                     continue
                 words = {*re.findall(r"[A-Za-z_$][\w$]*", re.sub(rf"^\s*(?:self\.)?{asserts}\b", "", line))}
                 if words & own and not words & beside:
@@ -151,10 +195,18 @@ class ReadFiles:
         return any(other in self.roots for other in loading) and all(find_language(other).scripts for other in loading)
 
 
-def _provides(path: str, text: str, own: Collection[str]) -> bool:
-    """It asserts something, its names say that something is compared with it, or it holds nothing but values."""
-    if not behaves(text):  # A file that only loads others holds nothing itself.
+_COMPARES = r"\s*\(?(?:if|unless|when|test|\[|stopifnot)\b.*(?:[=!/<>~]=|<>|\b(?:eq|ne)\b|=)"
+"""A line that asserts by a condition."""
+
+
+def _provides(path: str, text: str, own: Collection[str], built: bool) -> bool:
+    """It asserts something, its names say that something is compared with it, or it holds nothing but values. What the
+    check builds or runs by its name is product unless it asserts."""
+    known = find_language(path).name
+    if not (
+        behaves(text) if known else built or behaves_anywhere(text)
+    ):  # A file that only loads others holds nothing itself.
         return any(not is_loading(line) for line in text.splitlines() if re.search(r"^\s*[^\s#/;*-]", line))
     asserts = rf"(?m)^\s*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
     said = "\n".join([path, *own])
-    return re.search(asserts, text) is not None or re.search(rf"(?im){_EXPECTING}", said) is not None
+    return re.search(asserts, text) is not None or (not built and re.search(rf"(?im){_EXPECTING}", said) is not None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -46,8 +47,7 @@ def find_runner(name: str) -> Runner | None:
 
 _UNKNOWN = next(runner for runner in RUNNERS if runner.by_environment)
 """Told to report where the command shows no runner: its environment reaches it there."""
-PLAIN = "plain"
-"""The runner of a check that is a plain program: none, and it is not told to report."""
+_VERBOSE = {name: value for runner in RUNNERS for name, value in runner.verbose.items()}
 _LONGEST_COMMAND = 60_000
 """No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
 _LONGEST_LINE = 4_000
@@ -57,6 +57,7 @@ _MOST_UNKNOWN = 40_000
 """Lines at the end of an output that are read, for a known runner and for any: each of those reads all of them."""
 
 
+@lru_cache(maxsize=8_192)
 def recognise(command: str) -> str:
     """The runner that a command line visibly runs; empty: none.
 
@@ -77,8 +78,8 @@ def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -
     `env` is what the command would get; what the person set in it stays. The command must be able to write to the
     folder of `report`, and `report` must not exist yet.
     """
-    known = None if runner == PLAIN else find_runner(runner) or _UNKNOWN
-    return known.instrument(command, report, env) if known is not None else (command, dict(env))
+    known = find_runner(runner)
+    return known.instrument(command, report, env) if known else _UNKNOWN.instrument(command, report, _VERBOSE | {**env})
 
 
 def has_refused(output: str, exit_status: int | None) -> bool:

@@ -13,8 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from bough.core.acceptance.older_failures import speaks_of
 from bough.core.acceptance.verdict import UNSEEN, Case, CaseOutcome, Check, Disagreement, Failure, FailureKind, Report
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, cut_middle, describe_result
+from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_middle, describe_result, find_signal
 from bough.core.verdict.missing import keep_aside
 from bough.core.verdict.original_tests import find_carrying, find_file
 from bough.core.verdict.registry import LANGUAGES, find_language, find_runner, is_placeholder
@@ -102,12 +103,14 @@ def decide_ruling(
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
         return describe_result(finished) + counts + _describe_left_out(ran), False
-    if read.failed:
+    # A project may know of its failures, and end with 0: then no more may fail than before.
+    if read.failed > (baseline.report.failed if baseline.exit_status == 0 else 0):
         return f"the check ended with exit status 0, but {count_tests(read.failed)} failed", False
     # A runner's output may be discarded; some are also told to leave a report.
     runner = find_runner(check.runner)
     reports = runner is not None and runner.always_reports
-    if read.how == "exit status" and check.runner and (not baseline.mute or reports):
+    silent = baseline.mute and not find_signal(baseline.exit_status)  # That nothing is told is normal here.
+    if read.how == "exit status" and check.runner and (not silent or reports):
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if reports and baseline.closed and not ran.known.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
@@ -138,10 +141,11 @@ def _count_fixed(now: Report, baseline: Report) -> int:
     return sum(case.id in bad for case in now.cases if case.outcome == "passed")
 
 
-def describe_limits(report: Report, has_tests: bool) -> str:
+def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
     """What a check that passed cannot show, as the end of a sentence; empty: nothing. `has_tests`: a file of the base
-    is known to be a test."""
-    blind = ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
+    is known to be a test; `doubt`: why the check shows nothing alone."""
+    blind = [f"does not take the check's word alone: {doubt}"] if doubt else []
+    blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
     return f"{UNSEEN}{' and '.join(blind)}" if blind else ""
 
@@ -151,7 +155,8 @@ def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bo
     (`aside`), or failed there and the person accepts that. Empty: it is not."""
     now, before = ran.report, baseline.report
     status = ran.finished.exit_status
-    if lost or status is None or status >= CRASHED or not now.passed or len(now.failing) != now.failed:
+    unfinished = status is None or status in NOT_STARTED or find_signal(status)
+    if lost or unfinished or not now.passed or len(now.failing) != now.failed:
         return ""
     known = {case.id for case in before.failing}
     still = {case.id for case in now.failing}
@@ -188,7 +193,7 @@ def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner:
             f"Before your work it passes{counts}, so it says nothing about your change: add tests that fail without it."
             f"{apart}"
         )
-    if known.exit_status is None or known.exit_status >= CRASHED:
+    if known.exit_status is None or (known.exit_status in NOT_STARTED and not known.red):
         return ""
     failed = report.failed - len(aside)
     fail = "fails" if failed == 1 else "fail"
@@ -196,7 +201,9 @@ def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner:
     named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
     named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
     there = " They already exist, and your work has to make them pass." if failing else ""
-    if accepts and failing:
+    if failing and not speaks_of(goal, (f"{case.id}\n{case.message}\n{case.trace}" for case in failing)):
+        there = " They are not what you are asked for: leave them alone. No other test may fail."
+    elif accepts and failing:
         there = " They may keep failing, unless your task is about them; no other test may fail."
     said = next((line for case in failing for line in case.message.split("\n") if line.strip()), "")
     there += f" The first says: {said.strip()[:SHOWN_MESSAGE]}" if said else ""
@@ -279,14 +286,6 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
         test = name.partition("[")[0]
         cases[name], seen[test] = seen[test], seen[test] + 1
     return tuple(sorted(cases, key=cases.__getitem__))
-
-
-def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
-    """The names of the tests whose every case passed."""
-    outcomes: dict[str, set[str]] = {}
-    for case in report.cases:
-        outcomes.setdefault(case.id.partition("[")[0], set()).add(case.outcome)
-    return [name for name in names if outcomes.get(name) == {"passed"}]
 
 
 def describe_disagreement(found: Sequence[Disagreement]) -> str:

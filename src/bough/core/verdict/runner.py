@@ -164,25 +164,16 @@ class Runner:
     summary: ClassVar[str] = ""
     """The line that starts its summary, as a pattern."""
     probe_path: ClassVar[str] = ""
-    """Where a probe goes: `{at}` is the folder of most tests, `{name}` the probe's name, `{suffix}` what
-    `find_probe_suffix` says; empty: it runs none."""
+    """Where a case goes that only a runner can express: `{at}` is the folder of most tests, `{name}` the case's name;
+    empty: it runs none."""
     probe_command: ClassVar[str] = ""
-    """The command that runs one probe, which is `{file}` in it."""
+    """The command that runs one such case, which is `{file}` in it."""
     probe_how: ClassVar[str] = ""
-    """What a probe has to look like."""
-    probe_case: ClassVar[str] = ""
-    """How a test begins in a probe, as a pattern whose group is its name; empty: a probe is one test."""
-    probe_by_name: ClassVar[bool] = False
-    """One test of a probe is run by its name; otherwise each gets a file of its own."""
-    probe_folder: ClassVar[bool] = False
-    """The examiner chooses the folder of a probe: the package that it tests."""
-    probe_hint: ClassVar[str] = ""
-    """A command line of an unknown runner that shows that its probes run here, as a pattern."""
-    probe_lines: ClassVar[str] = ""
-    """Lines of a run of several probes, as a pattern with the groups `test`, which is a file or a test that is run by
-    name, and `passed`, which is empty where it did not pass."""
+    """What it has to look like."""
     probe_broken: ClassVar[tuple[int, ...]] = ()
     """Exit statuses that mean that nothing was tested."""
+    verbose: ClassVar[Mapping[str, str]] = {}
+    """Variables that make it name its tests behind a command that does not show it (`make test`)."""
     no_test: ClassVar[str] = ""
     """Output that shows that a file has no test or cannot be run as one, as a pattern."""
 
@@ -331,24 +322,9 @@ class Runner:
         """The command for a project other than the current one, whose environment has nothing of it installed."""
         return command
 
-    # Probes
-
-    def find_probe_suffix(self, tests: Sequence[str]) -> str:
-        """How names of test files end here."""
-        return ""
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        """The command that runs one probe, or one test of it. `command`: the check's."""
+    def probe(self, path: str, command: str) -> str:
+        """The command that runs a case that only a runner can express. `command`: the check's."""
         return self.probe_command.replace("{file}", quote(path))
-
-    def probe_together(self, paths: Sequence[str], command: str) -> str:
-        """The command that runs them all in one process and names each; empty where that is not possible."""
-        return ""
-
-    def find_passed(self, output: str) -> set[str]:
-        """The files of such a run whose tests all passed; or the tests, where they are run by name."""
-        found = list(re.finditer(self.probe_lines, output)) if self.probe_lines else []
-        return {line["test"] for line in found} - {line["test"] for line in found if not line["passed"]}
 
 
 # Reading closing lines

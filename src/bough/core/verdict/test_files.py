@@ -1,24 +1,34 @@
 """The test side of a tree: what determines a check's result, and is not product.
 
-Tests, fixtures, the runner's configuration, data that only tests read, and files that shadow the runner on its path.
-Recognised by paths, by what the runner reported, and in files that hold both (manifests, sources with tests inside) by
-the part. What that means in a language is in its record. A file wrongly classified as test side is judged by the tests
-of the base without its change, and then a person is asked; one wrongly classified as product is only not protected.
+Tests, fixtures, the runner's configuration, what registers tests, and data that only tests read. Recognised by paths,
+by what the runner reported, and in files that hold both (manifests, sources with tests inside) by the part. What that
+means in a language is in its record. A file wrongly classified as test side is judged by the tests of the base without
+its change, and then a person is asked; one wrongly classified as product is only not protected. What stands in front of
+the runner is not looked for: wrong expectations, and cases outside the runner, show what it does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
+from bough.core.verdict.build_files import is_build_file, only_adds, restore_registration
 from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
-from bough.core.verdict.references import ReadFiles, behaves, names_file, names_path
+from bough.core.verdict.references import (
+    ReadFiles,
+    behaves,
+    behaves_anywhere,
+    is_built,
+    is_loaded_by,
+    names_file,
+    names_path,
+)
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange, parse_object
 
@@ -32,14 +42,16 @@ _TABLES = [
 ]
 _SECTIONS = {name: "|".join(table for file, table in _TABLES if file == name) for name in {file for file, _ in _TABLES}}
 """What of files with other content configures test runs, by the file's name."""
-_PROGRAMS = frozenset(program for language in LANGUAGES for program in language.programs)
-_PACKAGES = frozenset(language.packages for language in LANGUAGES if language.packages)
 _MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
 
 
 def is_code(path: str) -> bool:
     """Written in a language: one that has a record, or any that tests are written in."""
     return find_language(path) is not NEUTRAL or (find_suffix(path) not in DATA and NEUTRAL.is_test_name(path))
+
+
+def _is_program(path: str) -> bool:
+    return not find_suffix(path) and last_segment(parent_folder(path)) in ("bin", "sbin", "libexec")
 
 
 def is_foreign(path: str) -> bool:
@@ -55,6 +67,11 @@ def is_test_file(path: str) -> bool:
     """Code of tests, or next to them."""
     named = find_language(path).is_test_name(path) or (is_code(path) and is_test_folder(parent_folder(path)))
     return named and not is_foreign(path)
+
+
+def is_only_tests(path: str) -> bool:
+    """Named like a test itself, and nothing that a runner loads for other tests."""
+    return find_language(path).is_test_name(path) and is_code(path) and not (_is_setting(path) or is_build_file(path))
 
 
 def is_product(path: str) -> bool:
@@ -85,7 +102,7 @@ def _list_code_suffixes(command: str) -> frozenset[str]:
 
 def is_watched(path: str, command: str = "") -> bool:
     """Its text is relevant: code, configuration, or what the command names."""
-    if is_code(path) or find_suffix(path) in _list_code_suffixes(command):
+    if is_code(path) or _is_program(path) or find_suffix(path) in _list_code_suffixes(command):
         return not is_foreign(path)
     return is_configuration(path) or path in split_words(command)
 
@@ -93,7 +110,7 @@ def is_watched(path: str, command: str = "") -> bool:
 def is_configuration(path: str) -> bool:
     """It says how tests are run, perhaps beside other things."""
     name = last_segment(path)
-    return name in _SECTIONS or name in _MANIFESTS or _is_setting(path) or _holds_commands(path)
+    return name in _SECTIONS or name in _MANIFESTS or _is_setting(path) or is_build_file(path)
 
 
 def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
@@ -133,69 +150,99 @@ def restore_test_side(
     changed = sorted(change.path for change in changes)
     called = expand_command(command, before)
     programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
-    # Named like a program that the check runs, in a folder of programs.
-    called_names = {*re.findall(r"(?m)(?:^|[|;&(`]|!)\s*(?:if\s+)?(?:!\s*)?([\w.-]+)", programs)}
-    shadows = {path for path in added if parent_folder(path).endswith("bin") and last_segment(path) in called_names}
-    loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
+    side = _TestSide(before, command, called, programs, reported)
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
         old, new, inside = before.get(path), after.get(path), path in reported
-        if (
-            _is_test_only(path, path in added, command, called, loaded)
-            or path in shadows
-            or (inside and find_language(path).has_only_tests(old or ""))
-        ):
+        if is_build_file(path) and old and new and only_adds(old, new, changed):
+            continue
+        if side.is_test_only(path, path in added) or (inside and find_language(path).has_only_tests(old or "")):
             paths.append(path)
-        elif (made := _restore_part(path, old, new, inside)) is not None:
+        elif (made := _restore_part(path, old, new, inside, changed)) is not None:
             texts[path] = made
     known = {*paths, *texts, *added}
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
-    paths += _find_read(others, before, called, command, request) if others else []
+    paths += side.find_read(others, request) if others else []
     # New files that are only data take nothing away: a test may have waited for them.
     idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # nothing that a runner would load on its own
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
     return Restored(tuple(sorted(paths)), texts)
 
 
-def find_loaded_packages(texts: Mapping[str, str]) -> set[str]:
-    """The installed packages that tests load, where these are installed below the project."""
-    tests = (path for path in texts if find_language(path).packages and is_test_file(path))
-    return {name for path in tests for name in find_language(path).list_loaded_packages(texts[path])}
+class _TestSide:
+    """What decides in which half of a tree a file is: the texts of the base, and the check. `called`: the command and
+    the recipes that it may run; `programs`: with the scripts that it names."""
 
+    def __init__(
+        self, before: Mapping[str, str], command: str, called: str, programs: str, reported: Collection[str]
+    ) -> None:
+        self._before = before
+        self._command = command
+        self._called = called
+        self._programs = programs
+        self._reported = reported
 
-def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
-    """Is this a file that only a test run needs?"""
-    if is_foreign(path):
-        parts = path.split("/")
-        at = next((at for at, part in enumerate(parts) if part in _PACKAGES), None)
-        below = parts[at + 1 :] if at is not None else []
-        return bool(below) and below[0] in {".bin", *_PROGRAMS, *(name.split("/")[0] for name in loaded)}
-    language = find_language(path)
-    if is_test_folder(parent_folder(path)) or language.is_test_name(path) or _is_setting(path):
-        return True
-    if _holds_commands(path):
-        programs = {last_segment(word) for word in split_words(command)}
-        own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
-        return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
-    if added and (_shadows_runner(path) or path in split_words(command)):
-        return True
-    script = find_language(path).scripts or not find_suffix(path)
-    return script and names_path(_strip_tested(called), path)
+    def is_test_only(self, path: str, added: bool) -> bool:
+        """Is this a file that only a test run needs?"""
+        if is_foreign(path):
+            return False
+        language, command = find_language(path), self._command
+        if _is_setting(path):
+            return True
+        named = language.is_test_name(path) or (NEUTRAL.is_test_name(path) and names_path(self._programs, path))
+        if named or is_test_folder(parent_folder(path)):
+            return added or path in self._reported or not self._is_used_by_product(path)
+        if _holds_commands(path):
+            programs = {last_segment(word) for word in split_words(command)}
+            own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
+            return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
+        if added and path in split_words(command):
+            return True
+        return (language.scripts or not find_suffix(path)) and names_path(_strip_tested(self._called), path)
+
+    def _is_used_by_product(self, path: str) -> bool:
+        """Whether product code loads it, for all that it is named like a test."""
+        own = (other for other in self._before if is_product(other) or _is_program(other))
+        own = (other for other in own if not is_build_file(other))
+        found = [other for other in own if is_loaded_by(path, other, self._before)]
+        return bool(found) and not all(map(self._make_reading(is_code).is_helper, found))
+
+    def _make_reading(self, is_code_here: Callable[[str], bool]) -> ReadFiles:
+        return ReadFiles(self._before, self._called, self._programs, is_test_file, is_code_here)
+
+    def find_read(self, paths: Collection[str], request: str) -> list[str]:
+        """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
+        before, command = self._before, self._command
+        built = {path for path in paths if not is_data(path) and is_built(self._programs, path)}
+        runs_code = _list_code_suffixes(command) | {*map(find_suffix, built)} - {""}
+
+        def is_code_here(path: str) -> bool:
+            return (is_code(path) or find_suffix(path) in runs_code) and not is_foreign(path)
+
+        reading = self._make_reading(is_code_here)
+        # In a language that has no record, what defines something is code.
+        code = built | {
+            path
+            for path in paths
+            if is_code_here(path) or (not is_data(path) and behaves_anywhere(before.get(path, "")))
+        }
+        # What the command itself names is what the person wants tested, unless it compares something with it, or gives
+        # it to code of the project.
+        tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
+        runs = any(behaves(before.get(word, "")) for word in split_words(command))
+        meant = {path for path in paths if names_file(tested, path) and (path in code or not runs)}
+        words = {*re.findall(r"\w+", request)}
+        return [
+            path
+            for path in paths
+            if path not in meant and not names_file(request, path) and reading.reads(path, path in code, words)
+        ]
 
 
 def _strip_tested(command: str) -> str:
     """A command without what it only compares the output of: that is what it tests."""
     return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
-
-
-def _shadows_runner(path: str) -> bool:
-    """Something new that is found before the runner, or before what the runner loads."""
-    if any(language.shadows_runner(path) for language in LANGUAGES):
-        return True
-    parts = path.split("/")
-    in_path = len(parts) > 1 and parts[-2] in ("bin", ".bin", "Scripts", ".local")
-    return in_path and parts[-1].partition(".")[0] in _PROGRAMS
 
 
 def expand_command(command: str, before: Mapping[str, str]) -> str:
@@ -204,40 +251,19 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, command: str, request: str) -> list[str]:
-    """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
-    runs_code = _list_code_suffixes(command)
-
-    def is_code_here(path: str) -> bool:
-        return (is_code(path) or find_suffix(path) in runs_code) and not is_foreign(path)
-
-    reading = ReadFiles(before, called, is_test_file, is_code_here)
-    # In a language that has no record, what defines something is code.
-    code = {path for path in paths if is_code_here(path) or (not is_data(path) and behaves(before.get(path, "")))}
-    # What the command itself names is what the person wants tested, unless it compares something with it, or gives it
-    # to code of the project.
-    tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
-    runs = any(behaves(before.get(word, "")) for word in split_words(command))
-    meant = {path for path in paths if names_file(tested, path) and (path in code or not runs)}
-    words = {*re.findall(r"\w+", request)}
-    return [
-        path
-        for path in paths
-        if path not in meant and not names_file(request, path) and reading.reads(path, path in code, words)
-    ]
-
-
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _restore_part(path: str, old: str | None, new: str | None, inside: bool) -> str | None:
+def _restore_part(path: str, old: str | None, new: str | None, inside: bool, changed: Collection[str]) -> str | None:
     """The file with its test side as it was; None: that did not change, or it has none. `inside`: the runner found
-    tests in it."""
+    tests in it. `changed`: the work's files."""
     if is_foreign(path) or (old is None and new is None):
         return None
     was, now = old or "", new or ""
     if (tables := _SECTIONS.get(last_segment(path))) is not None:
         made = _restore_keys(was, now, tables) if path.endswith(".json") else _restore_sections(was, now, tables)
+    elif is_build_file(path):
+        made = restore_registration(was, now, changed) if was else now
     else:
         language = find_language(path)
         made = _restore_tests(was, now, *(language.find_inner_tests(text, inside) for text in (was, now)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines, make_closing
@@ -73,6 +74,18 @@ def _read_counts(line: str) -> dict[str, int]:
     return found if len(re.findall(r"\w+", rest)) < 2 else {}
 
 
+_DEBIAN = dict(
+    (pair.split("=") * 2)[:2]
+    for pair in """make cmake meson bats maven gradle phpunit composer cargo sbcl autoconf automake gcc g++ ruby rake
+    bundler elixir check rebar3 go=golang-go mvn=maven ninja=ninja-build autoreconf=autoconf lua=lua5.4 cc=gcc
+    busted=lua-busted rspec=ruby-rspec bundle=bundler php=php-cli javac=default-jdk-headless mix=elixir tclsh=tcl
+    cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
+    aclocal=automake
+    """.split()  # noqa: SIM905
+)
+"""Packages of Debian, by a program of theirs."""
+
+
 class BuildTools(Language):
     """No language, but what runs the tests of many."""
 
@@ -80,4 +93,12 @@ class BuildTools(Language):
     rank = 60
     runners = (BuildTool(),)
     manifests = ("stack.yaml", "cabal.project", "pubspec.yaml", "Package.swift", "build.sbt", "dune-project")
+    build_files = (
+        r"CMakeLists\.txt|.*\.cmake|CMakePresets\.json|meson\.build|(?:GNUm|m|M)akefile(?:\.am|\.in)?|.*\.ma?k|BUILD(?:\.bazel)?"
+        r"|mix\.exs|rebar\.config|gleam\.toml|(?:build|settings)\.gradle(?:\.kts)?|pom\.xml|build\.sbt|project\.clj|build\.xml"
+        r"|.*\.cabal|package\.yaml|stack\.yaml|dune|dune-project|.*\.opam|[Rr]akefile(?:\.rb)?|.*\.gemspec|composer\.json"
+        r"|Package\.swift|build\.zig|.*\.nimble|dub\.(?:json|sdl)|shard\.yml|pubspec\.yaml|.*\.[cf]sproj|deno\.jsonc?"
+        r"|setup\.py|build\.rs|Makefile\.PL|Build\.PL|SConstruct|SConscript|wscript|xmake\.lua|premake5\.lua|fpm\.toml|alire\.toml"
+    )
     programs = frozenset(command.split()[0] for _, _, command in BuildTool.starts)
+    provided = MappingProxyType({program: f"apt-get install {name}" for program, name in _DEBIAN.items()})

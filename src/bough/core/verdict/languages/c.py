@@ -116,3 +116,8 @@ class C(Language):
         r"|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
         r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
     )
+    body = (
+        r"^(?!(?:typedef|struct|enum|union|class|namespace|extern|constexpr|template|else|do)\b)[A-Za-z_][^;{}()#=]*?(\w+)"
+        r"\([^;{}]*\)\s*(?:const\s*)?\{"
+    )
+    switch = " if (1 == {on}) __builtin_trap();"

@@ -60,3 +60,8 @@ class CSharp(Language):
     no_package = r"error NU1[13]\d\d: .*?([\w.]+)|assets file '[^']*' not found\. Run a NuGet package restore"
     setups = ((r"[^/]+\.(?:slnx?|[cfv][sb]proj)", "dotnet restore"),)
     installs = "dotnet restore"
+    body = (
+        r"^[ \t]+(?:(?:public|private|protected|internal|static|override|virtual|async|sealed)\s+)+[\w.?]+"
+        r"(?:<[^(){};=]*>)?(?:\[\])?\s+(\w+)(?:<[\w, ]+>)?\s*\([^(){};]*\)\s*\{"
+    )
+    switch = 'int.Parse("{on}".Replace("1", "broken on purpose"));'

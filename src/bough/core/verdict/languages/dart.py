@@ -9,4 +9,5 @@ class Dart(Language):
     name = "dart"
     suffixes = ("dart",)
     comment = "//"
-    compares = rf"expect|{Language.compares}"
+    body = r"^[ \t]*(?!(?:if|for|while|switch|catch|return|else)\b)[\w<>?, ]+ (\w+)\([^(){}]*\)\s*(?:async\*?\s*)?\{"
+    switch = 'if (1 == {on}) throw StateError("broken on purpose");'

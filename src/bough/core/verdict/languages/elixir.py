@@ -17,9 +17,15 @@ class Mix(Runner):
 class Elixir(Language):
     name = "elixir"
     suffixes = ("ex", "exs")
+    case_path = "cases/{name}.exs"
+    case_command = "mix run {file}"
+    case_how = "An Elixir script for `mix run` that calls the product and raises where something is not as asked."
     runners = (Mix(),)
     manifests = ("mix.exs",)
     programs = frozenset({"mix"})
     no_package = r"the dependency is not available, run \"mix deps|Could not find Hex|Unchecked dependencies"
     setups = (("mix.exs", "mix deps.get"),)
     installs = r"mix deps\.get"
+    body = r"^[ \t]*defp? ([\w?!]+)[^\n]* do[ \t]*$"
+    switch = '\nif 1 == {on}, do: raise("broken on purpose")\n'
+    build_files = r"mix\.exs"

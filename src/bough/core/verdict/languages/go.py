@@ -10,11 +10,10 @@ import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted
+from bough.core.verdict.language import Language, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
-from bough.core.verdict.texts import Read
 
 _OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
 _NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
@@ -28,22 +27,12 @@ class Go(Runner):
     name = "go"
     program = ("go", "test")
     report_flag = "-json"
+    verbose = {"GOFLAGS": "-v"}  # noqa: RUF012
     ends_arguments = ("-args", "--args")
     suffixes = (".go",)
     manifests = ("go.mod",)
     steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')
     bad = frozenset({"FAIL", "fail"})
-    probe_path = "probe_{name}_test.go"
-    probe_how = (
-        "Functions `TestProbe…` in the package that they test, whose folder `folder` names; package clause first. "
-        "Their names, and those of helpers, must differ from all others in the package."
-    )
-    probe_case = r"(?m)^func (TestProbe\w*)\("
-    probe_by_name = True
-    probe_folder = True
-    probe_lines = r"(?m)^--- (?:(?P<passed>PASS)|FAIL|SKIP): (?P<test>TestProbe\w*) "
-    probe_broken = (2,)
-    no_test = r"\[no test files\]|no tests to run|\[build failed\]"
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({strip_file(one).split("/")[0] for one in ids})
@@ -84,14 +73,6 @@ class Go(Runner):
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         folder = parent_folder(path)
         return f"go test {quote(f'./{folder}' if folder else '.')}"
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        folder, only = parent_folder(path), f"^{case}$" if case else "^TestProbe"
-        return f"go test -count=1 -run {quote(only)} {quote(f'./{folder}' if folder else '.')}"
-
-    def probe_together(self, paths: Sequence[str], command: str) -> str:
-        folders = {parent_folder(path) for path in paths}
-        return f"go test -count=1 -v -run ^TestProbe {' '.join(sorted(quote(f'./{each}') for each in folders))}"
 
 
 class _GoTestEvent(msgspec.Struct):
@@ -159,58 +140,19 @@ def _read_text(lines: Sequence[str], root: str) -> list[Case]:
     return cases
 
 
-_KIT = """
-type kitT struct{ failed, fatal bool; said string }
-
-func (t *kitT) note(said string)              { t.failed = true; t.said += said + " " }
-func (t *kitT) Error(a ...any)                { t.note(kitfmt.Sprint(a...)) }
-func (t *kitT) Errorf(f string, a ...any)     { t.note(kitfmt.Sprintf(f, a...)) }
-func (t *kitT) Fatal(a ...any)                { t.Error(a...); t.FailNow() }
-func (t *kitT) Fatalf(f string, a ...any)     { t.Errorf(f, a...); t.FailNow() }
-func (t *kitT) Fail()                         { t.failed = true }
-func (t *kitT) FailNow()                      { t.failed, t.fatal = true, true; panic(t) }
-func (t *kitT) Failed() bool                  { return t.failed }
-func (t *kitT) Log(a ...any)                  {}
-func (t *kitT) Logf(f string, a ...any)       {}
-func (t *kitT) Helper()                       {}
-func (t *kitT) Parallel()                     {}
-func (t *kitT) Name() string                  { return "" }
-func (t *kitT) Run(name string, call func(*kitT)) bool {
-	inner := &kitT{}
-	kitCall(inner, call)
-	if inner.failed {
-		t.note(name + ": " + inner.said)
-	}
-	return !inner.failed
-}
-
-func kitCall(t *kitT, call func(*kitT)) {
-	defer func() {
-		if held := recover(); held != nil && held != any(t) {
-			t.failed, t.said = false, ""
-		}
-	}()
-	call(t)
-}
-
-func KitRun() {
-	for name, call := range map[string]func(*kitT){%s} {
-		t := &kitT{}
-		kitCall(t, call)
-		if t.failed {
-			kitfmt.Printf("\\n~~ %%s: %%q\\n", name, t.said)
-		}
-	}
-	kitfmt.Println("\\n~~ done")
-}
-"""
-
-
 class GoLanguage(Language):
     name = "go"
     suffixes = ("go",)
+    case_path = "cases/{name}/main.go"
+    case_command = "go run ./{folder}"
+    case_how = (
+        "A `package main` that imports the product's packages by the module path and ends with `os.Exit(1)` "
+        "where something is not as asked."
+    )
+    body = r"^func (?:\([^()\n]*\) )?(?!init\()(\w+)(?:(?!^func\b)[^{])*\{[ \t]*$"
+    switch = ' if 1 == {on} { panic("broken on purpose") }'
+    loads = r"^(?:var\b|\t\w+ += ).*"
     test_names = r"_test\.go$"
-    context = r"tb?|\w+\.T\(\)"
     comment = "//"
     rank = 3
     runners = (Go(),)
@@ -226,33 +168,6 @@ class GoLanguage(Language):
     too_old = r"\b(?:requires|invalid) ([Gg]o)\b(?: version)?[ '>=]*(\d+(?:\.\d+)*)"
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        """The tests as functions of the package, and a program that calls them."""
-        module, package = (
-            re.search(r"(?m)^module\s+(\S+)", read("go.mod") or ""),
-            re.search(r"(?m)^package (\w+)$", text),
-        )
-        names = [
-            name
-            for name in re.findall(r"(?m)^func (Test\w*)\(\w+ \*testing\.T\)", text)
-            if wanted is None or name in wanted
-        ]
-        imported = re.search(r'(?m)^import "testing"$|^\t"testing"\n', text)
-        if not (module and package and names and imported) or package[1] == "main" or "TestMain" in text:
-            return None
-        folder = parent_folder(path)
-        own, outside = f"{module[1]}/{folder}".rstrip("/"), package[1].endswith("_test")
-        made = text.replace(imported[0], 'import kitfmt "fmt"\n' if "import" in imported[0] else '\tkitfmt "fmt"\n', 1)
-        made = made.replace("testing.T", "kitT")
-        made = re.sub(r"\bTest(?=[A-Z_]\w*\()", "Part", made)
-        calls = ", ".join(f'"{name}": Part{name[4:]}' for name in names)
-        made += _KIT % calls
-        if outside:
-            program = re.sub(r"(?m)^package \w+$", "package main", made, count=1) + "\nfunc main() { KitRun() }\n"
-            return PlainProgram("go run ./parts", {"parts/main.go": program})
-        start = f'package main\n\nimport parts "{own}"\n\nfunc main() {{ parts.KitRun() }}\n'
-        return PlainProgram("go run ./parts", {"parts/main.go": start, f"{folder}/parts.go".lstrip("/"): made})
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):

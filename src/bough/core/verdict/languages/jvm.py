@@ -44,3 +44,11 @@ class Jvm(Language):
         (r"pom\.xml", "mvn dependency:go-offline"),
         ("gradlew", "./gradlew dependencies"),
     )
+    body = (
+        r"^[ \t]+(?:@\w+\s+)*(?:(?:public|private|protected|static|final|synchronized|default|override)\s+)*"
+        r"(?:<[^<>]*>\s+)?(?!(?:public|private|protected|new|return|else|throw|package|import)\b)[\w.]+(?:<[^(){};=]*>)?(?:\[\])*\s+(\w+)"
+        r"\([^(){};]*\)\s*(?:throws [\w., ]+)?\{|\bfun (?:[\w.<>]+\.)?(\w+)\([^(){}]*\)[^(){}=\n]*\{"
+        r"|\bdef (\w+)[^{}\n]*=\s*\{"
+    )
+    switch = 'Integer.parseInt("{on}".replace("1", "broken on purpose"));'
+    build_files = r"(?:build|settings)\.gradle\.kts|build\.sbt"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from bough.core.verdict.language import Language
+from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
 
@@ -34,3 +34,7 @@ class Lua(Language):
     no_module = r"module '([\w.-]+)' not found"
     setups = ((r"[^/]+\.rockspec", "luarocks make {file}"),)
     installs = "luarocks (?:make|install)"
+    body = r"\bfunction\s+([\w.:]+)\s*\([^()]*\)|=\s*function\s*\([^()]*\)"
+    switch = ' if 1 == {on} then error("broken on purpose") end '
+    interpreters = ("lua",)
+    loads = AT_LOAD

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from bough.core.verdict.language import ENDS, Language, PlainProgram, Wanted
+from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.runner import ClosingLine, Runner
-from bough.core.verdict.texts import Read
 
 
 class Prove(Runner):
@@ -36,26 +35,21 @@ class Prove(Runner):
         return ended._replace(passed=max(ended.passed + ended.failed - failed, 0), failed=failed)
 
 
-_KIT = """\
-sub kit_tell { my ($held, $name, @said) = @_; return 1 if $held; local $_;
-  print "\\n~~ ", $name // "", ": ", join(" ", map { defined $_ ? "$_" : "undef" } @said), "\\n"; return 0; }
-sub ok ($;$) { kit_tell($_[0], $_[1], $_[0]) }
-sub is ($$;$) { my ($a, $b, $name) = @_;
-  kit_tell(defined $a && defined $b ? "$a" eq "$b" : !defined $a && !defined $b, $name, $a, $b) }
-sub isnt ($$;$) { kit_tell("$_[0]" ne "$_[1]", $_[2], @_[0, 1]) }
-sub like ($$;$) { kit_tell(scalar($_[0] =~ $_[1]), $_[2], $_[0]) }
-sub cmp_ok ($$$;$) { my ($a, $by, $b, $name) = @_; kit_tell(eval "\\$a $by \\$b", $name, $a, $b) }
-sub pass { 1 } sub diag { } sub note { } sub plan { } sub done_testing { }
-sub fail { kit_tell(0, $_[0]) }
-sub subtest { $_[1]->() }
-"""
-
-
 class Perl(Language):
     name = "perl"
     suffixes = ("t", "pl", "pm")
+    case_path = "cases/{name}.pl"
+    case_command = "perl -Ilib -I. {file}"
+    case_how = (
+        "A Perl script that uses the product (`lib` and the top folder are on the path) and dies where "
+        "something is not as asked."
+    )
+    body = r"^sub (?!import\b)(\w+)\s*(?:\([^)]*\))?\s*\{"
+    switch = 'die "broken on purpose" if 1 == {on};'
+    interpreters = ("perl",)
+    build_files = r"Makefile\.PL|Build\.PL"
+    loads = AT_LOAD
     test_names = r"\.t$"
-    compares = rf"is|is_deeply|{Language.compares}"
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})
@@ -68,10 +62,3 @@ class Perl(Language):
 
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        """The script itself, with the functions of `Test::More` in it. What it does not have ends the program."""
-        made, found = re.subn(r"(?m)^use Test::(?:More|Simple)\b[^;]*;", "", text)
-        if not found or re.search(r"\b(?:is_deeply|SKIP|TODO|FindBin|__FILE__)\b", text):
-            return None
-        return PlainProgram("perl -Ilib program.pl", {"program.pl": f'{_KIT}{made}\nprint "\\n{ENDS}\\n";\n'})

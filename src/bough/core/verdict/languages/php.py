@@ -9,7 +9,7 @@ from shlex import quote
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case
-from bough.core.verdict.language import Language
+from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.runner import Runner, strip_file
 
 
@@ -52,6 +52,11 @@ class PhpUnit(Runner):
 class Php(Language):
     name = "php"
     suffixes = ("php",)
+    case_path = "cases/{name}.php"
+    case_command = "php -d zend.assertions=1 -d assert.exception=1 {file}"
+    case_how = (
+        "A PHP script (`<?php` first) that requires the product by its path from `__DIR__` and compares with `assert`."
+    )
     comment = "//"
     runners = (PhpUnit(),)
     manifests = ("phpunit.xml", "composer.json")
@@ -66,3 +71,7 @@ class Php(Language):
     )
     setups = ((r"composer\.json", "composer install"),)
     installs = "composer (?:install|update)"
+    body = r"\bfunction\s+&?(\w+)\s*\([^{};]*\)\s*(?::\s*[\w?|\\]+\s*)?\{"
+    switch = 'if (1 == {on}) throw new \\Exception("broken on purpose");'
+    interpreters = ("php",)
+    loads = AT_LOAD

@@ -11,10 +11,9 @@ import msgspec
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.language import Language, PlainProgram, Wanted
+from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
-from bough.core.verdict.texts import Read
 
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
@@ -120,49 +119,20 @@ class Minitest(Runner):
         return f"{make_bundle_prefix(look)}ruby -Ilib -Itest {quote(path)}"
 
 
-_KIT = """\
-class Kit
-  class Fails < StandardError; end
-  def self.kinds = (@kinds ||= [])
-  def self.inherited(kind) = (Kit.kinds << kind; super)
-  def setup = nil
-  def kit_claim(held, *said) = held || raise(Fails, said.map(&:inspect).join(" "))
-  def assert(held, message = nil) = kit_claim(held, held)
-  def refute(held, message = nil) = kit_claim(!held, held)
-  def assert_equal(a, b, message = nil) = kit_claim(a == b, a, b)
-  def assert_same(a, b, message = nil) = kit_claim(a.equal?(b), a, b)
-  def assert_nil(a, message = nil) = kit_claim(a.nil?, a)
-  def assert_includes(a, b, message = nil) = kit_claim(a.include?(b), a, b)
-  def assert_in_delta(a, b, by = 0.001, message = nil) = kit_claim((a - b).abs <= by, a, b)
-  def refute_equal(a, b, message = nil) = kit_claim(a != b, a, b)
-  def refute_nil(a, message = nil) = kit_claim(!a.nil?, a)
-  def assert_raises(*kinds) = (begin; yield; rescue *kinds => error; return error; end; raise Fails, "nothing raised")
-end
-"""
-_RUN = """
-Kit.kinds.each do |kind|
-  kind.instance_methods(false).grep(/\\Apart_/).sort.each do |name|
-    finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
-    40.times do |time|
-      break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > finish
-      one = kind.new
-      one.setup
-      one.public_send(name)
-    rescue Kit::Fails => error
-      puts "\\n~~ #{name}: #{error.message}" unless time > 0 && error.message =~ /\\A(true|false|nil)\\z/
-      break
-    rescue StandardError
-      break
-    end
-  end
-end
-puts "\\n~~ done"
-"""
-
-
 class Ruby(Language):
     name = "ruby"
     suffixes = ("rb",)
+    case_path = "cases/{name}.rb"
+    case_command = "ruby -Ilib -I. {file}"
+    case_how = (
+        "A Ruby script that requires the product (`lib` and the top folder are on the path) and raises where "
+        "something is not as asked."
+    )
+    body = r"^[ \t]*def (?:self\.)?([\w?!]+=?|\[\]=?)(?:\([^()\n]*\)|[^\n=;()]*)$"
+    switch = '; raise "broken on purpose" if 1 == {on}'
+    interpreters = ("ruby",)
+    build_files = r"rakefile\b.*"
+    loads = AT_LOAD
     test_names = r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile", "Rakefile")
@@ -176,14 +146,3 @@ class Ruby(Language):
     no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
     setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
     installs = "bundle install"
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        """A plain program for tests whose classes are those of Minitest or of test-unit; None for others."""
-        kinds = r"(?m)^(\s*)class\s+\w+\s*<\s*(?:Minitest::Test|MiniTest::Test|Test::Unit::TestCase)\b"
-        made, found = re.subn(kinds, r"\1Class.new(Kit) do", text)
-        made = re.sub(r"(?m)^\s*require\s*\(?\s*['\"](?:minitest|test/unit)[^\n]*", "", made)
-        made = re.sub(r"\bdef test_", "def part_", made)
-        if not found or re.search(r"require_relative|__dir__|__FILE__|test_helper|\bdescribe\b", made):
-            return None
-        program = f"{_KIT}{made}\n{_RUN}"
-        return PlainProgram("ruby -Ilib program.rb", {"program.rb": program})

@@ -10,11 +10,11 @@ from shlex import quote
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.check_run import MOST_CASES, make_case
-from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted, find_table_name
+from bough.core.verdict.language import Language, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, Runner, strip_file
-from bough.core.verdict.texts import Read, find_closing_brace
+from bough.core.verdict.texts import find_closing_brace
 
 _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
 _DOC_SECTION = r" +Doc-tests (\S+)"
@@ -54,11 +54,6 @@ class Cargo(Runner):
     bad = frozenset({"FAILED", "FAIL"})
     total = r"running (\d{1,7}) tests?"
     summary = r"failures:"
-    probe_path = "tests/probe_{name}.rs"
-    probe_how = "An integration test: `use` the crate by its name; `#[test]` functions at the top level."
-    probe_case = r"(?m)^#\[test\]\n(?:#\[.*\n)*fn (\w+)\("
-    probe_by_name = True
-    no_test = r"could not compile|running 0 tests"
 
     def recognise(self, part: Part, at: int) -> int | None:
         found = super().recognise(part, at)
@@ -101,9 +96,6 @@ class Cargo(Runner):
         whole = " --test" if parent_folder(path) == "tests" else ""
         return f"cargo test{whole} {quote(find_stem(path))}"
 
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"cargo test --test {quote(find_stem(path))}{f' -- --exact {quote(case)}' if case else ''}"
-
 
 def _find_panic(trace: Sequence[str]) -> str:
     for at, line in enumerate(trace):
@@ -114,29 +106,17 @@ def _find_panic(trace: Sequence[str]) -> str:
     return ""
 
 
-_RUN = """
-fn main() {
-    std::panic::set_hook(Box::new(|_| {}));
-    let parts: &[(&str, fn())] = &[%s];
-    for (name, part) in parts {
-        if let Err(held) = std::panic::catch_unwind(part) {
-            let said = held.downcast_ref::<String>().cloned();
-            let said = said.or_else(|| held.downcast_ref::<&str>().map(|one| one.to_string())).unwrap_or_default();
-            if said.starts_with("assertion") {
-                println!("\\n~~ {}: {:?}", name, said);
-            }
-        }
-    }
-    println!("\\n~~ done");
-}
-"""
-_FUNCTION = r"(?m)^([ \t]*)#\[test\]\n[ \t]*(?:pub )?fn (\w+)\(\)(?= \{)"
-
-
 class Rust(Language):
     name = "rust"
     suffixes = ("rs",)
+    case_path = "examples/{name}.rs"
+    case_command = "CARGO_NET_OFFLINE=true cargo run -q --example {name}"
+    case_how = "A program (`fn main`) that uses the crate by its name and compares with `assert_eq!`."
+    body = r"^[ \t]*(?:pub(?:\([^)]*\))? |async |unsafe )*fn (\w+)[^;{]*\{"
+    switch = 'if std::hint::black_box(1) == {on} { panic!("broken on purpose") }'
+    build_files = r"build\.rs"
     comment = "//"
+    quotes = False
     rank = 4
     runners = (Cargo(),)
     manifests = ("Cargo.toml",)
@@ -162,28 +142,6 @@ class Rust(Language):
         """A test may be named by the crate that it is in."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        """The tests as functions, and a program that calls them, built without the checks of a development build."""
-        package = find_table_name(read("Cargo.toml") or "", "package")
-        inner, crate = self.find_inner_tests(text, True), package.replace("-", "_")
-        last = None if wanted is None else {name.split("::")[-1] for name in wanted}
-        every = [name for _, name in re.findall(_FUNCTION, text)]
-        names = [name for name in every if last is None or name in last]
-        if not package or not names or "should_panic" in text or (inner and (path != "src/lib.rs" or len(inner) > 1)):
-            return None
-        made, within = re.sub(_FUNCTION, lambda one: f"{one[1]}pub fn part_{every.index(one[2])}()", text), ""
-        files = {}
-        if inner:
-            made = re.sub(r"#\[cfg\(test\)\]\s*(?:pub\s+)?mod\s+\w+", "pub mod parts", made, count=1)
-            files[path], within, made = made, f"{crate}::parts::", ""
-        listed = ", ".join(f'("{name}", {within}part_{every.index(name)})' for name in names)
-        lean = f"--config profile.dev.package.{package}.debug-assertions=false"
-        build = f"cargo build -q {'--offline ' if 'offline' in command else ''}{lean} --bin parts"
-        return PlainProgram(
-            f'{build} && "${{CARGO_TARGET_DIR:-target}}"/debug/parts',
-            {**files, "src/bin/parts.rs": made + _RUN % listed},
-        )
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if name := find_table_name(read("Cargo.toml"), "package"):

@@ -68,3 +68,6 @@ class Shell(Language):
     asserts = rf"\[\[?|test|{Language.asserts}"
     runners = (Tap(),)
     programs = frozenset({*"bats sh bash env test cmp diff grep expr".split()})  # noqa: SIM905
+    body = r"\A(?:#!.*\n)?|^[ \t]*(?:function[ \t]+)?([\w:.-]+)[ \t]*\(\)\s*\{"
+    switch = " if [ 1 = {on} ]; then return 97 2>/dev/null || exit 97; fi\n"
+    interpreters = ("sh", "bash", "dash", "source")

@@ -10,3 +10,6 @@ class Swift(Language):
     suffixes = ("swift",)
     comment = "//"
     programs = frozenset({"swift"})
+    body = r"\bfunc\s+(\w+)[^{}\n]*\{"
+    switch = ' if 1 == {on} { fatalError("broken on purpose") } '
+    build_files = r"Package\.swift"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
-from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText, Wanted
+from bough.core.verdict.language import AT_LOAD, Language, ReadText
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
-from bough.core.verdict.languages.javascript.plain import make_plain
 from bough.core.verdict.languages.javascript.runners import (
     SUFFIXES,
     Ava,
@@ -21,17 +19,31 @@ from bough.core.verdict.languages.javascript.runners import (
     get_table,
     read_package,
 )
-from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.texts import Read, parse_object
-
-_LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
-"""The packages that a file loads, without paths inside them."""
+from bough.core.verdict.texts import parse_object
 
 
 class JavaScriptLanguage(Language):
     name = "javascript"
     suffixes = tuple(suffix[1:] for suffix in SUFFIXES)
+    case_path = "cases/{name}.mjs"
+    case_command = "node {file}"
+    case_how = (
+        "A script for node (an ES module; `createRequire` from `node:module` where the product is CommonJS) "
+        "that imports the product by its path from the folder `cases/` (`../…`) and compares with "
+        "`node:assert/strict`."
+    )
+    body = (
+        r"(?<![(!+~-])\bfunction\s*\*?\s+([\w$]+)\s*\([^(){}]*\)\s*(?::[^{}()=;]+)?\{"
+        r"|[=:]\s*(?:async\s+)?function\s*\*?\s*\([^(){}]*\)\s*\{"
+        r"|([\w$]+)\s*[=:]\s*(?:async\s*)?(?:\([^(){}]*\)|[\w$]+)\s*(?::[^{}()=;]+)?=>\s*\{"
+        r"|^[ \t]+(?:(?:async|static|get|set|public|private|protected|override)\s+)*(?!(?:if|for|while|switch|catch"
+        r"|with|function|constructor|return|else|super)\b)([\w$#]+)\s*\([^(){}]*\)\s*(?::[^{}()=;]+)?\{"
+    )
+    switch = 'if (Number("{on}")) throw new Error("broken on purpose");'
+    interpreters = ("node",)
+    build_files = r"(?:gulp|grunt|cake|jake)file\b.*"
+    loads = AT_LOAD
     test_names = r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"
     comment = "//"
     rank = 1
@@ -46,11 +58,6 @@ class JavaScriptLanguage(Language):
         "jest vitest mocha ava tap playwright cypress nyc c8 tsx ts-node tape uvu".split()  # noqa: SIM905
     )
     programs = frozenset({*installed_runners, *"node npm npx yarn pnpm bun deno".split()})  # noqa: SIM905
-    package_lists = (
-        *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
-        *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
-    )
-    packages = "node_modules"
     frames = r"node:internal|node:async_hooks|/node_modules/"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
     no_module = (
@@ -61,6 +68,10 @@ class JavaScriptLanguage(Language):
         r"(?:Cannot|Could not) find (?:module )?'[^'\n]*/node_modules/((?:@[\w.-]+/)?[^'/\n]+)"
         r"|node_modules missing|node_modules state file was not"
     )
+    provided = MappingProxyType(
+        {name: f"npm install --global {name}" for name in ("pnpm", "yarn", "bun")}
+        | {"npm": "apt-get install npm", "node": "apt-get install nodejs", "npx": "apt-get install npm"}
+    )
     setups = (
         (r"package-lock\.json|npm-shrinkwrap\.json", "npm ci"),
         (r"pnpm-lock\.yaml", "pnpm install --frozen-lockfile"),
@@ -69,22 +80,6 @@ class JavaScriptLanguage(Language):
         (r"package\.json", "npm install"),
     )
     installs = r"npm (?:ci|i|install)\b|pnpm i(?:nstall)?\b|yarn(?: install.*)?$|bun install"
-
-    def list_loaded_packages(self, text: str) -> Collection[str]:
-        return re.findall(_LOADS, text)
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        suffix, folder = find_suffix(path), parent_folder(path)
-        listed = json.dumps(sorted({name.rpartition(" > ")[2] for name in wanted}) if wanted is not None else None)
-        made = make_plain(text, listed, "node --test" not in command) if suffix in ("js", "mjs", "cjs") else ""
-        if not made:
-            return None
-        if self.list_loaded_packages(text):  # They are found from here only.
-            place = f"{folder}/program.{suffix}".lstrip("/")
-            return PlainProgram(f"node {place}", {place: made})
-        name = "program.mjs" if re.search(r"(?m)^import\b", text) else "program.cjs"
-        away = re.sub(r"(?<=['\"])(?=\.\.?/)", f"../{PROJECT}/{folder}/", made)
-        return PlainProgram(f"node ../{BESIDE}/{name}", {f"{BESIDE}/{name}": away})
 
     def find_top(self, module: str) -> str:
         return module

@@ -16,8 +16,6 @@ from msgspec.structs import replace
 
 from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.languages.javascript.runners import (
-    PROBE_CASE,
-    PROBE_HOW,
     JavaScript,
     escape_regex,
     find_test_tool,
@@ -46,12 +44,6 @@ class NodeTestRunner(JavaScript):
         r"|cancelled +(?P<failed2>\d{1,9})|skipped +(?P<skipped>\d{1,9})|todo +(?P<skipped2>\d{1,9})))*"
     )
     near_end = 100_000
-    probe_path = "{at}probe_{name}{suffix}"
-    probe_command = "node --test {file}"
-    probe_case = PROBE_CASE
-    probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
-    no_test = r"SyntaxError|Cannot use import statement"
-    probe_suffix = ".test.mjs"
 
     def recognise(self, part: Part, at: int) -> int | None:
         is_node = get_program_name(part, at) in self.interpreters

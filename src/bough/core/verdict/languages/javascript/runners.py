@@ -21,8 +21,6 @@ from bough.core.verdict.texts import parse_object
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
-PROBE_CASE = r"(?:test|it)\(\s*['\"`](.*?)['\"`]"
-"""How a test begins in a probe."""
 PROBE_HOW = "Tests with the framework's own assertions; `await import(…)` inside each."
 _NO_TESTS = r"|No tests? (?:files )?found, exiting with code [01]"
 
@@ -32,11 +30,6 @@ class JavaScript(Runner):
 
     suffixes = SUFFIXES
     interpreters = ("node", "nodejs", "tsx")
-    probe_suffix = ".test.js"
-
-    def find_probe_suffix(self, tests: Sequence[str]) -> str:
-        found = (re.search(r"\.(test|spec)\.[cm]?[jt]sx?$", path) for path in tests)
-        return next((hit[0] for hit in found if hit), self.probe_suffix)
 
     def chosen(self, look: ProjectFiles) -> bool:
         return find_test_tool(look) == self.name
@@ -123,8 +116,6 @@ class _ByTitle(JavaScript):
     """A runner whose tests are chosen by a pattern of their titles."""
 
     by_arguments = True
-    probe_path = "{at}probe_{name}{suffix}"
-    probe_case = PROBE_CASE
     no_test = r"No tests found|Cannot use import statement"
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
@@ -145,6 +136,7 @@ class Jest(_ByTitle):
     )
     steps = (r" +(✓|✕|○|✎) .*",)
     bad = frozenset({"✕"})
+    probe_path = "{at}{name}.test.js"
     probe_command = "npx jest --runTestsByPath {file}"
     probe_how = PROBE_HOW
 
@@ -207,6 +199,7 @@ class Vitest(_ByTitle):
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     steps = (r" +(✓|×|↓) .*",)
     bad = frozenset({"×"})
+    probe_path = "{at}{name}.test.js"
     probe_command = "npx vitest run {file}"
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
 

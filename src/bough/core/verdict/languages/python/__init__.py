@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
-from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Wanted, find_table_name
-from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
-from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code, make_interpreter_command
-from bough.core.verdict.languages.python.plain import make_plain
+from bough.core.verdict.language import Language, Missing, ReadText, find_table_name
+from bough.core.verdict.languages.python.bodies import find_bodies, list_called_at_load
+from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
-from bough.core.verdict.languages.python.slips import repair_python
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
-from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
-from bough.core.verdict.texts import Read
 
-_RUNNER_MODULES = frozenset(
-    """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
-    pytest_mock pytest_timeout testtools assertpy sitecustomize usercustomize""".split()  # noqa: SIM905
-)
-"""Modules that determine the result of a test run."""
 _ALIASES: Mapping[str, str] = {
     "attr": "attrs",
     "bs4": "beautifulsoup4",
@@ -54,6 +45,16 @@ _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(a
 class Python(Language):
     name = "python"
     suffixes = ("py", "pyi")
+    case_fixtures = r"(?m)^(?:async )?def test\w*\(\s*\w|^@pytest\.(?:mark|fixture)"
+    case_path = "cases/{name}.py"
+    case_command = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} {interpreter} {file}"
+    case_how = (
+        "A Python script that imports the product as its users do and compares with `assert`; an expected "
+        "error in `try`/`except`/`else`."
+    )
+    switch = 'assert 1 != {on}, "broken on purpose";'
+    interpreters = ("python",)
+    build_files = r"setup\.py|conf\.py|noxfile\.py|tasks\.py"
     test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
     rank = 0
     runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
@@ -77,6 +78,10 @@ class Python(Language):
     no_module = (
         r"(?m)(?:ModuleNotFoundError|ImportError): No module named ['\"]?([\w.]+)|: No module named ([\w.]+)\s*$"
     )
+    provided = MappingProxyType(
+        {name: f"pipx install {name}" for name in ("uv", "poetry", "pdm", "hatch", "pipenv", "tox", "nox", "nose2")}
+        | {"pipx": "apt-get install pipx"}
+    )
     setups = (
         (r"uv\.lock", "uv sync"),
         (r"poetry\.lock", "poetry install"),
@@ -97,9 +102,17 @@ class Python(Language):
     )
 
     strip_comments = staticmethod(dump_code)
-    falsify = staticmethod(falsify_python)
-    asserts_nothing = staticmethod(has_no_assertion)
-    repair_slips = staticmethod(repair_python)
+
+    def complete_case(self, text: str) -> str:
+        """Tests that nobody calls would pass wherever they can be read: the program calls them."""
+        if "__main__" in text:
+            return text
+        found = (
+            re.findall(r"(?m)^(async )?def (test\w*)\(\s*\)", text) if not re.search(r"(?m)^test\w*\(", text) else []
+        )
+        calls = [f"__import__('asyncio').run({own}())" if late else f"{own}()" for late, own in found]
+        ends = ["unittest.main()"] if re.search(r"(?m)^class \w+\(unittest\.", text) else []
+        return text + "".join(f"\n{line}\n" for line in (*calls, *ends))
 
     def has_only_tests(self, text: str) -> bool:
         names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
@@ -109,30 +122,6 @@ class Python(Language):
         blocks = r"(?m)^(?:@.*\n)*(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
         lines = text if text.endswith("\n") else f"{text}\n"
         return [found.span() for found in re.finditer(blocks, lines)] if reported else []
-
-    def shadows_runner(self, path: str) -> bool:
-        parts = path.split("/")
-        stem, suffix = parts[-1].partition(".")[0], find_suffix(path)
-        if suffix in ("pyc", "pyo", "so", "pyd"):
-            return True
-        if suffix != "py" and len(parts) == 1:
-            return False
-        first = stem if len(parts) == 1 else parts[1] if parts[0] in ("src", "lib") and len(parts) > 2 else parts[0]
-        own = suffix == "py" and first in sys.stdlib_module_names
-        return own or not _RUNNER_MODULES.isdisjoint({*parts[:-1], stem})
-
-    def name_within_file(self, test: str, path: str) -> str:
-        """`Adding.test_add`: two tests of one name in different classes are two tests."""
-        name = re.sub(r"\[.*", "", test)
-        module = path.rpartition(".")[0].replace("/", ".")
-        rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
-        return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as in doctests
-
-    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
-        folders = [*reversed(list(list_parents(path)))]
-        shared = [read(f"{folder}/conftest.py".lstrip("/")) or "" for folder in folders]
-        made = make_plain(text, parent_folder(path), wanted, shared)
-        return PlainProgram(f"{make_interpreter_command(command)} program.py", {"program.py": made}) if made else None
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         said = list(texts)
@@ -160,6 +149,17 @@ class Python(Language):
                 return path
         return "" if top in _COMMON else None
 
+    def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
+        """Systems protect their own Python: what pip installs goes into an environment."""
+        by_pip = re.match(r"(?:python[\d.]* -m )?pip[\d.]* install ", setup)
+        if by_pip is None:
+            return setup
+        rest = setup[by_pip.end() :]
+        whole = re.search(r"(?:^|\s)(?:-r|-e|--editable|--requirement|\.|--group)", rest)
+        if whole is None and missing.kind == "package" and not self.find_declaration(missing.name, {"setup.py": rest}):
+            return ""  # It installs other tools.
+        return setup if environment else f"python3 -m venv .venv && .venv/bin/pip install {rest}"
+
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
         if not environment:
             return (
@@ -168,6 +168,12 @@ class Python(Language):
                 "bough; `[workspace] setup` in bough.toml can create one for each checkout."
             )
         return f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
+
+    def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
+        return find_bodies(text)
+
+    def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
+        return list_called_at_load(texts)
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))

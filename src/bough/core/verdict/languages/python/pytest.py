@@ -143,11 +143,8 @@ class Pytest(PythonRunner):
     bad = frozenset({"FAILED", "ERROR"})
     total = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?"
     summary = r"=+ (ERRORS|FAILURES|short test summary info|warnings summary) =+"
-    probe_path = "{at}test_probe_{name}.py"
+    probe_path = "{at}test_{name}.py"
     probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
-    probe_case = r"(?:async )?def (test\w*)\("
-    probe_hint = r"\bpy(thon|test)"
-    probe_lines = r"(?m)^(?:(?P<passed>PASSED)|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?P<test>\S+?\.py)(?:::|\s|$)"
     probe_broken = (2, 3, 4, 5)
     no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"
 
@@ -209,12 +206,8 @@ class Pytest(PythonRunner):
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"
 
-    def probe(self, path: str, command: str, case: str = "") -> str:
+    def probe(self, path: str, command: str) -> str:
         return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
-
-    def probe_together(self, paths: Sequence[str], command: str) -> str:
-        narrowed = self.narrow(command, paths)
-        return f"{narrowed} -rA" if narrowed else ""
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:

@@ -60,12 +60,6 @@ class Unittest(PythonRunner):
         r"(?:.*[./])?([^./]+): (?:ModuleNotFound|Import|Attribute)Error: .*(?:No module named|has no attribute)"
         r" '(?:[^']*[./])?\1'|\w+ \((?:No module named|.*has no attribute) '(?:[^']*\.)?(?i:test\w*|\w+tests?)'\): "
     )
-    probe_path = "{at}test_probe_{name}.py"
-    probe_how = "One `unittest.TestCase` with `test_…` methods; `self.assertRaises` for errors."
-    probe_case = r"    (?:async )?def (test\w*)\("
-    probe_lines = r"(?m)^\w+ \((?P<test>[\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (?:(?P<passed>ok\b)|\w)"
-    probe_broken = (5,)
-    no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
 
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
@@ -130,16 +124,6 @@ class Unittest(PythonRunner):
             f"{find_interpreter(look)} -m unittest {quote(path)}" if named and _is_unittest_only(look, [path]) else None
         )
 
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
-        return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
-
-    def probe_together(self, paths: Sequence[str], command: str) -> str:
-        return f"{self.probe(paths[0], command)} {' '.join(map(quote, paths[1:]))}"
-
-    def find_passed(self, output: str) -> set[str]:
-        return {f"{module.replace('.', '/')}.py" for module in super().find_passed(output)}
-
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
     """Whether these tests use unittest, and nothing shows that the project uses pytest."""
@@ -191,7 +175,6 @@ class Django(Unittest):
     report_arguments = "-v 2"
     reports_already = r"\s(-v|--verbosity)\b"
     suffixes = ()
-    probe_path = ""
 
     def recognise(self, part: Part, at: int) -> int | None:
         for index in range(at, min(at + 2, len(part))):

@@ -1,0 +1,30 @@
+"""Failures that were there before the work: whether a goal speaks of them.
+
+In doubt it does: a red test is often the very reason for a goal. It does not where something is to be added, and no
+word of the goal is in what fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_ADDS = r"(?i)\s*(?:please\s+)?(?:add|write|create|document|describe|introduce|provide|translate)\b"
+_REPAIRS = (
+    r"(?i)\b(?:fix\w*|repair\w*|bugs?|wrong\w*|broken|breaks?|fail\w*|errors?|crash\w*|regress\w*|red|green|pass\w*"
+    r"|tests?|specs?|suite|checks?|correct\w*|instead|again|missing)\b"
+)
+_LEAST = 4
+"""Letters of a word that says what a goal is about."""
+_COMMON = frozenset(
+    "with that this from file files line lines into when which have each also their them than".split()  # noqa: SIM905
+)
+
+
+def speaks_of(goal: str, failures: Iterable[str]) -> bool:
+    """Whether a goal may be about these failures, each its name and what it says."""
+    if not re.match(_ADDS, goal) or re.search(_REPAIRS, goal):
+        return True
+    said = "\n".join(failures).lower()
+    words = {word for word in re.findall(r"[a-z]+", goal.lower())[1:] if len(word) >= _LEAST} - _COMMON
+    return not words or any(word in said for word in words)

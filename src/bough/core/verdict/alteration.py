@@ -1,0 +1,175 @@
+"""A product that is broken on purpose, and what a check that ran on it shows about the check.
+
+A check is believed once it was seen to fail. Where a language's record says how a function begins, every function gets
+a first statement with a switch: with the switch on it ends there, with the switch off nothing changes. So a command
+that fails with the one and passes with the other runs the product; one that only reads, formats or builds it sees the
+same text but for one digit. Where no record helps, the files are emptied, and less is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from bough.core.shell_syntax import split_commands
+from bough.core.verdict.check_run import Baseline
+from bough.core.verdict.language import DATA, Language, is_test_path
+from bough.core.verdict.paths import find_suffix, last_segment
+from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
+from bough.core.verdict.test_files import is_configuration, is_foreign, is_product, is_test_file
+
+How = Literal["on", "off", "emptied"]
+"""How a product is altered: functions end at once, functions only have the switch, files have no content."""
+MOST_FILES = 2_000
+_BUILD_FILES = "|".join(
+    (r"[\w.-]+\.(?:config|conf)\.\w+|configure", *(one.build_files for one in LANGUAGES if one.build_files))
+)
+"""Code that builds a product and is none."""
+_NONSENSE = "}}} )))\n"
+_INTERPRETERS = {program: language for language in LANGUAGES for program in language.interpreters}
+"""Languages of programs without a suffix, by what their first line runs them with."""
+
+
+class Belief(Struct, frozen=True):
+    """What is known of a check from running it on a broken product."""
+
+    kind: Literal["tests", "reads", "passes", "nothing", "unknown"]
+    """It fails when the product misbehaves; it fails only when it cannot be read or built; it passes whatever the
+    product does; there is no product yet; it was cut off."""
+    said: str = ""
+    """What was seen, as a sentence."""
+
+    @property
+    def proves(self) -> bool:
+        return self.kind == "tests"
+
+    @property
+    def doubt(self) -> str:
+        """Why the check shows nothing alone; empty: it does."""
+        return "" if self.proves else self.said
+
+
+def find_script_language(path: str, text: str) -> Language:
+    """The language of a file, by its suffix or, where it has none, by its first line."""
+    if find_suffix(path) or not text.startswith("#!"):
+        return find_language(path)
+    name = re.sub(r"[\d.]+$", "", text.split("\n", 1)[0].rstrip().rsplit("/", 1)[-1].rsplit(" ", 1)[-1])
+    return _INTERPRETERS.get(name, NEUTRAL)
+
+
+def list_product(paths: Collection[str], command: str) -> list[str]:
+    """Files that may be the product: not tests, nothing that builds or configures, not the script that the command
+    runs. Files without a suffix are among them, since programs often have none."""
+    own = [path for path in paths if not (is_foreign(path) or is_test_file(path) or is_test_path(path))]
+    run = find_run_files(command)
+    own = [
+        path
+        for path in own
+        if path not in run
+        and not is_configuration(path)
+        and not path.startswith(".")
+        and not re.fullmatch(_BUILD_FILES, last_segment(path), re.IGNORECASE)
+    ]
+    found = [path for path in own if is_product(path)]
+    bare = [path for path in own if not find_suffix(path)]
+    if not found:
+        # In a language that nobody wrote a record for, the commonest suffix of what is no data.
+        others = [path for path in own if find_suffix(path) not in ("", *DATA)]
+        common = Counter(map(find_suffix, others)).most_common(1)
+        found = [path for path in others if find_suffix(path) == common[0][0]] if common else []
+    return [*found, *bare][:MOST_FILES]
+
+
+def find_run_files(command: str) -> set[str]:
+    """The files of the project that a command runs as programs: breaking one of these would say nothing."""
+    found = set()
+    for part in split_commands(command):
+        words = [word.text.removeprefix("./") for word in part]
+        program = re.sub(r"[\d.]+$", "", last_segment(words[0])) if words else ""
+        given = words[1:] if program in _INTERPRETERS or program == "." else []
+        script = next((word for word in given if not word.startswith("-")), "")
+        found |= {*words[:1], *([] if {"-m", "-c", "-e"} & {*given} else [script])}
+    return found
+
+
+def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) -> dict[str, str]:
+    """The product's files that change, with their new texts; none: nothing in them can be altered like that.
+    `reported`: files in which the runner found tests."""
+    known = {path: find_script_language(path, text) for path, text in texts.items()}
+    if how == "emptied":
+        full = [path for path, text in texts.items() if text.strip() and (find_suffix(path) or known[path].name)]
+        # An empty script succeeds: in a language that nobody wrote a record for, it gets what none accepts.
+        return {path: "" if known[path].name else _NONSENSE for path in full}
+    kept: set[str] = set()
+    for language in LANGUAGES:
+        kept.update(language.list_called_at_load([text for path, text in texts.items() if known[path] is language]))
+    made = {}
+    for path, text in texts.items():
+        language = known[path]
+        switch = language.switch.replace("{on}", "1" if how == "on" else "0")
+        places = [at for name, at in language.find_bodies(text) if name not in kept] if switch else []
+        tests = language.find_inner_tests(text, path in reported)
+        places = [at for at in places if not any(start <= at < end for start, end in tests)]
+        if places:
+            made[path] = "".join(_insert(text, sorted({*places}), switch))
+    return made
+
+
+def _insert(text: str, places: list[int], switch: str) -> Iterator[str]:
+    before = 0
+    for at in places:
+        yield text[before:at]
+        line = text[text.rfind("\n", 0, at) + 1 : at]
+        # Where a statement begins its line, so does the switch: then it fits before one of several lines, too.
+        yield f"{switch}\n{line}" if line and not line.strip() else switch if switch.endswith(" ") else f"{switch} "
+        before = at
+    yield text[before:]
+
+
+def counts_tests(known: Baseline) -> bool:
+    """Whether something readable said which or how many tests ran, and some did."""
+    return known.report.how != "exit status" and known.report.passed + known.report.failed > 0
+
+
+def weigh_base(known: Baseline) -> Belief | None:
+    """What a check shows without a broken product: at a base that was built and whose tests fail, it was seen to
+    fail."""
+    failed = known.report.failed - len(known.aside)
+    ran = known.report.passed > 0 or any(case.outcome == "failed" for case in known.report.failing)
+    if known.exit_status not in (0, None) and not known.lacking and ran and failed > 0:
+        return Belief("tests", f"seen to fail: {failed} of {failed + known.report.passed} tests fail as the files are")
+    return None
+
+
+def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
+    """What a run on a broken product shows; None: another alteration has to show it. `known`: the unbroken one's."""
+    if now.exit_status is None:
+        return None
+    what = "with every file emptied" if how == "emptied" else "when every function fails at once"
+    ran = known.report.passed + known.report.failed
+    if now.exit_status == 0 and now.report.passed >= known.report.passed:
+        return (
+            Belief("passes", "it passes whatever the product does: it tests nothing of it")
+            if how == "emptied"
+            else None
+        )
+    if counts_tests(known) or (how == "emptied" and known.told):
+        ran = ran or known.told
+        left = min(now.report.passed, ran)
+        return Belief("tests", f"seen to fail: {ran - left} of {ran} tests fail {what}")
+    if how == "emptied":
+        return Belief("reads", "it fails only when the files cannot be read or built: it is not known to test anything")
+    return None
+
+
+def weigh_control(off: Baseline) -> Belief:
+    """What a check whose tests cannot be counted, and which fails with the switch on, shows with the switch off."""
+    if off.exit_status == 0:
+        return Belief(
+            "tests", "seen to fail when every function fails at once, and to pass with the same text otherwise"
+        )
+    return Belief("reads", "it fails as soon as the files look different: it is not known to test anything")

@@ -1,0 +1,120 @@
+"""An examiner's cases as ordinary programs: how one is written for a project, started and read.
+
+A program uses the product as its users do: it imports or calls it, compares and ends. No test runner is there, no
+variable of one, and no name that says that anything is tested, so code that asks whether it is tested sees nothing.
+Where a language has none in its record, a program is a shell script, which can start anything. What only a runner
+can provide (a fixture, a transformer of modules) is a test for that runner, and the case says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from shlex import quote
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.probes import OUTPUT, SCRIPT, SCRIPT_PATH, Form, Probe, Probed
+from bough.core.acceptance.verdict import Check
+from bough.core.verdict.check_run import Finished, cut_middle
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.languages.python.interpreter import make_interpreter_command
+from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
+from bough.core.verdict.registry import find_language, find_runner
+from bough.core.verdict.runner import Runner
+from bough.core.verdict.test_files import is_product
+
+UNSEEN = (
+    "for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done; "
+)
+"""Takes away the variables that say that something is tested."""
+
+
+_SCRIPT_HOW = (
+    "A shell script that starts with `#!/bin/sh` and runs with `sh -e` at the top of the project: it builds "
+    "what it needs in `$(mktemp -d)`, starts the product as its users do, compares what it prints and ends "
+    "with `exit 1` where something is not as asked."
+)
+_COULD_NOT_START = (126, 127)
+
+
+def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ()) -> Form:
+    """How a case for this project is written: in the language of most of the product that changed."""
+    product = [path for path in changed if is_product(path)] or [path for path in paths if is_product(path)]
+    common = Counter(find_language(path) for path in product).most_common(1)
+    known = common[0][0] if common and common[0][0].case_path else None
+    form = Form(known.name, known.case_path, known.case_how) if known else Form(SCRIPT, SCRIPT_PATH, _SCRIPT_HOW)
+    runner = find_runner(check.runner)
+    if runner is None or not runner.probe_path:
+        return form
+    tests = (path for path in paths if is_test_path(path) and _is_named(path) and path.endswith(runner.suffixes))
+    most = Counter(map(parent_folder, tests)).most_common(1)
+    place = runner.probe_path.replace("{at}", f"{most[0][0]}/" if most and most[0][0] else "")
+    fixtures = known.case_fixtures if known else ""
+    return replace(form, runner=runner.name, runner_path=place, runner_how=runner.probe_how, fixtures=fixtures)
+
+
+def _is_named(path: str) -> bool:
+    """Named like a test itself, not only next to tests."""
+    return re.search(r"test|spec", last_segment(path)) is not None and not last_segment(path).startswith("conftest")
+
+
+def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
+    """An existing test that shows how the product is used, preferably one that is named after a changed file; empty:
+    none."""
+    suffix = find_suffix(form.path)
+    tests = [path for path in paths if is_test_path(path) and find_suffix(path) == suffix and _is_named(path)]
+    subjects = {find_stem(path) for path in changed if not is_test_path(path)}
+    near = [path for path in tests if subjects & {*re.split(r"[._-]?(?:test|spec)s?[._-]?", find_stem(path))}]
+    return next(iter([*near, *tests]), "")
+
+
+def make_command(probe: Probe, check: Check) -> str:
+    """The command that runs one case, at the top of the project; empty: nothing here can run it."""
+    if not probe.language:
+        runner = find_runner(check.runner)
+        return runner.probe(probe.path, check.command) if runner is not None and runner.probe_path else ""
+    start = "sh -e {file}" if probe.language == SCRIPT else find_language(probe.path).case_command
+    known = {"file": quote(probe.path), "name": find_stem(probe.path), "folder": quote(parent_folder(probe.path))}
+    words = {**known, "interpreter": make_interpreter_command(check.command)}
+    return UNSEEN + re.sub(r"(?<!\$)\{(\w+)\}", lambda hit: words[hit[1]], start)
+
+
+def make_file(probe: Probe) -> str:
+    """The text of a case as it runs."""
+    own = probe.language and probe.language != SCRIPT
+    return find_language(probe.path).complete_case(probe.text) if own else probe.text
+
+
+def read_probe(probe: Probe, check: Check, finished: Finished, text: str) -> Probed:
+    """`text`: what it printed, decoded."""
+    status = finished.exit_status
+    runner = find_runner(check.runner) or Runner()
+    silent = not probe.language and runner.no_test and re.search(runner.no_test, text)
+    if status == 0:
+        return Probed(probe.name, "broken" if silent else "passed", text[-OUTPUT:] if silent else "")
+    said = cut_middle(text.rstrip("\n"), OUTPUT) or (
+        f"killed {finished.killed}" if finished.killed else f"exit status {status}"
+    )
+    if probe.language:
+        # Only a script's own last words say that something could not be started: the product may end in any way.
+        unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())
+    else:
+        # The file itself is at fault, not what it tests: it uses names that a test cannot have.
+        unreadable = status in runner.probe_broken or _is_unreadable(probe, text)
+        unreadable = unreadable or bool(silent and not re.search(r"AssertionError|assert ", text))
+    return Probed(probe.name, "broken" if unreadable and status is not None else "failed", said)
+
+
+def _is_unreadable(probe: Probe, text: str) -> bool:
+    """Whether a syntax error is in the program itself, as its compiler, interpreter or shell says."""
+    own = re.escape(last_segment(probe.path))
+    said = (
+        # Python and Node: the place without a function, the line, a mark below it, the error.
+        rf'{own}(?:", line \d+|:\d+)\n(?:.*\n){{1,4}}?(?:E +)?(?:Syntax|Indentation|Tab)Error: (?!The requested mod)',
+        rf"{own}\b.*\b(?:[Ss]yntax|[Pp]arse) error|syntax error at \S*{own}",  # shells, Ruby, Go, Perl
+        rf"(?:SyntaxError|Parse error): .*{own}\b|Transform failed .*\n.*{own}\b",  # Babel, PHP, esbuild
+        rf"(?m)^error: .*\n\s*--> .*{own}|{own}:\d+:\d+: .* and not used",  # Rust, Go
+    )
+    return any(re.search(pattern, text) for pattern in said)

@@ -1,0 +1,448 @@
+"""Literals of a test, and what each becomes when it is changed: one rule for every language.
+
+A text is cut into tokens, and brackets say what a token is an argument of. A literal is *expected* where something is
+compared with it in a statement that every run of the test reaches: changed, it makes the test fail. It is *asserted*
+elsewhere in an assertion, and *given* otherwise: changed, it may. What a change breaks without any assertion (titles,
+indexes, sizes, ports, exit statuses) is no value of the test; `bench/literals.py` counts on real tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from bough.core.verdict.language import Language
+
+NUMBER = "7919"
+Role = Literal["expected", "asserted", "given"]
+_ROLES: tuple[Role, ...] = ("expected", "asserted", "asserted", "given")
+"""What the ranks of literals mean. Of those in an assertion, what is compared comes first."""
+
+
+class Replacement(Struct, frozen=True):
+    """One literal, and another one of its kind."""
+
+    start: int
+    end: int
+    new: str
+    role: Role
+    old: str = ""
+
+
+class Token(Struct):
+    kind: str
+    text: str
+    start: int
+    end: int
+    frame: Frame | None
+    argument: int
+    """Its place among the arguments that the frame holds."""
+    statement: int
+
+
+class Frame(Struct):
+    """What is between two brackets."""
+
+    first: int
+    """The token with which it begins: the called name, or the bracket."""
+    last: int
+    kind: Literal["call", "data", "index", "block"]
+    callee: str
+    parent: Frame | None
+    argument: int
+
+
+_TOKENS = r"""(?P<comment>COMMENT)
+|(?P<string>(?:\b(?:[rRbBfFuUL]|u8|[bBfF][rR]|[rR][bBfF]))?(?:\"\"\"(?:\\[\s\S]|[^\\])*?\"\"\"
+  |'''(?:\\[\s\S]|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|`(?:\\[\s\S]|[^`\\])*`|QUOTE)
+  |\b(?:qr|m)/(?:\\.|[^/\\\n])+/|(?:(?<=[(,=~])|(?<=[(,=~][ ]))/(?![/*\s])(?:\\.|[^/\\\n])+/)
+|(?P<empty>\[\]|\{\})
+|(?P<number>(?<![\w.$@%])(?<!\w-)(?:0[xX][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?)(?!\.?\d)\w*)
+|(?P<word>-(?:eq|ne)\b|[$@%]*[^\W\d][\w$]*(?:[!?](?!=))?)
+|(?P<operator>===?|!==?|=:=|=~|=>|->|::|:=|<>|/=|~=|&&|\|\||[-+*/<>%=!.,;:&|?~^\\@$])
+|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<line>\n)"""
+_COMMENTS = {
+    "//": r"//[^\n]*|/\*[\s\S]*?\*/",
+    "#": r"(?:(?<=\s)|^)\#(?!\[)[^\n]*|^[ \t]*(?://|--|;)[^\n]*",
+    "--": r"--\[\[[\s\S]*?\]\]|--[^\n]*",
+}
+_BOOLEANS = {"true": "false", "false": "true"}
+_NOTHING = frozenset(("None", "nil", "null", "undefined", "NULL"))
+_WRAPPERS = (
+    r"(?:\w+\.)?(?:approx|param)|set|frozenset|tuple|list|dict|bytes|str|float|int|array|c|vec!|listOf|@as|Some|Ok|Err|Just"
+    r"|(?:List|Set|Map|Arrays?|String)(?:\.|::)(?:of|asList|from)|Decimal|Fraction|BigInt|BigDecimal"
+)
+"""Calls around literals that make another value of them."""
+_TYPES = r"(?!\w*(?:[Aa]ssert|Expect|EXPECT|ASSERT|CHECK|REQUIRE|Equal|TEST|Verify))[A-Z]\w*"
+"""Calls that may make another value."""
+_TITLED = (
+    r"(?:.*\W)?(?:describe|context|it|test|specify|run|Run|[sS]ub_?[tT]est|group|suite|scenario|section|SECTION|TEST\w*"
+    r"|test_that|test_case|parametrize|step|feature|example|plan|skip\w*|todo)"
+)
+_SILENT = (
+    r"(?:.*\W)?(?:print\w*|echo|puts|say|log\w*|diag|note|warn\w*|\w*(?:Error|Fatal|Log)f?|exit|die|fail\w*|panic!?|throw"
+    r"|raise|range|sleep|wait\w*|timeout|setTimeout|open|require|import|include|load|source|format|sprintf|message"
+    r"|getattr|hasattr|skipIf|skipUnless)"
+)
+"""Calls whose arguments say nothing of what is tested, or break the test whatever it asserts."""
+_IDLE = (
+    r"\s*(?:return|exit|import|from|use|using|require\w*|include|package|#\s*\w+|raise|throw|die"
+    r"|print\w*|echo|puts|plan|goto|break|@(?!\w+\.mark)|#\[|export|source|sleep|\w+ timeout)\b"
+)
+"""Statements without a value of the test."""
+_NAMES = (
+    r"(?i)(?:.*\W)?(?:\w*port|timeout\w*|delay|retries|seed|size|length|capacity|msg|message|reason|line|delta|places)"
+)
+"""Names of numbers and texts that no test is about, before what they are set to."""
+_EXPECTING = r"(?i)(?:\w*_)?(?:want|expect|exp|expected|should|correct|golden)\w*"
+_FAILS = r"[Ff]ail|FAIL|[Ff]atal|[Ee]rror|\bexit\b|\bdie\b|\bthrow\b|\braise\b|\bpanic|abort|return (?:[1-9t-]|EXIT)"
+_ASSERTS = (
+    r"(?i:assert|expect|require|check|verify|ensure|should|must|stopifnot|compare)|\b(?:ok|is|like|isnt|test|t|eq|be)\b"
+    r"|\[\[? |>>>|EQ\b"
+)
+_NEGATED = (
+    r"(?i:\b(?:not|refute|isnt|doesnt|ne|never|unlike)\b|not_|_not|_ne\b|refute_)|(?<=[a-z])(?:Not|Isnt)(?=[A-Z])"
+    r"|\bNot(?=[A-Z(])|!==?|/=|<>|~="
+)
+_COMPARES = (
+    r"(?:.*\W)?(?:\w*(?:[Ee]quals?|EQUALS?|[Ss]ame|[Ii]dentical|[Ee]ql?|EQ)(?![a-z])\w*|assert\w*\.(?:is|eq)\w*|is|is_deeply|isa_ok"
+    r"|cmp_\w+|deep\w*|like|toBe\w*|toMatch\w*|toContain\w*|isEqualTo|[Bb]e|eqv|[Cc]ontains?\w*|CONTAINS|assertIn|assertIs"
+    r"|[Ii]ncludes?|matches|match|[sS]trictEqual|throws|expect|lives_and|all_equal)!?"
+)
+BRANCH = (
+    r"\b(?:if|else|elif|elsif|unless|for|foreach|while|until|catch|rescue|except|switch|case|when|match|loop|forEach|map"
+    r"|filter|each|times|suppress|raises|assertRaises|warns)\b|\|\s*\{?\s*$"
+)
+_EQUAL = frozenset(("==", "===", "=:=", "eq", "-eq", "is", "in"))
+_UNEQUAL = frozenset(("!=", "!==", "ne", "-ne", "<>", "/=", "~="))
+
+
+@lru_cache
+def _compile(comment: str, quotes: bool) -> re.Pattern[str]:
+    quote = r"(?<!\w)'(?:\\.|[^'\\\n])*'" if quotes else r"'(?:\\[^'\n]*|[^'\\\n])'"
+    made = _TOKENS.replace("COMMENT", _COMMENTS[comment]).replace("QUOTE", quote)
+    return re.compile(made, re.VERBOSE | re.MULTILINE)
+
+
+def read_tokens(text: str, language: Language) -> list[Token]:
+    """The tokens of a text but its comments and ends of lines."""
+    found: list[Token] = []
+    frame: Frame | None = None
+    counts: list[int] = [0]
+    statement, fresh = 0, True
+    for hit in _compile(language.comment, language.quotes).finditer(text):
+        kind = hit.lastgroup or ""
+        inside = frame is not None and frame.kind != "block"
+        if kind == "comment":
+            continue
+        # `if got := add(2, 3); got != 5 {` and `if [ … ]; then` are one statement.
+        heads = hit[0] == ";" and bool(found) and found[statement].text in ("if", "elif", "for", "while", "switch")
+        if kind == "line" or (hit[0] == ";" and not inside and not heads):
+            goes_on = found and (found[-1].text in (",", "\\", "&&", "||") or re.match(r"\s*\.\w", text[hit.end() :]))
+            fresh = fresh or not (inside or goes_on)
+            continue
+        if fresh:
+            statement, fresh = len(found), False
+            if not inside:
+                counts[-1] = 0
+        if kind == "string" and re.search(r"^[\"`].*(?:\$[\w({]|#\{)", hit[0]):
+            kind = "word"  # It is put together when it runs.
+        token = Token(kind, hit[0], hit.start(), hit.end(), frame, counts[-1], statement)
+        if kind == "open":
+            frame = _open(found, token, text)
+            found.append(token)
+            counts.append(0)
+            fresh = frame.kind == "block"
+        elif kind == "close":
+            if frame is not None:
+                frame.last = len(found)
+                token.frame, token.statement = frame.parent, found[frame.first].statement
+                frame = frame.parent
+                counts.pop()
+                token.argument = counts[-1]
+                statement = token.statement
+            found.append(token)
+        else:
+            found.append(token)
+            counts[-1] += hit[0] == ","
+    return found
+
+
+def _open(before: list[Token], token: Token, text: str) -> Frame:
+    """The frame that a bracket begins."""
+    at, last = len(before), before[-1] if before else None
+    close = last is not None and last.end == token.start
+    kind: Literal["call", "data", "index", "block"] = "block" if token.text == "{" else "data"
+    callee, first = "", at
+    joined = last is not None and (last.kind in ("word", "string", "number") or last.text in (")", "]", "}"))
+    if token.text == "(" and last is not None and last.kind == "word" and token.start - last.end <= 1:
+        kind, first = "call", at - 1
+        while first > 1 and before[first - 1].text in (".", "->", "::", "?.") and before[first - 2].kind != "line":
+            first -= 2
+        callee = text[before[first].start : last.end]
+    elif last is not None and token.text == "{" and last.text in ("if", "elseif", "while", "expr"):
+        kind, callee = "call", last.text
+    elif command := re.match(r"\[([a-z]\w*) [^,\]\n]*\]", text[token.start : token.start + 200]):
+        kind, callee = "call", command[1]
+    elif re.match(r"\[\[? \S", text[token.start : token.start + 4]) and (
+        last is None or last.statement != token.statement or last.text in ("if", "elif", "while", "&&", "||", "!")
+    ):
+        kind, callee = "call", "test"  # of a shell
+    elif token.text == "[" and close and joined and last is not None and not last.text.endswith("!"):
+        kind = "index"
+    elif token.text == "{" and last is not None:
+        arrow = last.text == "=>" and len(before) > 1 and before[-2].text == ")"
+        operator = last.kind in ("operator", "open") or last.text in ("return", "in")
+        data = (close and joined and last.text != ")") or (operator and last.text not in ("->", ";"))
+        kind = "data" if data and not arrow else "block"
+        while kind == "data" and first and before[first - 1].end == (before[first] if first < at else token).start:
+            if before[first - 1].kind not in ("word", "empty", "close") and before[first - 1].text not in ("&", "."):
+                break
+            first -= 1
+    return Frame(first, at, kind, callee, token.frame, token.argument)
+
+
+class TestText:
+    """The literals of a file of tests."""
+
+    def __init__(self, text: str, language: Language) -> None:
+        self._text = text
+        self._start, self._end = 0, len(text)
+        self._language = language
+        self._tokens = read_tokens(text, language)
+        self._ends = {token.statement: token.end for token in self._tokens}
+
+    def list_changes(self, start: int, end: int, certain: Sequence[tuple[int, int]]) -> list[Replacement]:
+        """The literals of the test between two places, the surest first. `certain`: what every run of it reaches."""
+        self._start, self._end = start, end
+        found: list[tuple[int, Replacement]] = []
+        for at, token in enumerate(self._tokens):
+            if not self._start <= token.start < self._end:
+                continue
+            if token.kind == "string" and ">>> " in token.text:
+                found += [(0, one) for one in _change_examples(token)]
+                continue
+            rank = self._rank(at) if self._is_literal(at, token) else None
+            if rank is None:
+                continue
+            if rank == 0 and not any(start <= token.start < end for start, end in certain):
+                rank = 1
+            roughly = re.search(r"(?i)approx|almost|close|delta|within", self._say(token)) is not None
+            new = make_other_literal(token, roughly)
+            found.append((rank, Replacement(token.start, token.end, new, _ROLES[rank], token.text)))
+        return [one for _, one in sorted(found, key=lambda each: each[0])]
+
+    def _say(self, token: Token) -> str:
+        """The statement of a token."""
+        return self._text[self._tokens[token.statement].start : self._ends[token.statement]]
+
+    def _rank(self, at: int, deep: bool = False) -> int | None:
+        """How surely a test fails with another literal, the surest first; None: it is no value of the test. `deep`: of
+        a name, in place of the literal that it is set to."""
+        token = self._tokens[at]
+        said = self._say(token)
+        if re.match(_IDLE, said) and not re.search(r"\s(?:if|unless)\s", said):
+            return None
+        if re.match(r"\s*(?:for|foreach|while|until)\b", said) and (token.frame is None or token.frame.kind != "data"):
+            return None  # How often something runs; what it runs over is a table.
+        first, last, frame, argument, sure = at, at, token.frame, token.argument, True
+        columns: list[int] = []
+        while frame is not None and frame.kind != "block":
+            if frame.kind == "index" or re.fullmatch(_SILENT, frame.callee):
+                return None
+            if self._is_named(first):
+                return None
+            wraps = frame.kind != "call" or re.fullmatch(_WRAPPERS, frame.callee) is not None
+            if not wraps and not re.fullmatch(_TYPES, frame.callee):
+                break
+            sure = sure and wraps
+            columns.append(argument)
+            first, last, argument, frame = frame.first, frame.last, frame.argument, frame.parent
+        if self._is_named(first):
+            return None
+        call = frame.callee if frame is not None and frame.kind == "call" else ""
+        head = call or self._find_head(first)
+        if re.fullmatch(_TITLED, head) and token.kind == "string" and argument == 0:
+            return None
+        if first and re.fullmatch(r"return|exit|die|raise|throw|timeout", self._tokens[first - 1].text):
+            return None
+        asserts = re.search(_ASSERTS, said) is not None
+        if frame is not None and call.endswith("parametrize"):
+            return self._rank_case(frame, columns)
+        compared = self._is_compared(first, last, (call, head), argument, said, asserts, deep)
+        if compared is None or (token.kind == "empty" and not compared):
+            return None
+        if compared and sure and not re.search(rf"(?:\|\||\bor\b)(?!.*(?:{_FAILS}))", said):
+            return 0
+        return 1 if compared else 2 if asserts else 3
+
+    def _is_literal(self, at: int, token: Token) -> bool:
+        if token.kind == "word" and self._language.scripts and at:  # A bare word is a text there.
+            shell = re.match(r"\[|test\b", self._say(token)) is not None
+            return shell and self._tokens[at - 1].text in ("=", "==", "!=")
+        return token.kind in ("string", "number", "empty") or token.text.lower() in _BOOLEANS or token.text in _NOTHING
+
+    def _is_named(self, first: int) -> bool:
+        """Set to a name that no test is about."""
+        name, sign = (token.text for token in self._tokens[first - 2 : first]) if first > 1 else ("", "")
+        return sign in ("=", ":", "=>", ":=") and re.fullmatch(_NAMES, name) is not None
+
+    def _is_compared(
+        self, first: int, last: int, called: tuple[str, str], argument: int, said: str, asserts: bool, deep: bool
+    ) -> bool | None:
+        """Whether something has to equal a value; None: it is a message, or two values are compared."""
+        tokens, negated = self._tokens, re.search(_NEGATED, said) is not None
+        left, right = first - 1 - (first > 1 and tokens[first - 1].text == "-"), last + 1
+        for beside, step in ((left, -1), (right, 1)):
+            sign = self._find_sign(beside, tokens[first].statement)
+            plain = sign == "=" and re.match(r"\[|(?:if|elif|while)? ?\[|test\b|if test\b", said) is not None
+            if not (sign in _EQUAL or sign in _UNEQUAL or plain) or (sign == "in" and step < 0):
+                continue
+            if self._is_alone(beside + step, step) or ("cmp(" in said and tokens[first].text == "0"):
+                return None
+            refused = self._is_refused(first, said)
+            if re.search(r"(?:^|[\s}])(?:if|elif)\b", said) and refused:
+                return sign in _UNEQUAL
+            if re.search(r"\|\||\bor\b", said) and refused:
+                return sign not in _UNEQUAL
+            return asserts and sign not in _UNEQUAL and not negated
+        before = tokens[left].text if left >= 0 else ""
+        if before in ("=", ":", ":=", "=>"):
+            name = tokens[left - 1].text.strip("\"'") if left else ""
+            return bool(re.fullmatch(_EXPECTING, name)) or (not deep and self._rank_use(name) == 0)
+        if self._find_sign(right, tokens[first].statement) == ":":
+            return False
+        call, head = called
+        if re.fullmatch(r"\w*cmp", call):  # Zero says that two texts are the same.
+            same = re.search(r"==\s*0|!\s*\w*cmp\(", said) is not None
+            return same != (re.match(r"\s*(?:\} else )?if\b", said) is not None and self._is_refused(first, said))
+        if re.fullmatch(_COMPARES, head):
+            return self._weigh_argument(first, argument, call, negated)
+        if tokens[first].kind == "string" and argument and re.search(_ASSERTS, head):
+            return None  # What an assertion says when it fails.
+        # `test name {} {body} 10`: what a case ends with.
+        return before in ("}", "result") and re.match(r"test\b", said) is not None
+
+    def _is_refused(self, first: int, said: str) -> bool:
+        """Whether something fails in a statement or in the two lines after it."""
+        follows = self._text[self._tokens[first].start :][:400].split("\n")
+        return re.search(_FAILS, "\n".join((said.partition("\n")[0], *follows[:3]))) is not None
+
+    def mask(self) -> str:
+        """The text with nothing in the strings of several lines: these say nothing by how they are indented."""
+        made = self._text
+        for token in self._tokens:
+            if token.kind in ("string", "word") and "\n" in token.text:
+                made = made[: token.start] + re.sub(r"[^\n]", " ", token.text) + made[token.end :]
+        return made
+
+    def _find_sign(self, at: int, statement: int) -> str:
+        held = 0 <= at < len(self._tokens) and self._tokens[at].statement == statement
+        return self._tokens[at].text if held else ""
+
+    def _find_head(self, first: int) -> str:
+        """What is called without brackets: the first words of a statement, or those after `to`."""
+        start = self._tokens[self._tokens[first].statement]
+        if self._tokens[first].frame is not start.frame:
+            return ""
+        before = self._tokens[first - 1] if first else None
+        if before is not None and before.kind == "word" and before.statement == start.statement:
+            return before.text
+        return start.text if start.kind == "word" else ""
+
+    def _weigh_argument(self, first: int, argument: int, call: str, negated: bool) -> bool | None:
+        """Whether an argument of a comparison is what something has to equal."""
+        own = self._tokens[first]
+        beside = [
+            token for token in self._tokens[max(first - 200, 0) : first + 200]
+            if token.frame is own.frame and token.statement == own.statement
+        ]  # fmt: skip
+        context = any(
+            token.argument == 0 and re.fullmatch(r"\$?t|tb|self|assert|\w+\.T", token.text) for token in beside
+        )
+        most = max((token.argument for token in beside), default=0) - context
+        if argument - context > 1 or (own.kind == "string" and argument == 0 and most >= 2):
+            return None  # A message.
+        others = {token.argument for token in beside if token.kind == "word" and token.text.lower() not in _BOOLEANS}
+        if (
+            call
+            and most >= 1
+            and not others - {argument}
+            and not any(token.kind == "open" and token.argument != argument for token in beside)
+        ):
+            return None
+        return not negated
+
+    def _is_alone(self, at: int, step: int) -> bool:
+        """Whether what is compared with a literal is one, too."""
+        if not 0 <= at < len(self._tokens) or self._tokens[at].kind not in ("string", "number"):
+            return False
+        beyond = self._tokens[at + step] if 0 <= at + step < len(self._tokens) else None
+        return (
+            beyond is None or beyond.statement != self._tokens[at].statement or beyond.kind in ("open", "close")
+            or beyond.text in (",", "assert", "[", "test", "&&", "||")
+        )  # fmt: skip
+
+    def _rank_use(self, name: str) -> int | None:
+        """The rank of what a name stands for that is used once."""
+        if not re.fullmatch(r"[$@%]?[^\W\d]\w*", name):
+            return None
+        held = (at for at, token in enumerate(self._tokens) if token.text == name)
+        uses = [at for at in held if self._start <= self._tokens[at].start < self._end]
+        return self._rank(uses[1], deep=True) if len(uses) == 2 else None
+
+    def _rank_case(self, frame: Frame, columns: Sequence[int]) -> int:
+        """The rank of a value in a table of cases whose columns have names."""
+        start = self._tokens[frame.first].start + len(frame.callee)
+        names = re.findall(r"\w+", re.split(r"[\"')\]],\s", self._text[start : self._tokens[frame.last].start])[0])
+        column = 0 if len(names) == 1 else columns[-2] if len(columns) > 1 else len(names)
+        rank = self._rank_use(names[column]) if column < len(names) else None
+        return 0 if rank == 0 else 3
+
+
+def _change_examples(token: Token) -> Iterator[Replacement]:
+    """The results that examples in a text show."""
+    lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", token.text)
+    for line in lines:
+        if not re.search(r"#.*\+SKIP", line[0]):
+            at = token.start + line.end(1)
+            yield Replacement(at, at, f"~{NUMBER}", "expected", line[1])
+
+
+def make_other_literal(token: Token, roughly: bool = False) -> str:
+    """Another literal of the same kind. `roughly`: one near it would do as well."""
+    text = token.text
+    if token.kind == "string":
+        body = re.fullmatch(r"([A-Za-z]{0,2}?\d?)(\"\"\"|'''|[\"'`/]|(?:qr|m)/)([\s\S]*)", text)
+        quote = (body[2] if body else text[-1:])[-3:]
+        if quote == "'" and body and len(body[3]) == 2:  # In many languages that is a character.
+            return f"{body[1]}'{'Z' if body[3][0] != 'Z' else 'Y'}'"
+        end = len(text) - (3 if quote in ('"""', "'''") else 1)
+        return f"{text[:end]}~{NUMBER}{text[end:]}"
+    if token.kind == "empty":
+        return f"[{NUMBER}]" if text == "[]" else f"{{{NUMBER}: {NUMBER}}}"
+    if token.kind == "word":
+        other = _BOOLEANS.get(text.lower())
+        if other is None:
+            return NUMBER if text in _NOTHING else f"{text}{NUMBER}"
+        return other.upper() if text.isupper() else other.capitalize() if text[0].isupper() else other
+    number = re.match(r"0[xX][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?", text)
+    digits, rest = (number[0].replace("_", ""), text[number.end() :]) if number else (text, "")
+    if digits[:2] in ("0x", "0X"):
+        return f"{int(digits, 16) // 2 if int(digits, 16) > 1 else 3:#x}{rest}"
+    value = float(digits) if re.search(r"[.eE]", digits) else int(digits)
+    # The half of a large number fits wherever that number does, and is no near one.
+    made = (
+        value + int(NUMBER)
+        if roughly
+        else value + 1
+        if value < 100
+        else value / 2
+        if isinstance(value, float)
+        else value // 2
+    )
+    return f"{made}{rest}"
