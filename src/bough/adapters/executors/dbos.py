@@ -16,13 +16,13 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bough.adapters.executors.fleet import explain_wait, list_present_workers, readmit_all, set_aside
+from bough.adapters.executors.fleet import Janitor, explain_wait, list_present_workers, readmit_all, set_aside
 from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sql import PATIENCE
 from bough.core import events as e
@@ -57,7 +57,7 @@ TRIES = 3
 LIVE = ("ENQUEUED", "PENDING", "DELAYED")
 
 
-class Handed(msgspec.Struct, frozen=True):
+class QueuedTask(msgspec.Struct, frozen=True):
     """A task as it is enqueued, as JSON."""
 
     run: str
@@ -97,10 +97,6 @@ def explain_errors(server: Server) -> Iterator[None]:
         raise server.explain(getattr(error, "orig", None) or error) from error
 
 
-def make_queue_name(tags: Sequence[str]) -> str:
-    return " ".join((QUEUE, *sorted(set(tags))))
-
-
 def parse_tags(queue: str) -> set[str] | None:
     """What a queue asks of a worker; None: it is not ours."""
     name, *tags = queue.split(" ")
@@ -117,7 +113,7 @@ class _Waiting(msgspec.Struct, eq=False):
 
     task: Task
     result: asyncio.Future[Task]
-    handed: Handed
+    handed: QueuedTask
     tags: tuple[str, ...]
     workflow: str = ""
     failures: int = 0
@@ -143,6 +139,7 @@ class DbosExecutor:
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
         """`slots`: of the current workers."""
         self._server = server
+        self._janitor = Janitor(server)
         self.slots = slots
         self.takes = takes
         self._waiting: dict[str, _Waiting] = {}
@@ -162,7 +159,7 @@ class DbosExecutor:
 
     async def run_task(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
         await self._begin(run)
-        handed = Handed(run.name, path, encode(first).decode(), again, self._since or 0)
+        handed = QueuedTask(run.name, path, encode(first).decode(), again, self._since or 0)
         result = asyncio.get_running_loop().create_future()
         waiting = self._waiting[path] = _Waiting(Task(path), result, handed, first.step.runs_on)
         try:
@@ -202,7 +199,7 @@ class DbosExecutor:
 
     async def _hand_in(self, waiting: _Waiting) -> None:
         """Enqueue it under the next number, unless the last one still runs, from an earlier coordinator process."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self._server.patience
         # Before it is enqueued: the follower would take how it rested before for the new result.
         waiting.moved = waiting.task.version
         while True:
@@ -225,7 +222,7 @@ class DbosExecutor:
             # one's claim.
             waiting.workflow = numbers[last].workflow_id
             return
-        queue = make_queue_name(waiting.tags)
+        queue = " ".join((QUEUE, *sorted(set(waiting.tags))))
         if queue not in self._queues:
             self._client.register_queue(queue, polling_interval_sec=POLLED, on_conflict="never_update")
             self._queues.add(queue)
@@ -273,7 +270,7 @@ class DbosExecutor:
                     looked = self.ports.timer()
                 reached = self.ports.timer()
             except Exception as error:  # noqa: BLE001 (not swallowed: whoever waits gets it)
-                if isinstance(error, StoreError) and self.ports.timer() - reached < 5 * PATIENCE:
+                if isinstance(error, StoreError) and self.ports.timer() - reached < 5 * self._server.patience:
                     await asyncio.sleep(1.0)
                     continue
                 for waiting in self._waiting.values():
@@ -334,7 +331,10 @@ class DbosExecutor:
         )
         status = {each.workflow_id: each for each in found}
         queued = {each.workflow_id for each in found if each.status in ("ENQUEUED", "DELAYED")}
-        await self._say_what_is_missing([each for each in open_ if each.workflow in queued])
+        await asyncio.to_thread(
+            self._janitor.look
+        )  # The last worker that was killed has nobody else to be struck off by.
+        await self._say_what_is_missing(open_, queued)
         for waiting in open_:
             now = status.get(waiting.workflow)
             if waiting.result.done() or (now is not None and now.status in LIVE):
@@ -357,11 +357,13 @@ class DbosExecutor:
             self.ports.progress(waiting.task.id, f"\nqueued again: {said}\n")
             await self._hand_in(waiting)
 
-    async def _say_what_is_missing(self, queued: list[_Waiting]) -> None:
-        """Tell whoever watches here, and through the store whoever looks from elsewhere, what tasks wait for."""
+    async def _say_what_is_missing(self, open_: list[_Waiting], enqueued: set[str]) -> None:
+        """Tell whoever watches here, and through the store whoever looks from elsewhere, what tasks wait for: those in
+        a queue, and all of them where no worker is heard."""
         there = await asyncio.to_thread(self._server.run, list_present_workers)
-        if any(each.takes_tasks for each in there):
+        if any(each.takes_tasks and each.is_heard for each in there):
             self._met = time.strftime("%H:%M:%S")
+        queued = [each for each in open_ if each.workflow in enqueued]
         for waiting in queued:
             fitting = [each for each in there if set(waiting.tags) <= set(each.tags)]
             if fitting and all(each.trouble for each in fitting):
@@ -370,7 +372,8 @@ class DbosExecutor:
                 said = f"on worker {fitting[0].name}: {fitting[0].trouble}"
                 halted = msgspec.structs.replace(waiting.task, halt=e.TaskHalted("unavailable", said))
                 waiting.result.set_result(halted)
-        queued = [each for each in queued if not each.result.done()]
+        heard = any(each.is_heard for each in there)
+        queued = [each for each in (queued if heard else open_) if not each.result.done()]
         await self._say(explain_wait([(each.task.id, each.tags) for each in queued], there, self._met))
 
     async def _say(self, text: str) -> None:
@@ -398,7 +401,7 @@ def _has_work(task: Task, again: Tier | None) -> bool:
     return task.halt is not None or taken_up
 
 
-def decode_first(handed: Handed) -> e.TaskCreated:
+def decode_first(handed: QueuedTask) -> e.TaskCreated:
     decoded: Any = decoder("TaskCreated")(handed.first.encode())
     assert isinstance(decoded, e.TaskCreated)
     return decoded

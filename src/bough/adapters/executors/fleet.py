@@ -11,17 +11,21 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 from msgspec import Struct, field
 
+from bough.adapters.stores.postgresql import renew_claims
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sql import PATIENCE
 from bough.core.ids import LIFE
 
 LEASE = 15.0
 """Seconds without a heartbeat after which a worker counts as gone."""
+
+HEARD = 5.0
+"""Seconds without a heartbeat after which people are told that a worker is not heard."""
 
 
 class Worker(Struct, frozen=True):
@@ -48,6 +52,11 @@ class Worker(Struct, frozen=True):
     @property
     def takes_tasks(self) -> bool:
         return not self.draining and not self.trouble and self.silent < self.lease
+
+    @property
+    def is_heard(self) -> bool:
+        """It beats every second, or five times in a lease: a few of these may be late on a busy machine."""
+        return self.silent < min(self.lease, HEARD)
 
     @property
     def id(self) -> str:
@@ -87,9 +96,9 @@ def readmit_all(db: Transaction) -> None:
 
 
 def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Worker], since: str) -> str:
-    """What tasks (with their tags) that nobody holds wait for; empty: for a free slot. `since`: when there was a worker
-    last."""
-    able = [each for each in there if each.takes_tasks]
+    """What tasks (with their tags) that nobody works on wait for; empty: for a free slot. `since`: when there was a
+    worker last."""
+    able = [each for each in there if each.takes_tasks and each.is_heard]
     if not unheld:
         return ""
     if not able:
@@ -113,6 +122,8 @@ class Member(Struct, eq=False):
     tags: tuple[str, ...]
     version: str
     lease: float = LEASE
+    left: Collection[int] = ()
+    """The claims that it failed to release: as `SqlStore.left`."""
     life: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -146,7 +157,7 @@ class Member(Struct, eq=False):
             )
             if row is None:
                 return None
-            db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", self.id)
+            renew_claims(db, self.id, self.left)
             return bool(row[0]), str(row[1])
 
         # No longer than the lease: after that others have our tasks, and beating again would only hide it.

@@ -16,7 +16,7 @@ from bough.adapters.executors.dbos import (
     QUEUE,
     VERSION,
     WORKFLOW,
-    Handed,
+    QueuedTask,
     explain_errors,
     find_tables,
     load_dbos,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MANY = 25
 """Workers beyond which each polls less often, so that together they poll the server no more often."""
-RunHanded = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
+RunHanded = Callable[[QueuedTask, Callable[[], None]], Coroutine[Any, Any, str]]
 """Runs a task; calls the function when the task rests: the remaining work needs no slot."""
 
 
@@ -131,12 +131,12 @@ class Intake:
 
         name = DBOS.workflow_id or ""
         try:
-            task = msgspec.convert(handed, Handed)
+            task = msgspec.convert(handed, QueuedTask)
             return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
         finally:
             self._taken.discard(name)
 
-    async def _run(self, name: str, task: Handed) -> str:
+    async def _run(self, name: str, task: QueuedTask) -> str:
         work = self._works[name] = asyncio.ensure_future(self._run_task(task, lambda: self._taken.discard(name)))
         try:
             return await work

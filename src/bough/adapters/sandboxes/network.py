@@ -47,7 +47,9 @@ class Network(Struct, frozen=True):
         if self.mode == "off":
             return "no network (only what a command itself serves on localhost)"
         if self.mode == "loopback":
-            return "no network except the services on this machine's localhost"
+            more = len(list_machine_ports()) - _MOST
+            left = f" (its {_MOST} lowest ports; {more} more are not reached)" if more > 0 else ""
+            return f"no network except the services on this machine's localhost{left}"
         if self.mode == "allow":
             known = ("the package registries",) if set(REGISTRIES) <= set(self.hosts) else ()
             hosts = (*known, *(host for host in self.hosts if not known or host not in REGISTRIES))
@@ -56,7 +58,7 @@ class Network(Struct, frozen=True):
 
     def request(self) -> dict[str, Any]:
         """What the spawner needs to know."""
-        ports = list_machine_ports() if self.mode == "loopback" else []
+        ports = list_machine_ports()[:_MOST] if self.mode == "loopback" else []
         return {"shared": self.mode == "on", "hosts": list(self.hosts), "ports": ports, "upstream": self.upstream}
 
     def env(self) -> dict[str, str]:
@@ -128,4 +130,4 @@ def list_machine_ports() -> list[int]:
                 address, _, port = local.partition(":")
                 if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):
                     ports.add(int(port, 16))
-    return sorted(ports - {PROXY_PORT})[:_MOST]
+    return sorted(ports - {PROXY_PORT})

@@ -2,15 +2,13 @@
 
 Each row has the link of the event before it in its stream, and its own: the hash of that link and of the row's content.
 So a row can be checked on its own, when only a few kinds are read, and reading a whole stream checks that it is
-complete. Journals from before there were chains get theirs from the next event on; older events are *unchained* and as
-readable as ever.
+complete.
 
 There is no key in this. It detects corruption, and edits by anyone who does not rewrite every later link too.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
@@ -22,10 +20,7 @@ from bough.core.errors import StoreError
 SIZE = 16
 """Bytes of a link: 128 bits of SHA-256."""
 START = bytes(SIZE)
-"""What comes before the first event of a stream, and before the first that is chained."""
-UNCHAINED = "unchained"
-"""The key in `meta`: the last event that was written before the journal had chains. Later ones without a link are not
-bough's."""
+"""What comes before the first event of a stream."""
 
 Row = tuple[int, str, int, float, str, bytes, bytes | None]
 """An event's seq, task, version, at, kind, body, and both links."""
@@ -48,9 +43,7 @@ def _encode_names(run: str, task: str, kind: str) -> bytes:
     return f"{run}\0{task}\0{kind}\0".encode()
 
 
-def check_rows(
-    run: str, rows: Iterable[Row], unchained: int, whole: bool, damaged: Callable[[str], StoreError]
-) -> Iterator[Row]:
+def check_rows(run: str, rows: Iterable[Row], whole: bool, damaged: Callable[[str], StoreError]) -> Iterator[Row]:
     """The rows as they are, or the error that `damaged` makes at the first that is not as written. `whole`: none is
     left out on purpose, so that each must follow the one before it in its stream, and the first must be first."""
     names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # they repeat, and every reading goes through here
@@ -58,41 +51,21 @@ def check_rows(
     pack = _HEAD.pack
     for row in rows:
         seq, task, version, at, kind, body, links = row
-        previous, own = START, START
-        if links is not None:
-            previous, own = links[:SIZE], links[SIZE:]
-            try:
-                named = names[task].get(kind) or names[task].setdefault(kind, _encode_names(run, task, kind))
-                holds = sha256(pack(previous, seq, version, at) + named + body).digest()[:SIZE] == own
-            except (TypeError, ValueError, StructError) as error:
-                raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
-            if not holds:
-                raise damaged(f"event {seq} of run {run} has changed since it was written")
-        elif seq > unchained:
+        if links is None:
             raise damaged(f"event {seq} of run {run} was not written by bough: it has no link")
+        previous, own = links[:SIZE], links[SIZE:]
+        try:
+            named = names[task].get(kind) or names[task].setdefault(kind, _encode_names(run, task, kind))
+            holds = sha256(pack(previous, seq, version, at) + named + body).digest()[:SIZE] == own
+        except (TypeError, ValueError, StructError) as error:
+            raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
+        if not holds:
+            raise damaged(f"event {seq} of run {run} has changed since it was written")
         if whole:
             before, end = ends.get(task, _BEGINNING)
             if version != before + 1:
                 raise damaged(f"events of run {run} are missing before event {seq}")
-            if links is not None and previous != end:
+            if previous != end:
                 raise damaged(f"event {seq} of run {run} does not follow the one before it")
             ends[task] = version, own
         yield row
-
-
-def is_chained(db: sqlite3.Connection) -> bool:
-    return any(name == "chain" for _, name, *_ in db.execute("PRAGMA table_info(events)"))
-
-
-def add_chain(db: sqlite3.Connection) -> None:
-    """Give a journal from before there were chains one from here on: in the transaction of its next event, since
-    reading must change nothing."""
-    if not is_chained(db):
-        db.execute("ALTER TABLE events ADD COLUMN chain BLOB")
-        db.execute("INSERT OR REPLACE INTO meta SELECT ?, coalesce(max(seq), 0) FROM events", (UNCHAINED,))
-
-
-def find_last_unchained(db: sqlite3.Connection) -> int:
-    """The last event from before there was a chain; 0 where there always was one."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (UNCHAINED,)).fetchone()
-    return int(row[0]) if row is not None else 0

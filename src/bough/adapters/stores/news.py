@@ -25,15 +25,19 @@ class News:
                 self._handle = call_inotify("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
                 call_inotify("inotify_add_watch", self._handle, os.fsencode(path.parent), _WRITTEN)
 
+    def clear(self) -> None:
+        """Forget what was written so far. Call it before the journal is read: nothing later is missed."""
+        if self._handle is not None:
+            with suppress(BlockingIOError):
+                while os.read(self._handle, 1 << 16):
+                    pass
+
     async def wait(self) -> None:
-        """Wait until anyone writes something; some writes are none of ours."""
+        """Wait until anyone has written something since it was cleared; some writes are none of ours."""
         if self._handle is None:
             await asyncio.sleep(LOOK)
             return
         loop, written = asyncio.get_running_loop(), asyncio.Event()
-        with suppress(BlockingIOError):  # What came before is not news.
-            while os.read(self._handle, 1 << 16):
-                pass
         loop.add_reader(self._handle, written.set)
         try:
             await written.wait()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -91,6 +91,12 @@ ALTER TABLE workers ADD COLUMN IF NOT EXISTS trouble text NOT NULL DEFAULT '';
 """What a journal of layout 1 lacks."""
 
 
+def renew_claims(db: Transaction, worker: str, left: Collection[int]) -> None:
+    """Show that a worker is there, for all that it runs. `left`: the claims that it failed to release."""
+    db.run("DELETE FROM claims WHERE worker = %s AND epoch = ANY(%s)", worker, list(left))
+    db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", worker)
+
+
 class PostgresStore(SqlStore[Transaction]):
     """A `Store` on a server. With `create` missing tables are created; without, they are `NotFound`."""
 
@@ -98,6 +104,7 @@ class PostgresStore(SqlStore[Transaction]):
     lock = "FOR SHARE"
 
     def __init__(self, url: str, *, create: bool = True, clock: Callable[[], float] | None = None) -> None:
+        super().__init__()
         self.server = Server(url)
         self.path = self.server.name
         self._clock = clock
@@ -176,7 +183,7 @@ class PostgresStore(SqlStore[Transaction]):
         db.run(query, run, task, worker, token)
 
     async def renew(self, worker: str, lease: float) -> None:
-        await self.transact(lambda db: db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", worker))
+        await self.transact(lambda db: renew_claims(db, worker, self.left))
 
     async def waiting(self, run: str) -> str:
         """What the run's coordinator says that it waits for."""
@@ -225,9 +232,9 @@ class PostgresStore(SqlStore[Transaction]):
         )
         return named
 
-    async def verify(self) -> tuple[int, int]:
+    async def verify(self) -> int:
         """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
-        of events, and of those from before there were chains: none, here."""
+        of events."""
         count = 0
         for run in await self.names():
             found = len(await self.read(run))
@@ -237,7 +244,7 @@ class PostgresStore(SqlStore[Transaction]):
             count += found
         for (name,) in await self.transact(lambda db: db.all("SELECT name FROM blobs")):
             await self.get_blob(name)
-        return count, 0
+        return count
 
     async def close(self) -> None:
         if self._closed:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
-from bough.adapters.stores.sql import Cells, Statements
+from bough.adapters.stores.sql import PATIENCE, Cells, Statements
 from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
 from bough.installed import needing
 
@@ -51,15 +51,17 @@ class Server:
         with needing("PostgreSQL", "cluster", "psycopg"):
             import psycopg
         self._psycopg = psycopg
-        self.url, self.schema = split_schema(url)
+        self.url, own = split_own(url)
+        self.schema, self.patience = own["schema"], float(own["patience"])
         self.name = strip_password(url)
         self._idle: list[psycopg.Connection[Cells]] = []
         self._reached = False
         self._closed = False
 
     def run(self, work: Callable[[Transaction], T], patience: float = 0.0) -> T:
-        """The result of `work`, committed. Waits up to `patience` seconds for a server that was reached before."""
-        until = time.monotonic() + patience
+        """The result of `work`, committed. Waits up to `patience` seconds for a server that was reached before, and no
+        longer than its address says."""
+        until = time.monotonic() + min(patience, self.patience)
         again, pause = False, 0.05
         while True:
             connection = None
@@ -145,15 +147,17 @@ class Server:
             self._idle.pop().close()
 
 
-def split_schema(url: str) -> tuple[str, str]:
-    """The address for libpq, and the schema that it also names."""
+def split_own(url: str) -> tuple[str, dict[str, str]]:
+    """The address for libpq, and what else it names: the schema, and the seconds that a server is waited for."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    schema = dict(pairs).get("schema", "bough")
-    if not _IDENTIFIER.fullmatch(schema):
-        raise UsageError(f"`{schema}` is not a schema name: use lower-case letters, digits and _, at most 41.")
-    rest = urlencode([(name, value) for name, value in pairs if name != "schema"])
-    return _join(parts, parts.netloc, rest), schema
+    own = {"schema": "bough", "patience": f"{PATIENCE:g}"}
+    own |= {name: value for name, value in pairs if name in own}
+    if not _IDENTIFIER.fullmatch(own["schema"]):
+        raise UsageError(f"`{own['schema']}` is not a schema name: use lower-case letters, digits and _, at most 41.")
+    if not re.fullmatch(r"\d{1,6}(\.\d+)?", own["patience"]):
+        raise UsageError(f"`{own['patience']}` is not a number of seconds: write `patience=60`.")
+    return _join(parts, parts.netloc, urlencode([pair for pair in pairs if pair[0] not in own])), own
 
 
 def strip_password(url: str) -> str:

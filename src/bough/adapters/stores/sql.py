@@ -35,19 +35,19 @@ IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 _EVENTS = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = %s"
 
 
-class Statements:
+class Statements(ABC):
     """Statements of one transaction; `%s` stands for a value."""
 
     again = False
     """An earlier try may have been committed without confirmation."""
 
+    @abstractmethod
     def rows(self, query: str, *values: Any) -> Any:
         """The library's own cursor over the rows that the statement finds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def many(self, query: str, rows: Sequence[Cells]) -> None:
         """Run the statement once for each row."""
-        raise NotImplementedError
 
     def run(self, query: str, *values: Any) -> None:
         self.rows(query, *values)
@@ -80,6 +80,11 @@ class SqlStore(ABC, Generic[D]):
     workers: Path | None = None
     """Where workers show their presence."""
     path: Path | str
+
+    def __init__(self) -> None:
+        self.left: set[int] = set()
+        """Epochs of claims whose release failed. Nobody runs what they are for, so the next heartbeat releases them
+        instead of renewing them with the others."""
 
     @abstractmethod
     async def _look(self, work: Callable[[D], T]) -> T:
@@ -118,8 +123,10 @@ class SqlStore(ABC, Generic[D]):
         finally:
             # A run that is cancelled must let go as well, or whoever resumes it waits for a whole lease.
             if taken:
+                self.left.add(taken[0].epoch)
                 with suppress(DiskFull):  # it ends with this process anyway
                     await asyncio.shield(self._write(release))
+                    self.left.discard(taken[0].epoch)
 
     def _take(self, db: D, run: str, task: str, worker: str, token: str, silent: tuple[int, float] | None) -> Claim:
         # Read again within the transaction: since `_watch_holder` looked, the holder may have beaten, ended, or been
@@ -204,7 +211,7 @@ class SqlStore(ABC, Generic[D]):
         query = f"{_EVENTS} AND task = %s AND version > %s ORDER BY version LIMIT %s"
         rows = db.all(query, claim.run, claim.task, expected, len(encoded))
         ours = [row[5] for row in rows] == [body for _, body in encoded]
-        return self._decode(claim.run, rows, 0, False) if ours else []
+        return self._decode(claim.run, rows, False) if ours else []
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         encoded = [encode_event(event)]
@@ -261,17 +268,14 @@ class SqlStore(ABC, Generic[D]):
         if limit is not None:
             query += f" LIMIT {int(limit)}"
         whole = since <= 0 and kinds is None and limit is None
-        return await self._look(lambda db: self._find(db, run, query, values, whole))
+        return await self._look(lambda db: self._decode(run, db.rows(query, *values), whole))
 
-    def _find(self, db: D, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
-        return self._decode(run, db.rows(query, *values), 0, whole)
-
-    def _decode(self, run: str, rows: Iterable[Row], unchained: int, whole: bool) -> list[Record]:
+    def _decode(self, run: str, rows: Iterable[Row], whole: bool) -> list[Record]:
         """The records of a run's rows, each checked against its chain (see `check_rows`)."""
         records: list[Record] = []
         seq = 0
         try:
-            for seq, task, version, at, kind, body, _ in check_rows(run, rows, unchained, whole, self.damaged):
+            for seq, task, version, at, kind, body, _ in check_rows(run, rows, whole, self.damaged):
                 records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
             raise self.damaged(f"event {seq} of run {run} cannot be read: {error}") from error

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
-from bough.adapters.stores.hash_chain import add_chain, find_last_unchained, is_chained
 from bough.adapters.stores.liveness import Presence, worker_id
 from bough.adapters.stores.sql import PATIENCE, SqlStore
 from bough.adapters.stores.sqlite_file import Database, SqliteConnection
 from bough.core.errors import StoreError
-from bough.core.events import LAYOUT, Record
+from bough.core.events import LAYOUT
 from bough.ports import Claim
 
 T = TypeVar("T")
@@ -78,6 +76,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
     workers: Path
 
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
+        super().__init__()
         self.path = path
         self._clock = clock
         self._database = Database(path, schema=SCHEMA, format=LAYOUT, create=create)
@@ -115,26 +114,15 @@ class SqliteStore(SqlStore[SqliteConnection]):
 
     async def renew(self, worker: str, lease: float) -> None:
         # Any number that differs from the last one will do. This clock at least never stands still or goes back.
-        beat = "UPDATE claims SET expires = %s WHERE worker = %s"
-        await self._write(lambda db: db.run(beat, time.monotonic(), worker), self.hurry)
+        def beat(db: SqliteConnection) -> None:
+            db.many("DELETE FROM claims WHERE epoch = %s", [(epoch,) for epoch in self.left])
+            db.run("UPDATE claims SET expires = %s WHERE worker = %s", time.monotonic(), worker)
 
-    def _read_end(self, db: SqliteConnection, run: str, task: str) -> tuple[int, bytes]:
-        try:
-            return super()._read_end(db, run, task)
-        except sqlite3.OperationalError:  # of an earlier bough; asking before every append would cost more than this
-            add_chain(db)
-            return super()._read_end(db, run, task)
+        await self._write(beat, self.hurry)
 
     def _number(self, db: SqliteConnection, run: str, count: int) -> tuple[int, float]:
         (last,) = db.execute(LAST).fetchone()
         return last, float(self._clock())
-
-    def _find(self, db: SqliteConnection, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
-        if is_chained(db):
-            return self._decode(run, db.rows(query, *values), find_last_unchained(db), whole)
-        # Of an earlier bough, and not written to since.
-        rows = db.rows(query.replace(", chain FROM", ", NULL FROM"), *values)
-        return self._decode(run, rows, sys.maxsize, whole)
 
     async def names(self) -> list[str]:
         # In this order: the very first event may come in between.
@@ -168,11 +156,11 @@ class SqliteStore(SqlStore[SqliteConnection]):
         with suppress(sqlite3.OperationalError), closing(sqlite3.connect(self.path, isolation_level=None)) as db:
             db.execute("VACUUM")
 
-    async def verify(self) -> tuple[int, int]:
+    async def verify(self) -> int:
         """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
-        of events, and of those from before there were chains."""
+        of events."""
 
-        def look(db: SqliteConnection) -> tuple[int, int, int]:
+        def look(db: SqliteConnection) -> tuple[int, int]:
             (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
             if said != "ok":
                 raise self.damaged(said)
@@ -180,14 +168,14 @@ class SqliteStore(SqlStore[SqliteConnection]):
             count += _read_meta(db, "removed")
             for name, body in db.execute("SELECT name, body FROM blobs"):
                 self._check_blob(name, body)
-            return count, last, find_last_unchained(db) if is_chained(db) else last
+            return count, last
 
         for run in await self.names():
             await self.read(run)
-        count, last, unchained = await self._database.read(look)
+        count, last = await self._database.read(look)
         if count != last:
             raise self.damaged(f"{last - count} events are missing")
-        return count, unchained
+        return count
 
     async def close(self) -> None:
         await self._database.close()

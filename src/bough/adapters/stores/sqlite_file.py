@@ -247,6 +247,11 @@ class Database:
                 f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
                 f"{self._format}); upgrade bough."
             )
+        if "events" in tables and not any(column[1] == "chain" for column in db.execute("PRAGMA table_info(events)")):
+            raise StoreError(
+                f"The journal {self.path} was written by a bough from before 0.2.0, without the hash chain that this "
+                f"one checks: move {self.path.parent} aside, and a new one is made."
+            )
 
     def _make(self, db: SqliteConnection) -> None:
         db.executescript(

@@ -46,11 +46,13 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
         limit=rules.kept,
         progress=bench.progress,
     )
-    text = await clean_output(finished.output)
+    whole = finished.output
+    text = decode_output(whole) if len(whole) < _LARGE else await asyncio.to_thread(decode_output, whole)
     shown, cut = cut_middle(text.rstrip("\n"), rules.shown - 400)
     output = "\n".join(part for part in (shown, _describe_ending(finished, timeout, rules)) if part)
-    whole = finished.output if cut else None
-    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=_count_passed(command, text))
+    return ToolResult(
+        output, ok=finished.exit_status == 0, whole=whole if cut else None, passed=_count_passed(command, text)
+    )
 
 
 def _count_passed(command: str, text: str) -> int | None:
@@ -60,10 +62,6 @@ def _count_passed(command: str, text: str) -> int | None:
     words = ("test", "check", *(runner.name for runner in RUNNERS if runner.wraps))
     found = read_closing(text[-_CLOSING:].split("\n"), "") if any(word in command for word in words) else None
     return found[1].passed if found is not None else None
-
-
-async def clean_output(output: bytes) -> str:
-    return decode_output(output) if len(output) < _LARGE else await asyncio.to_thread(decode_output, output)
 
 
 def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:

@@ -21,7 +21,7 @@ from bough.adapters.tools.search import make_search
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.conversation.structured_answer import parse_answer
 from bough.core.messages import Answer, Call, ToolSpec
-from bough.core.planning.given_steps import Answered
+from bough.core.planning.given_steps import PlanAnswer
 from bough.core.planning.tool_specs import ALIASES
 from bough.core.planning.tool_specs import SPLIT as ASKED
 from bough.core.rules import Rules
@@ -129,7 +129,7 @@ class WorkbenchTools:
             if call.name == SPLIT.name:
                 # Only the form is checked here. Whether the steps are smaller, provable and sufficient, and whether the
                 # task may be split at all, is for the engine to decide.
-                found = parse_answer(Answer(calls=(call,)), SPLIT, Answered, ALIASES)
+                found = parse_answer(Answer(calls=(call,)), SPLIT, PlanAnswer, ALIASES)
                 if isinstance(found, str):
                     raise Refusal(found, fault=True)
                 return ToolResult("The proposal is valid.", proposal=call.arguments)

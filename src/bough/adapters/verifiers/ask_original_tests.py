@@ -34,6 +34,8 @@ class Question(Struct, frozen=True):
     changed: tuple[str, ...]
     before: Mapping[str, str]
     after: Mapping[str, str]
+    only_adds: bool = False
+    """Tests were added, in files of their own, and nothing else changed on the test side."""
 
 
 class OriginalTests:
@@ -50,7 +52,8 @@ class OriginalTests:
             return None
         before: Mapping[str, str] = await self._texts.of(base, check.command, [change.path for change in changes])
         after = await self._texts.of(product, check.command, [change.path for change in changes])
-        if data := [change.path for change in changes if test_files.is_data(change.path)]:
+        others = (change.path for change in changes if not test_files.is_watched(change.path, check.command))
+        if data := [path for path in others if not test_files.is_foreign(path)]:
             before = ChainMap(before, await self._workspaces.texts(base, data))  # type: ignore[arg-type]
         known = self._runner.baselines.look(base, check)
         reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
@@ -62,24 +65,18 @@ class OriginalTests:
             return None
         renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths, changes)
         tree = await self._workspaces.graft(product, base, side.paths, {**side.texts, **renamed})
-        return Question(base, tree, side.changed, ChainMap(renamed, before), after)  # type: ignore[arg-type]
+        new = {change.path for change in changes if change.kind == "A"}
+        adds = all(path in new and test_files.is_only_tests(path) for path in side.changed)
+        return Question(base, tree, side.changed, ChainMap(renamed, before), after, adds)  # type: ignore[arg-type]
 
-    async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str], falsify: bool) -> MixedRun:
+    async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str]) -> MixedRun:
         """See `ports.Verifier.run_tests`."""
         check = work.check
         question = await self.make_question(work, tests, product) if tests != product else None
-        tree = question.tree if question is not None else product
-        texts = await self._texts.of(tree, check.command)
-        falsified: set[str] = set()
-        if falsify:
-            wrong, falsified = await asyncio.to_thread(canaries.falsify_expectations, texts, only)
-            if not falsified:
-                return MixedRun(Report("exit status"), None)
-            tree = await self._workspaces.graft(tree, tree, (), wrong)
-        names = sorted({original_tests.strip_parameters(id) for id in falsified or only})
+        names = sorted({original_tests.strip_parameters(id) for id in only})
         alone = narrow(check.command, check.runner, names) if names else None
-        ran = await self._runner.once(work.with_command(alone), tree)
-        return MixedRun(ran.report, ran.finished.exit_status, tuple(sorted(falsified)), ran.text)
+        ran = await self._runner.once(work.with_command(alone), question.tree if question is not None else product)
+        return MixedRun(ran.report, ran.finished.exit_status, ran.text)
 
     async def list_disagreements(self, work: Work, question: Question, now: Report) -> tuple[Disagreement, ...]:
         """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.

@@ -4,6 +4,7 @@ settings, and what to say when something is missing."""
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,9 +16,10 @@ from bough.adapters.workspaces.python_environment import Environment
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.tree.task import Task
-from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.alteration import Belief
+from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun
 from bough.core.verdict.language import Missing
-from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
+from bough.core.verdict.missing import ProjectFacts, find_idle, find_missing, keep_aside, set_aside
 from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
@@ -62,22 +64,25 @@ class CheckEnvironment(Struct, frozen=True):
 
         return read
 
-    def examined(self, ran: CheckRun, check: Check, base: Base) -> Baseline:
+    def examined(self, ran: CheckRun, check: Check, base: ProjectFacts) -> Baseline:
         """What is known about the base, with what the check lacks there."""
         known = ran.known
         if known.exit_status == 0 or self.root is None:
             return known
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
-        known = replace(known, left_out=self._find_mentioned(ran.text), said=last)
-        lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base)
+        absent = find_idle(known.exit_status, check.command, ran.text, ran.report) is not None
+        known = replace(known, left_out=self._find_mentioned(ran.text), said=last, absent=absent)
+        lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base, known.seconds)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
         lacks = _look_around(lacks)
-        return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base))
+        absent = lacks.kind in ("target", "tests", "program")
+        return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
 
-    def told(self, task: Task, check: Check, known: Baseline) -> BaseChecked:
+    def told(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
         """Where failing tests may keep failing, only a command that does not start at all is an obstacle."""
         report, accepts = known.report, task.rules.accept_failing
+        aside = keep_aside(known.aside, task.step.instructions)
         return BaseChecked(
             command=check.command,
             why=check.why,
@@ -87,32 +92,55 @@ class CheckEnvironment(Struct, frozen=True):
             failed=report.failed,
             told=known.told,
             seconds=known.seconds,
-            lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
+            lacking=known.lacking if not accepts or known.exit_status in NOT_STARTED else "",
             way_out=known.way_out,
-            aside=keep_aside(known.aside, task.step.instructions),
+            aside=aside,
+            failing=tuple(case.id for case in report.failing if case.id not in aside)[:MOST_LEFT_OUT],
             left_out=known.left_out,
             said=known.said,
+            absent=known.absent and bool(known.lacking),
+            belief=belief.said if belief is not None else "",
+            believed=belief is not None and belief.proves,
         )
 
-    def for_missing(self, missing: Missing, base: Base) -> str:
+    def for_missing(self, missing: Missing, base: ProjectFacts) -> str:
         """One or two sentences: how to provide it."""
+        if missing.kind == "command" and (get := self._get_program(last_segment(missing.name))):
+            return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
         how = _PROVIDED[kind].format(missing.name) if kind in _PROVIDED else self._explain_install(missing)
         if kind in ("network", "package"):
             how = self._offer_setup(missing, base) or how
         return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
 
-    def _offer_setup(self, missing: Missing, base: Base) -> str:
+    def _offer_setup(self, missing: Missing, base: ProjectFacts) -> str:
         """The project's own set-up command, and how to have bough run it."""
         look = ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
         languages = [language for language in LANGUAGES if missing.language in ("", language.name)]
-        setup, where = next((found for language in languages if (found := find_setup(language, look))[0]), ("", ""))
-        if not setup:
+        for language in languages:
+            setup, where = find_setup(language, look)
+            setup = language.fit_setup(setup, missing, self.environment) if setup else ""
+            if setup:
+                break
+        else:
             return ""
-        return (
+        program = setup.split()[0]
+        first = "" if shutil.which(program) else self._get_program(program)
+        return f"{first} " * bool(first) + (
             f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
             f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
         )
+
+    def _get_program(self, program: str) -> str:
+        """How to get a program here; empty: nobody knows."""
+        how = next((each.provided[program] for each in LANGUAGES if program in each.provided), "")
+        by = how.split(" ", 1)[0]
+        if by == "apt-get":
+            return f"Install {program}: `{how}` as root." if shutil.which(by) else ""
+        if not how or shutil.which(by):
+            return f"Install {program}: `{how}`." if how else ""
+        before = self._get_program(by)
+        return f"{before} Then {program}: `{how}`." if before else ""
 
     def _explain_install(self, missing: Missing) -> str:
         prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
@@ -158,6 +186,11 @@ _PROVIDED = {
     "submodule": "Fetch it with `git submodule update --init --recursive`.",
     "permission": "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does without "
     "it: `--check CMD`.",
+    "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
+    "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
+    "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
+    "time": "Raise the limit (`[check] timeout` in bough.toml, in seconds), or pass a check that runs a part: `--check "
+    "CMD`; where that it does not end is what is to be repaired, say so in the goal.",
     "command": "Install {}, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
     "`[workspace] env` can set PATH.",
 }

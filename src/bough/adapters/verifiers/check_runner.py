@@ -33,9 +33,9 @@ from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, count_told, strip_root
+from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, count_told, strip_root
 from bough.core.verdict.junit import LARGEST
-from bough.core.verdict.missing import Base, find_missing, names_dependencies
+from bough.core.verdict.missing import ProjectFacts, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
     RUNNERS,
@@ -52,7 +52,7 @@ from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust import handles
 from bough.trust.files import Place
 
-FORMAT = 7
+FORMAT = 9
 """The version of the entries' format: those of an earlier bough say too little, and are not read."""
 Measure = Callable[[], Awaitable[Baseline]]
 
@@ -246,7 +246,7 @@ class CheckRunner:
                 return ran.known
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            return self._environment.examined(ran, work.check, Base(texts, paths, work.task.step.instructions))
+            return self._environment.examined(ran, work.check, ProjectFacts(texts, paths, work.task.step.instructions))
 
         if self._find_lender(work, tree) is not None:
             return asyncio.create_task(measure())
@@ -258,7 +258,7 @@ class CheckRunner:
         it."""
         if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.root is None:
             return
-        base = Base({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
+        base = ProjectFacts({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
         lacks = find_missing(ran.finished.exit_status, work.check.command, ran.text, ran.report, base)
         if lacks is not None and lacks.kind == "command":
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
@@ -282,7 +282,8 @@ class CheckRunner:
         await workspace.mark()
         # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
-        command, env = instrument(check.command, check.runner, str(path), {})
+        plain = self._runs_plainly(work)
+        command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
         run = partial(self._run_sandboxed, check, workspace, task.rules, say)
@@ -298,8 +299,21 @@ class CheckRunner:
         if has_refused(text, finished.exit_status):
             finished = await run(run_in_folder(at, check.command), {})
             text = await asyncio.to_thread(decode_output, finished.output)
+        at_base = tree in (work.run.base, task.base)
+        if at_base and command != check.command and finished.exit_status not in (0, None):
+            # As the person would run it: what bough adds may be what fails.
+            alone = await run(run_in_folder(at, check.command), {})
+            if alone.exit_status == 0:
+                finished, plain, path = alone, True, path.with_suffix(".none")
+                text = await asyncio.to_thread(decode_output, finished.output)
         seen: Seen = (texts, await workspace.list_altered())
-        return await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen)
+        ran = await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen)
+        return replace(ran, known=replace(ran.known, plain=True)) if plain else ran
+
+    def _runs_plainly(self, work: Work) -> bool:
+        """Whether the check was seen to fail for what bough adds to it."""
+        bases = {work.run.base or work.task.base, work.task.base}
+        return any(known.plain for tree in bases if (known := self.baselines.look(tree, work.check)) is not None)
 
     async def _run_sandboxed(
         self, check: Check, workspace: Workspace, rules: Rules, say: Say, command: str, env: dict[str, str]
@@ -330,7 +344,7 @@ def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
     if done.cancelled() or done.exception() is not None:
         return False
     status = done.result().finished.exit_status
-    return status is not None and status < CRASHED
+    return status is not None and status not in NOT_STARTED
 
 
 def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen) -> CheckRun:

@@ -1,34 +1,29 @@
-"""What carries the claim: tests that failed before or are new, and pass now. They are asked twice.
-
-The canary: with wrong expectations they must fail. It follows the claim, whatever changed: code that equals anything
-passes every test without touching one. The plain program: what the tests do, without a test run around it. Code that is
-right only where it is tested fails there as before the work.
+"""What carries the claim: tests that failed before or are new, and pass now. With another value in them they must be
+seen to fail: code that equals anything passes every test without touching one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from bough.adapters.verifiers.ask_original_tests import OriginalTests, Question
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
+from msgspec import Struct
+
+from bough.adapters.verifiers.altered_copy import AlteredCopies
+from bough.adapters.verifiers.ask_original_tests import Question
+from bough.adapters.verifiers.check_runner import Say, Work
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
-from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
-from bough.core.verdict.registry import PLAIN
-from bough.ports import Workspace, Workspaces
+from bough.core.verdict.registry import narrow
+from bough.ports import Workspace
 
 SINGLY = 20.0
-"""Seconds in which a check whose tests have no names is asked about its expectations one by one."""
+"""Seconds in which a check whose tests have no names is asked about its values one by one."""
 MOST_SINGLE = 6
-"""Expectations that are asked about one by one at the most."""
-NOT_ASKED = "no expected value was found that could be made wrong"
-FAILS = "fails, as it should, when its expected values are made wrong"
-ALL_FAIL = "tests fail, as they should, when their expected values are made wrong"
-PASSES = "also passes with wrong expected values: it proves nothing"
-TELLS = "fails as before the work when the same code runs as a plain program: the work tells whether it is tested"
+"""Values that are asked about one by one at the most."""
+NOT_FOUND = "no value was found whose change could make them fail"
 
 
 class CheckedWork(Work, eq=False):
@@ -37,38 +32,44 @@ class CheckedWork(Work, eq=False):
     workspace: Workspace
     say: Say
     question: Question | None
-    """None: nothing on the test side changed since the run's base."""
+    """None: the original tests are not asked."""
     ran: CheckRun
     flaky: tuple[str, ...]
     known: Baseline
     """What the check says at the task's base."""
     canary: str = ""
     """The result of the canary, once it ran."""
-    unfalsified: bool = False
-    """No expected value could be made wrong."""
+    changed: tuple[str, ...] = ()
+    """What changed on the test side."""
+    merged: bool = False
+    """It was judged before it was merged: only the check's result counts."""
+    doubt: str = ""
+    """Why the tests that carry the claim prove nothing alone: none was seen to fail."""
+
+
+class Sight(Struct, frozen=True):
+    """What was seen of tests whose values were changed."""
+
+    failed: dict[str, canary.Value] = {}
+    """Tests that failed, and the change with which they did."""
+    passed: dict[str, canary.Value] = {}
+    """Tests that passed with every change, and the surest of these."""
 
 
 class ClaimTest:
-    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, originals: OriginalTests) -> None:
-        self._workspaces = workspaces
+    def __init__(self, texts: Texts, altered: AlteredCopies) -> None:
         self._texts = texts
-        self._runner = runner
-        self._originals = originals
+        self._altered = altered
         self._drawn: dict[tuple[str, ...], list[str]] = {}
 
     async def ask(self, work: CheckedWork) -> str:
-        """The reason why the claim is not proven, when it is not. The work gets what came of wrong expectations."""
+        """The reason why the claim is not proven, when it is not. The work gets what was seen."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         tests = self._draw(work, [*repaired, *added])
         if not tests and work.ran.report.cases:
             return ""
         old, new = [test for test in tests if test in repaired], [test for test in tests if test not in repaired]
-        why, done = await self._ask_plainly(work, old, new)
-        if why:
-            return why
-        if not tests:
-            return await self._ask_whole(work)
-        return await self._ask_wrongly(work, old, new, done)
+        return await self._ask_tests(work, old, new) if tests else await self._ask_whole(work)
 
     def _draw(self, work: CheckedWork, claims: list[str]) -> list[str]:
         """Choose the tests to ask: those that the request names first, then others by chance, so that nobody can
@@ -80,94 +81,94 @@ class ClaimTest:
             self._drawn[key] = canary.choose_claim(shuffled, request)
         return self._drawn[key]
 
-    # ── with wrong expectations ────────────────────────────────────────────────────────────────────────────────────
+    async def change_values(self, work: Work, tree: str, tests: Sequence[str]) -> Sight:
+        """Run tests with one value of each changed, until each was seen to fail or has none left."""
+        texts = await self._texts.of(tree, work.check.command)
+        values = await asyncio.to_thread(canary.list_test_changes, texts, tests)
+        left = {test: canary.plan_rounds(each) for test, each in values.items() if each}
+        sight = Sight({}, {})
+        for number in range(canary.ROUNDS):
+            now = {test: rounds[number] for test, rounds in left.items() if number < len(rounds)}
+            if not now:
+                break
+            wrong = canary.apply_changes(texts, [one for each in now.values() for one in each])
+            names = sorted({original_tests.strip_parameters(test) for test in now})
+            alone = work.with_command(narrow(work.check.command, work.check.runner, names))
+            ran = await self._altered.run(alone, tree, wrong)
+            failed = canary.find_failed(ran.report, ran.finished.exit_status, names)
+            for test, each in now.items():
+                name = original_tests.strip_parameters(test)
+                if failed.get(name):
+                    sight.failed[test] = each[0]
+                    sight.passed.pop(test, None)
+                    del left[test]
+                elif name in failed:
+                    sight.passed.setdefault(test, each[0])
+        return sight
 
-    async def _ask_wrongly(self, work: CheckedWork, old: list[str], new: list[str], done: set[str]) -> str:
-        """Tests that failed before are asked as they were; new ones as they are. `done`: a plain program has asked
-        them."""
-        task, tests = work.task, [*old, *new]
-        after = await self._texts.of(task.tree, work.check.command)
+    async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
+        """Tests that failed before are asked as they were; new ones as they are."""
+        tree, tests = work.task.tree, [*old, *new]
+        after = await self._texts.of(tree, work.check.command)
         if not original_tests.has_results(work.known) and canary.asserts_nothing(after, tests):
             return f"{tests[0]} asserts nothing about the code"
-        base = work.question.base if work.question is not None else task.tree
-        running = (
-            self._originals.run_tests(work, task.tree, tree, only, falsify=True)
-            for tree, group in ((base, old), (task.tree, new))
-            if (only := [test for test in group if test not in done])
-        )
-        results = [again for again in await asyncio.gather(*running) if again.falsified]
+        ground = work.question.tree if work.question is not None else tree
+        groups = ((ground, old), (tree, new)) if ground != tree else ((tree, tests),)
+        seen = await asyncio.gather(*(self.change_values(work, where, group) for where, group in groups if group))
+        failed = {test: value for sight in seen for test, value in sight.failed.items()}
+        passed = {test: value for sight in seen for test, value in sight.passed.items()}
         # Some runners know files only: a file is one test to them, whatever it asserts.
-        nameless = not work.ran.report.cases or all(test in after for test in tests)
-        if not results and not done and nameless:
+        if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
             return await self._ask_whole(work)
-        for again in results:
-            names = sorted({original_tests.strip_parameters(id) for id in again.falsified})
-            silent = not again.report.cases and again.exit_status == 0
-            if passing := names if silent else rulings.filter_passing(again.report, names):
-                return f"{passing[0]} {PASSES}"
-        asked = [*sorted(done), *(test for again in results for test in again.falsified)]
-        work.unfalsified = not asked
-        rest = f"{NOT_ASKED} in {rulings.count_tests(len(tests) - len(asked))}"
-        which = f"{asked[0]} {FAILS}" if len(asked) == 1 else f"{len(asked)} {ALL_FAIL}"
-        work.canary = rest if not asked else f"{which}; {rest}" if len(asked) < len(tests) else which
+        for test, value in passed.items():
+            if value[1].role == "expected":
+                return f"{test} also passes with {canary.describe_value(value)}: it proves nothing"
+        rest = len(tests) - len(failed)
+        if failed:
+            test, value = next(iter(failed.items()))
+            what = f"{test} fails with {canary.describe_value(value)}"
+            which = what if len(failed) == 1 else f"{len(failed)} tests fail when a value in each is changed"
+            work.canary = (
+                f"seen to fail: {which}; {rulings.count_tests(rest)} not" if rest else f"seen to fail: {which}"
+            )
+        elif passed:
+            test, value = next(iter(passed.items()))
+            work.canary = f"not seen to fail: {test} passes with {canary.describe_value(value)}, too"
+            # A test that failed at the base was seen to fail there.
+            work.doubt = "" if old else f"no test that carries the claim was {work.canary.removeprefix('not ')}"
+        else:
+            work.canary = f"not seen to fail: {NOT_FOUND}"
         return ""
 
     async def _ask_whole(self, work: CheckedWork) -> str:
-        """A check whose tests have no names: all expected values of the files that it names, where it failed before or
-        these files changed."""
+        """A check whose tests have no names: values of the files that it names, where it failed before or these files
+        changed."""
         if work.known.exit_status == 0 and work.question is None:
             return ""
-        ground, texts = await self._find_ground(work)
-        most = min(MOST_SINGLE, int(SINGLY / max(work.known.seconds, 1.0)))
-        wrong = await asyncio.to_thread(canary.falsify_files, texts, work.check.command, most > 1)
-        for each in random.SystemRandom().sample(wrong, min(len(wrong), max(most, 1))):
-            # Perhaps it does not run what these files say. Then it does not mind what they say either.
-            nonsense = dict.fromkeys(each, canary.NONSENSE)
-            if not await self._fails(work, ground, each) and await self._fails(work, ground, nonsense):
-                return f"it {PASSES}"
-        work.unfalsified = not wrong
-        work.canary = f"the check {FAILS}" if wrong else NOT_ASKED
-        return ""
-
-    async def _find_ground(self, work: CheckedWork) -> tuple[str, Mapping[str, str]]:
-        """The new code with the original tests, and its texts."""
         ground = work.question.tree if work.question is not None else work.task.tree
-        return ground, await self._texts.of(ground, work.check.command)
-
-    async def _fails(self, work: CheckedWork, ground: str, texts: Mapping[str, str]) -> bool:
-        tree = await self._workspaces.graft(ground, ground, (), texts)
-        ran = await self._runner.once(work, tree)
-        return ran.finished.exit_status != 0
-
-    # ── as a plain program ─────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _ask_plainly(self, work: CheckedWork, old: list[str], new: list[str]) -> tuple[str, set[str]]:
-        """Why the claim does not hold outside a test run; empty: nothing shows that. And the tests that fail there with
-        wrong expectations, as they should. A failure counts only where the code of the base fails in the same way: what
-        a plain program cannot provide is not the work's fault."""
-        folder = work.run.folder and work.task.step.test_command  # It runs there, and a plain program at the top.
-        if folder or (not old and not new and work.known.exit_status == 0):
-            return "", set()
-        ground, texts = await self._find_ground(work)
-        after = await self._texts.of(work.task.tree, work.check.command)
-        sources = [each for each in ((texts, old), (after, new)) if each[1]] or [(texts, [])]
-        found = await self._run_plainly(work, sources, ground)
-        if found is None or found.hollow:
-            return (f"{min(found.hollow)} {PASSES}" if found else ""), set()
-        if not found.failures:
-            return "", found.failing
-        base = work.question.base if work.question is not None else work.task.base
-        before = await self._run_plainly(work, [(await self._texts.of(base, work.check.command), old)], base)
-        # What does not pass there as it is shows nothing with wrong expectations: the runner asks it.
-        same = sorted(found.failures & before.failures) if before is not None else []
-        said = f"{same[0].partition(' ')[2]} - " if same and old else ""
-        return (f"{said}it {TELLS}" if same else ""), set()
-
-    async def _run_plainly(self, work: CheckedWork, sources: Sequence[Source], tree: str) -> PlainResult | None:
-        paths = await self._workspaces.paths(tree)
-        plain = await asyncio.to_thread(make_plain_check, sources, paths, work.check.command)
-        if plain is None:
-            return None
-        made = await self._workspaces.graft(tree, tree, (), plain.files)
-        ran = await self._runner.once(work.with_command(plain.command, PLAIN), made)
-        return read_result(ran.text, ran.finished.exit_status, plain)
+        texts, command = await self._texts.of(ground, work.check.command), work.check.command
+        paths, named = await asyncio.to_thread(canary.list_asked_files, texts, command)
+        values = await asyncio.to_thread(canary.list_file_changes, texts, paths)
+        most = max(min(MOST_SINGLE, int(SINGLY / max(work.known.seconds, 1.0))), 1)
+        green: list[canary.Value] = []
+        for value in random.SystemRandom().sample(values, min(len(values), most)):
+            ran = await self._altered.run(work, ground, canary.apply_changes(texts, [value]))
+            if ran.finished.exit_status == 0:
+                green.append(value)
+            else:
+                work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
+        # What fails hides what does not: each value that something must equal is a test of its own.
+        sure = [value for value in green if value[1].role == "expected"]
+        seen, work.canary = bool(work.canary), work.canary or f"not seen to fail: {NOT_FOUND}"
+        if (seen and not sure) or not paths:
+            return ""
+        read = [sure[0][0]] if seen else paths
+        ran = await self._altered.run(work, ground, dict.fromkeys(read, canary.NONSENSE))
+        if ran.finished.exit_status == 0 and seen:
+            return ""  # It reads others.
+        if ran.finished.exit_status == 0:
+            work.canary = f"not seen to fail: the check passes with nonsense in {paths[0]}, too"
+            work.doubt = f"it passes with nonsense in {paths[0]}"
+            known = named or any(path.rpartition("/")[2] in work.known.said for path in paths)
+            return f"it passes with nonsense in {paths[0]}: it does not read its tests" if known else ""
+        return f"it also passes with {canary.describe_value(sure[0])}: it proves nothing" if sure else ""

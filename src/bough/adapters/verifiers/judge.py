@@ -18,23 +18,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
+from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
 from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
-from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.ids import GOAL
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
+from bough.core.verdict.alteration import Belief
+from bough.core.verdict.check_run import Baseline, CheckRun, describe_result
+from bough.core.verdict.discover import is_given
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Workspace, Workspaces
 from bough.ports.verifier import Judgement
 
-NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
+NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or ask for tests in the goal)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
 LISTED = 50
 """Disagreements that a verdict lists one by one."""
@@ -54,42 +56,69 @@ class Objection(Struct, frozen=True):
 
 class Judge:
     def __init__(
-        self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, originals: OriginalTests, claim: ClaimTest
+        self,
+        workspaces: Workspaces,
+        texts: Texts,
+        runner: CheckRunner,
+        originals: OriginalTests,
+        claim: ClaimTest,
+        altered: AlteredCopies,
     ) -> None:
+        self._altered = altered
         self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
         self._originals = originals
         self._claim = claim
 
-    async def judge(self, work: Work, workspace: Workspace, say: Say) -> Judgement:
+    async def judge(self, work: Work, workspace: Workspace, say: Say, merged: bool = False) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
         run, task, check = work.run, work.task, work.check
         await self._runner.prepare(work, workspace)
-        first, question = await self._run_check(work, workspace, say)
+        first, question, changed = await self._run_check(work, workspace, say, merged)
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
         await self._runner.require_commands(work, ran, known)
-        judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
+        judgement = await self._make_verdict(
+            CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, changed=changed, merged=merged)
+        )
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
             self._runner.baselines.know(task.tree, check, first.known)
         return judgement
 
-    async def _run_check(self, work: Work, workspace: Workspace, say: Say) -> tuple[CheckRun, Question | None]:
-        """Run the check on the task's tree. What is needed next starts at the same time: the check at the base, and
-        the original tests where there is a second processor."""
+    async def _run_check(
+        self, work: Work, workspace: Workspace, say: Say, merged: bool
+    ) -> tuple[CheckRun, Question | None, tuple[str, ...]]:
+        """Run the check on the task's tree; returns also whether the original tests are asked, and what changed on the
+        test side. What is needed next starts at the same time: the check at the base, and the original tests where
+        there is a second processor."""
         run, task = work.run, work.task
         self._runner.at_tree(work, task.base)
         under_way = self._runner.once(work, task.tree, say)
-        question = await self._originals.make_question(work, run.base or task.base)
+        question = None if merged else await self._originals.make_question(work, run.base or task.base)
+        changed = question.changed if question is not None else ()
+        if question is not None and await self._is_asked_later(work, question):
+            question = None
         if question is not None and (os.cpu_count() or 1) > 1:
             self._runner.at_tree(work, question.tree)
         ran = await asyncio.shield(under_way)
         if ran.finished.exit_status != 0 or not ran.report.passed:
             ran = replace(ran, gone=tuple(await workspace.list_others(task.tree)))
-        return ran, question
+        return ran, question, changed
+
+    async def _is_asked_later(self, work: Work, question: Question) -> bool:
+        """A step that only adds tests leaves the original ones to the goal, whose verdict asks them by the same check.
+        One that changes the tests of an earlier step does not."""
+        goal, known, command = work.run.plan.goal.test_command, work.run.checked, work.check.command
+        same = command in (goal, known.command if known is not None else "")
+        if work.task.id == GOAL or not question.only_adds or not same:
+            return False
+        own: Question | None = question
+        if work.task.base != question.base:
+            own = await self._originals.make_question(work, work.task.base)
+        return own is None or own.only_adds
 
     async def _make_verdict(self, work: CheckedWork) -> Judgement:
         reason, passed = await self._rule_on_run(work)
@@ -99,8 +128,11 @@ class Judge:
         if objection is not None:
             ruling, reason = objection.ruling, objection.reason or reason
             ran, known, found = objection.ran or ran, objection.known or known, objection.disagreements
+        doubt = ""
         if ruling == "passed":
-            reason += await self._describe_limits(work)
+            belief = await self._find_belief(work)
+            doubt = work.doubt or ("" if is_given(work.run, work.check) else belief.doubt)
+            reason += await self._describe_limits(work, work.doubt or belief.doubt)
         failed, aside = ruling == "failed", _find_aside(work)
         if rest := found[LISTED:]:  # They count too: allowing the work allows them all.
             found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
@@ -118,12 +150,12 @@ class Judge:
             skipped=ran.report.skipped,
             failures=rulings.list_failures(ran, known.report, work.flaky, aside, make_reader(work.workspace)),
             flaky=work.flaky,
-            changed=work.question.changed if work.question is not None else (),
+            changed=work.changed,
             disagreements=found,
-            fixed=() if failed else (await self._find_fixed(work))[:LISTED],
+            fixed=() if failed or work.merged else (await self._find_fixed(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
-            unfalsified=work.unfalsified,
+            doubt=doubt,
         )
         shown, cut = cut_middle(ran.text.rstrip("\n"), work.task.rules.shown)
         cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
@@ -135,14 +167,15 @@ class Judge:
         ran, known, task = work.ran, work.known, work.task
         lost = await self._find_lost(work)
         reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
-        if not passed and (
-            why := rulings.explain_acceptance(ran, known, lost, task.rules.accept_failing, _find_aside(work))
-        ):
+        accepts = task.rules.accept_failing or bool(task.step.given)  # Somebody else's change is not to blame for it.
+        if not passed and (why := rulings.explain_acceptance(ran, known, lost, accepts, _find_aside(work))):
             return why, True
         return reason, passed
 
     async def _find_objection(self, work: CheckedWork) -> Objection | None:
         """The first objection to a check that passed, if any. What is cheap comes first."""
+        if work.merged:
+            return await self._find_foreign_influence(work)
         return (
             await self._find_foreign_influence(work)
             or await self._find_disagreements(work)
@@ -159,13 +192,21 @@ class Judge:
         now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_fixed(was, now)
 
-    async def _describe_limits(self, work: CheckedWork) -> str:
+    async def _find_belief(self, work: CheckedWork) -> Belief:
+        """Whether the check was seen to fail: at the base or, where nothing could be broken there, at the work."""
+        base = work.run.base or work.task.base
+        seen = await self._altered.believe(work, base, await self._runner.at_tree(work, base), work.say)
+        if seen.kind in ("nothing", "unknown"):
+            seen = await self._altered.believe(work, work.task.tree, work.ran.known, work.say)
+        return seen
+
+    async def _describe_limits(self, work: CheckedWork, doubt: str) -> str:
         base = await self._texts.of(work.run.base or work.task.base, work.check.command)
         reported = {original_tests.find_file(case.id) for case in work.known.report.cases}
         has_tests = work.question is not None or await asyncio.to_thread(
             test_files.has_tests, base, work.check.command, reported
         )
-        return rulings.describe_limits(work.ran.report, has_tests)
+        return rulings.describe_limits(work.ran.report, has_tests, doubt)
 
     async def _find_lost(self, work: CheckedWork) -> str:
         """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
@@ -186,11 +227,8 @@ class Judge:
 
     async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
         """Something other than the tree was tested."""
-        if other := sorted({*work.ran.known.rewritten} - {*work.known.rewritten}):
-            return _object(f"{other[0]} was replaced while it ran")
-        texts = await self._texts.of(work.task.tree, work.check.command)
-        forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, texts.contents.id, texts)
-        return _object(forged[0] if forged else "")
+        other = sorted({*work.ran.known.rewritten} - {*work.known.rewritten})
+        return _object(f"{other[0]} was replaced while it ran" if other else "")
 
     async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
         """The original tests fail on the new code. Run where anything on the test side changed."""
@@ -262,7 +300,7 @@ class Judge:
         """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
         not finish says nothing here."""
         now = await self._runner.at_tree(work, work.task.tree, say)
-        if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
+        if not now.red:
             return ()
         found: dict[str, None] = {}
         for tree in before:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
@@ -24,21 +26,18 @@ from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
-from bough.core.verdict.check_run import CRASHED, Baseline, MixedRun
-from bough.core.verdict.discover import discover_check, list_checks
-from bough.core.verdict.language import DATA, is_test_path
-from bough.core.verdict.paths import find_suffix
-from bough.core.verdict.project_check import find_runner_behind, shows_runner
-from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.alteration import Belief, counts_tests
+from bough.core.verdict.check_run import Baseline, MixedRun
+from bough.core.verdict.discover import discover_check, is_given, list_checks
+from bough.core.verdict.project_check import shows_runner
 from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.stated_commands import rank_told
-from bough.core.verdict.test_files import is_code, is_foreign, is_product
+from bough.core.verdict.test_files import is_code, is_foreign
 from bough.core.verdict.texts import Read
 from bough.ports import Sandbox, Workspace, Workspaces
 from bough.ports.verifier import Judgement
+from bough.trust.files import Place
 
-BROKEN = "}}} )))\n"
-MOST_BROKEN = 500
 MOST_TOLD = 60
 """Files that say how a project is tested, and are read for it."""
 
@@ -54,8 +53,10 @@ class CheckFinder:
         """The project's own command that was found to work; empty: none was tried, or the first candidate works."""
         self._told: dict[str, Mapping[str, str]] = {}
         """What was found at the last tree."""
-        self.scouted = False
-        """A model proposed that command: it is no candidate."""
+        self.refused: set[str] = set()
+        """Candidates that pass whatever the product does: they are no checks."""
+        self.proposed: Check | None = None
+        """What a model proposed for this project: the last candidate."""
 
     async def find(self, task: Task) -> Check | None:
         """The check at the base counts: what the agent writes cannot replace it. One that is named after the task may
@@ -80,11 +81,9 @@ class CheckFinder:
         """The check in a tree, and whether it is the project's own."""
         paths = await self._workspaces.paths(tree)
         read = await self._make_reader(tree, paths)
-        where = (self._environment.folder, self._environment.command)
-        found = discover_check(task.step, task.id, paths, read, *where, self.preferred)
-        own = discover_check(task.step, GOAL, paths, read, *where, self.preferred)
-        if found == own and self.scouted:
-            return await self.make_scouted(task, self.preferred), True
+        where = (self._environment.folder, self._environment.command, self.preferred, self.refused, self.proposed)
+        found = discover_check(task.step, task.id, paths, read, *where)
+        own = discover_check(task.step, GOAL, paths, read, *where)
         return found, found == own
 
     async def _make_reader(self, tree: str, paths: Sequence[str]) -> Read:
@@ -96,21 +95,6 @@ class CheckFinder:
         known, read = self._told[tree], self._environment.reader(texts)
         return lambda path: known[path] if path in known else read(path)
 
-    async def make_scouted(self, task: Task, command: str) -> Check:
-        look = ProjectFiles(await self._workspaces.paths(task.base), (await self._texts.of(task.base)).get)
-        why = "a model proposed it, and it fails when the product is broken; keep it as `[check] command` in bough.toml"
-        return Check(command, why, find_runner_behind(command, look), self._environment.environment)
-
-    async def break_product(self, tree: str) -> str:
-        """The tree with text in its product code that no language reads."""
-        paths = [path for path in await self._workspaces.paths(tree) if not is_foreign(path)]
-        # In a language that nobody wrote a record for, the commonest suffix of what is neither data nor a test.
-        others = [path for path in paths if find_suffix(path) not in ("", *DATA) and not is_test_path(path)]
-        common = Counter(map(find_suffix, others)).most_common(1)
-        guessed = [path for path in others if find_suffix(path) == common[0][0]]
-        product = [path for path in paths if is_product(path)] or guessed
-        return await self._workspaces.graft(tree, tree, (), dict.fromkeys(product[:MOST_BROKEN], BROKEN))
-
     async def count_test_files(self, task: Task) -> int:
         """How many files of the base are named like tests, without those of examples: a suite has a test in each."""
         own = [path for path in await self._workspaces.paths(task.base) if not is_foreign(path) and is_code(path)]
@@ -120,13 +104,50 @@ class CheckFinder:
         """The other candidates for a task's check at its base."""
         paths = await self._workspaces.paths(task.base)
         read = await self._make_reader(task.base, paths)
-        found = list_checks(task.step, task.id, paths, read, self._environment.folder, self._environment.command)
+        where = (self._environment.folder, self._environment.command, self.proposed)
+        found = list_checks(task.step, task.id, paths, read, *where)
         named = [replace(other, environment=check.environment) for other in found if other.command != check.command]
         return named if len(named) < len(found) else []
 
 
-TRYING = 120.0
-"""Seconds that other candidates for a check may take together, where the first runs no test."""
+TESTS, LACKS, FAILS, READS, ABSENT, TESTS_NOTHING = 5, 4, 3, 2, 1, 0
+
+
+class _TriedCheck(NamedTuple):
+    """A candidate for a check, and what it reported at the base."""
+
+    check: Check
+    known: Baseline
+    belief: Belief | None = None
+
+    @property
+    def rank(self) -> int:
+        """What it tells. Failing tests are no reason to take another: the suite that shows the person's bug is the
+        right one. One that lacks something that can be installed comes before one that passes untested."""
+        known, belief = self.known, self.belief
+        if known.lacking:
+            return ABSENT if known.absent else LACKS
+        if known.exit_status == 0 and belief is not None and belief.kind == "passes":
+            return TESTS_NOTHING
+        if known.ran_tests or (belief is not None and belief.proves):
+            return TESTS
+        return FAILS if known.exit_status != 0 and known.is_telling else READS
+
+
+class _KeptProposal(Struct, frozen=True):
+    """What a model said about how the project is tested."""
+
+    command: str = ""
+    why: str = ""
+    files: str = ""
+    """The files for which it found nothing."""
+
+
+def _read_proposal(kept: Place) -> _KeptProposal:
+    try:
+        return msgspec.json.decode(kept.read(20_000), type=_KeptProposal)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return _KeptProposal()
 
 
 class ProjectVerifier:
@@ -140,10 +161,14 @@ class ProjectVerifier:
         texts = Texts(workspaces)
         self._environment = environment
         self._finder = CheckFinder(workspaces, texts, environment)
+        self._kept = Place(home, "scout.json")
+        if (kept := _read_proposal(self._kept)).command:
+            self._finder.proposed = Check(kept.command, kept.why)
         self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
         self._originals = OriginalTests(workspaces, texts, self._runner)
-        claim = ClaimTest(workspaces, texts, self._runner, self._originals)
-        self._judge = Judge(workspaces, texts, self._runner, self._originals, claim)
+        self._altered = AlteredCopies(workspaces, texts, self._runner, home)
+        self._claim = ClaimTest(texts, self._altered)
+        self._judge = Judge(workspaces, texts, self._runner, self._originals, self._claim, self._altered)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
@@ -159,8 +184,13 @@ class ProjectVerifier:
         await self._runner.sweep(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
-            await asyncio.wait([self._runner.at_tree(Work(run, task, check), task.base)])
+            work = Work(run, task, check)
+            measured = self._runner.at_tree(work, task.base)
+            await asyncio.wait([measured])
             await self._runner.reserve(run, task)
+            failed = measured.cancelled() or measured.exception() is not None
+            if not failed and task.base == (run.base or task.base):  # While the agent works: the verdict needs it.
+                await self._altered.believe(work, task.base, measured.result())
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
@@ -169,96 +199,100 @@ class ProjectVerifier:
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
-        kept = await self._list_kept(task, check)
-        best = (await self._choose(task, kept))[0] if kept else check
-        now = await self._run_at_base(run, task, best, progress, fresh)
-        if len(kept) > 1 and now.is_telling:  # An earlier process found out which one runs here.
-            return self._environment.told(task, *self._prefer(check, kept[0][1], best, now))
-        if best is not check:
-            now = await self._run_at_base(run, task, check, progress, fresh)
-        if not now.ran_tests:
-            check, now = await self._try_others(run, task, check, now, progress, fresh)
-        return self._environment.told(task, check, now)
-
-    async def _run_at_base(self, run: Run, task: Task, check: Check, say: Say, fresh: bool) -> Baseline:
-        if fresh:
-            self._runner.baselines.forget(task.base, check)
-        return await self._runner.at_tree(Work(run, task, check), task.base, say)
-
-    async def _list_kept(self, task: Task, check: Check) -> list[tuple[Check, Baseline]]:
-        """The candidates whose results at the base are known from before, where the first ran no test."""
-        first = self._runner.baselines.look(task.base, check)
-        if first is None or first.ran_tests:
-            return []
-        others = await self._finder.list_others(task, check)
-        found = ((each, self._runner.baselines.look(task.base, each)) for each in others)
-        return [(check, first), *((each, known) for each, known in found if known is not None)]
-
-    async def _try_others(
-        self, run: Run, task: Task, check: Check, known: Baseline, say: Say, fresh: bool
-    ) -> tuple[Check, Baseline]:
-        """The best candidate, where the first runs no test."""
-        tried, until = [(check, known)], time.monotonic() + TRYING
-        for other in await self._finder.list_others(task, check):
-            if (left := until - time.monotonic()) < 1:
+        """The candidates run, the most certain first and each to its own limit, until one has tested something."""
+        tried: list[_TriedCheck] = []
+        for each in [check, *await self._finder.list_others(task, check)]:
+            if tried:
+                progress(f"{tried[-1].check.command} tests nothing here: trying {each.command}")
+            if fresh:
+                self._runner.baselines.forget(task.base, each)
+            work = Work(run, task, each)
+            known = await self._runner.at_tree(work, task.base, progress)
+            # One whose tests nobody can count must be seen to fail before it is chosen.
+            asked = known.exit_status == 0 and (fresh or not (counts_tests(known) or is_given(run, check)))
+            belief = await self._altered.believe(work, task.base, known, progress) if asked else None
+            tried.append(_TriedCheck(each, known, belief))
+            # One that takes too long was the right one, perhaps: then that is what has to be said.
+            if known.exit_status is None or (await self._choose(task, tried) is tried[-1] and tried[-1].rank == TESTS):
                 break
-            say(f"{check.command} ran no test: trying {other.command}")
-            briefly = replace(task, rules=replace(task.rules, check_timeout=min(left, task.rules.check_timeout)))
-            tried.append((other, await self._run_at_base(run, briefly, other, say, fresh)))
-        best, found = await self._choose(task, tried)
-        return self._prefer(check, known, best, found)
+        best = await self._choose(task, tried)
+        if not is_given(run, check):
+            self._finder.refused |= {one.check.command for one in tried if one.rank == TESTS_NOTHING}
+        if best.rank == TESTS_NOTHING and not is_given(run, check):
+            return BaseChecked(belief=f"`{best.check.command}`: {best.belief.said}" if best.belief else "")
+        return self._tell(task, *self._prefer(tried[0], best), best.belief)
 
-    async def _choose(self, task: Task, tried: Sequence[tuple[Check, Baseline]]) -> tuple[Check, Baseline]:
-        """The one that runs the most tests; one that lacks something that can be installed comes before one that does
-        not even start. Failing tests are no reason to switch: the suite that shows the person's bug is the right one.
-        Where one lacks only what can be installed, another takes its place when it runs at least half: a few tests that
-        happen to run here prove little."""
-        first = tried[0][1]
-        least = await self._finder.count_test_files(task) if any(known.lacking for _, known in tried) else 0
+    def _tell(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
+        proposed = self._finder.proposed
+        scouted = proposed is not None and proposed.command == check.command
+        return replace(self._environment.told(task, check, known, belief), scouted=scouted)
+
+    async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
+        """The first of those that tell most. Where an earlier one lacks only what can be installed, another takes its
+        place when it runs at least half: a few tests that happen to run here prove little."""
+        lacks = tried[0].known.lacking and not tried[0].known.absent
+        least = await self._finder.count_test_files(task) if lacks else 0
         worth = [
-            (each, known)
-            for each, known in tried
-            if (known.ran_tests * 2 >= least and not (first.lacking and known.aside)) or known.lacking or known is first
+            one
+            for one in tried
+            if one.rank != TESTS or not lacks or (one.known.ran_tests * 2 >= least and not one.known.aside)
         ]
-        return max(worth, key=lambda one: (one[1].ran_tests, one[1].is_telling, one[1].lacking != ""))
+        return max(worth, key=lambda one: one.rank)
 
-    def _prefer(self, check: Check, known: Baseline, best: Check, found: Baseline) -> tuple[Check, Baseline]:
-        if best.command == check.command:
-            return check, found
-        self._finder.preferred = best.command
-        how = "runs no test" if known.started else "times out" if known.exit_status is None else "cannot run here"
-        return replace(best, why=f"{best.why}, and `{check.command}` {how}"), found
+    def _prefer(self, first: _TriedCheck, best: _TriedCheck) -> tuple[Check, Baseline]:
+        if best is first:
+            return first.check, first.known
+        self._finder.preferred = best.check.command
+        known = first.known
+        how = "cannot run here" if known.lacking or known.absent else "runs no test"
+        how = "times out" if known.exit_status is None else how
+        return replace(best.check, why=f"{best.check.why}, and `{first.check.command}` {how}"), best.known
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
         check = await self.find(task)
-        known = self._runner.baselines.look(task.base, check) if check is not None else None
-        if check is None or known is None:
+        if check is None:
             return None
-        best, known = await self._choose(task, await self._list_kept(task, check) or [(check, known)])
-        return self._environment.told(task, best, known), self._runner.baselines.find_time(task.base, best)
+        every = [check, *await self._finder.list_others(task, check)]
+        found = ((each, self._runner.baselines.look(task.base, each)) for each in every)
+        tried = [_TriedCheck(each, known) for each, known in found if known is not None]
+        if not tried:
+            return None
+        best = await self._choose(task, tried)
+        time = self._runner.baselines.find_time(task.base, best.check)
+        return self._tell(task, best.check, best.known), time
 
-    def prefer(self, command: str, scouted: bool = False) -> None:
-        self._finder.preferred, self._finder.scouted = command, scouted
+    def prefer(self, checked: BaseChecked) -> None:
+        self._finder.preferred = checked.command
+        if checked.scouted:
+            self._finder.proposed = Check(checked.command, checked.why)
 
-    async def try_check(self, run: Run, task: Task, command: str, progress: Say) -> BaseChecked | str:
-        check = await self._finder.make_scouted(task, command)
+    async def try_check(self, run: Run, task: Task, proposed: Check, progress: Say) -> BaseChecked | str:
+        check = replace(proposed, environment=self._environment.environment)
         work = Work(run, task, check)
         known = await self._runner.at_tree(work, task.base, progress)
         if known.lacking:
-            return known.lacking
-        if not known.ran_tests:
-            return "no test was seen in its output"
-        broken = await self._finder.break_product(task.base)
-        now = (await self._runner.once(work, broken, progress)).known
-        if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
-            return "it passes on a broken product, too"
-        self.prefer(command, scouted=True)
-        return replace(self._environment.told(task, check, known), scouted=True)
+            return f"{known.lacking}. {known.way_out}"
+        belief = await self._altered.believe(work, task.base, known, progress)
+        if not belief.proves:
+            return belief.said
+        self._finder.preferred, self._finder.proposed = check.command, proposed
+        return self._tell(task, check, known, belief)
 
-    async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
+    async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
+        files = "" if proposed else await self._altered.make_key(Work(run, task, Check("", "")), task.base)
+        kept = _KeptProposal(proposed.command, proposed.why) if proposed else _KeptProposal(files=files)
+        self._kept.write(msgspec.json.encode(kept))
+
+    async def was_asked(self, run: Run, task: Task) -> bool:
+        files = _read_proposal(self._kept).files
+        return bool(files) and files == await self._altered.make_key(Work(run, task, Check("", "")), task.base)
+
+    async def judge(
+        self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say, *, merged: bool = False
+    ) -> Judgement:
         if check is None or not task.step.requires_testing:
             return Judgement(rule_without_check(task))
-        return await self._judge.judge(Work(run, task, check), workspace, progress)
+        return await self._judge.judge(Work(run, task, check), workspace, progress, merged)
 
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Say
@@ -274,13 +308,14 @@ class ProjectVerifier:
         product: str,
         tests: str,
         only: Sequence[str] = (),
-        falsify: bool = False,
     ) -> MixedRun:
-        return await self._originals.run_tests(Work(run, task, check), product, tests, only, falsify)
+        return await self._originals.run_tests(Work(run, task, check), product, tests, only)
+
+    async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
+        return tuple((await self._claim.change_values(Work(run, task, check), task.tree, tests)).failed)
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        known = await self._runner.at_tree(Work(run, task, check), task.base)
-        return known.exit_status is not None and 0 < known.exit_status < CRASHED
+        return (await self._runner.at_tree(Work(run, task, check), task.base)).red
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         return await self._prober.form(task, check)
@@ -294,4 +329,5 @@ class ProjectVerifier:
         for begun in self._begun:
             begun.cancel()
         await asyncio.gather(*self._begun, return_exceptions=True)
+        await self._altered.close()
         await self._runner.close()

@@ -11,9 +11,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bough.adapters.workspaces.git_program import HARMLESS, run_git
+from bough.adapters.workspaces.git_program import run_git
 from bough.core.errors import UsageError, WorkspaceError
 from bough.trust.programs import make_environment
+from bough.trust.remotes import HARMLESS
 
 _UNSIGNED = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "core.untrackedCache=false")
 
@@ -62,6 +63,22 @@ def require_free_branch(root: Path, name: str) -> None:
 def find_commit(root: Path, ref: str) -> str:
     """The commit that a ref leads to; empty: there is none."""
     return _run_git(root, ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], fine=(0, 1, 128)).strip()
+
+
+def find_run(root: Path, commit: str) -> str:
+    """The run that made a commit, as its message says; empty: somebody else did."""
+    return _run_git(root, ["log", "-1", "--format=%(trailers:key=Bough-Run,valueonly)", commit], fine=(0, 128)).strip()
+
+
+def contains(root: Path, at: str, commit: str) -> bool:
+    """Whether a commit is there and another one is part of its history."""
+    both = bool(at and commit and find_commit(root, at) and find_commit(root, commit))
+    return both and _run_git(root, ["rev-list", "-1", commit, f"^{at}"]).strip() == ""
+
+
+def remove_branch(root: Path, name: str, tip: str) -> None:
+    """Remove a branch, unless it has moved on from that commit."""
+    _run_git(root, ["update-ref", "-d", f"refs/heads/{name}", tip])
 
 
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:

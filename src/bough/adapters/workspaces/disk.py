@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bough.core.errors import Unkeepable, WorkspaceError
+from bough.core.errors import SnapshotRefused, WorkspaceError
 from bough.trust import handles
 
 T = TypeVar("T")
@@ -157,11 +157,13 @@ def explain(error: OSError, doing: str) -> WorkspaceError:
     """A sentence for what the system denied."""
     where = os.fsdecode(error.filename) if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Unkeepable(
+        return SnapshotRefused(
             f"The disk is full, so bough could not {doing}: free some space, then run the same command again."
         )
     if error.errno == errno.ENAMETOOLONG:
-        return Unkeepable(f"bough could not {doing}: {where[:100]}… is too long a path ({len(where):,} characters).")
+        return SnapshotRefused(
+            f"bough could not {doing}: {where[:100]}… is too long a path ({len(where):,} characters)."
+        )
     if error.errno == errno.EROFS:
         return WorkspaceError(f"bough could not {doing}: {where or 'the disk'} is read-only; make it writable first.")
     if error.errno in (errno.EACCES, errno.EPERM):

@@ -41,11 +41,12 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import Scanner
-from bough.adapters.workspaces.spares import Made, Spares, find_index
+from bough.adapters.workspaces.spares import SpareCheckout, Spares, find_index
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
 from bough.adapters.workspaces.trees import GitTrees
 from bough.adapters.workspaces.workspace import GitWorkspace, find_start, in_thread
 from bough.core.errors import WorkspaceError
+from bough.core.ids import INSPECTION
 from bough.core.settings.service import ENDING as SERVICES
 from bough.ports import Mount
 from bough.trust import handles
@@ -55,7 +56,7 @@ _KEPT = "refs/kept/"
 """While objects are removed: what journals name is in no branch."""
 
 
-class Wanted(Struct, frozen=True):
+class CheckoutSpec(Struct, frozen=True):
     """What a checkout is to be; see `ports.Workspaces.open`."""
 
     run: str
@@ -92,7 +93,7 @@ class GitWorkspaces(GitTrees):
         self._link_ignored = link_ignored
         self._busy: dict[Path, threading.Lock] = {}
         self._watches: dict[Path, checkout_watch.CheckoutWatch] = {}
-        self._made: dict[Path, Made] = {}
+        self._made: dict[Path, SpareCheckout] = {}
         self._reserving = threading.RLock()
 
     @cached_property
@@ -112,6 +113,12 @@ class GitWorkspaces(GitTrees):
     def _compiled(self) -> list[str]:
         return surroundings.list_compiled(self.ignored())
 
+    def close(self) -> None:
+        """Close every handle that is held. What is on the disk stays, and the workspaces can be used again."""
+        while self._watches:
+            self._watches.popitem()[1].close()
+        self.repository.objects.close()
+
     @in_thread("keep the files of {self._root}")
     def take(self) -> str:
         tree = person_repository.take_files(self._prepared(), self._root)
@@ -130,7 +137,7 @@ class GitWorkspaces(GitTrees):
         start: str = "",
         lender: Path | None = None,
     ) -> GitWorkspace:
-        wanted = Wanted(run, task, tree, folder, sides or {}, start or tree, lender)
+        wanted = CheckoutSpec(run, task, tree, folder, sides or {}, start or tree, lender)
         self._prepared(wanted.tree, wanted.start, *wanted.sides.values())
         if Path(folder).is_absolute() or ".." in Path(folder).parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
@@ -144,7 +151,7 @@ class GitWorkspaces(GitTrees):
                     raise
                 return self._remake(checkout, scratch, wanted)
 
-    def _remake(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
+    def _remake(self, checkout: Path, scratch: Path, wanted: CheckoutSpec) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
         return self._open_at(checkout, scratch, wanted)
@@ -154,7 +161,7 @@ class GitWorkspaces(GitTrees):
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
-    def _open_at(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
+    def _open_at(self, checkout: Path, scratch: Path, wanted: CheckoutSpec) -> GitWorkspace:
         repository, run, task = self.repository, wanted.run, wanted.task
         base = repository.listings.found(wanted.tree)
         top = os.fsencode(checkout)
@@ -188,7 +195,7 @@ class GitWorkspaces(GitTrees):
 
         made = self._made.get(checkout)
         if made is None and found is None and (written := saved_scan.load(find_index(checkout))) is not None:
-            made = self._made[checkout] = Made(*written)  # What an earlier bough process wrote there.
+            made = self._made[checkout] = SpareCheckout(*written)  # What an earlier bough process wrote there.
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
@@ -292,7 +299,7 @@ class GitWorkspaces(GitTrees):
         part.rename(checkout)
         return found
 
-    def _fill(self, part: Path, known: Made | None, wanted: FileIndex) -> FileIndex:
+    def _fill(self, part: Path, known: SpareCheckout | None, wanted: FileIndex) -> FileIndex:
         git, clock, trash, top = self.repository.git, self.repository.clock, self._spares.trash, os.fsencode(part)
         if known is None:
             part.mkdir()
@@ -300,14 +307,14 @@ class GitWorkspaces(GitTrees):
         changed = known.record.list_changed(git, top, known.found, known.asked)
         return reclaim(git, top, known.found, changed, wanted, clock, trash)
 
-    def _record(self, part: Path, known: Made | None, found: FileIndex) -> Made:
+    def _record(self, part: Path, known: SpareCheckout | None, found: FileIndex) -> SpareCheckout:
         if known is not None and not saved_scan.is_worth_saving(found):
-            return Made(known.record, found)
+            return SpareCheckout(known.record, found)
         # Only bough has written there since it scanned or filled them.
         for path, stamp in saved_scan.list_stamps(os.fsencode(part), found):
             found.folders[path].stamp = found.folders[path].stamp or stamp
         now, parts = self.repository.clock(), self.repository.path / "log"
-        return Made(saved_scan.save(find_index(part), found, now, parts), found)
+        return SpareCheckout(saved_scan.save(find_index(part), found, now, parts), found)
 
     def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
         """What another checkout has installed; where nothing denies writing through a link, that is like working
@@ -385,6 +392,12 @@ class GitWorkspaces(GitTrees):
         places = [base / part / name for base in (self._home, self._outside) if base for part in ("work", "scratch")]
         for place in (*places, repository / "refs" / "bough" / name, repository / "histories" / name):
             disk.remove(bytes(place))
+
+    def list_inspections(self) -> list[str]:
+        """The names that checks before any run have folders under."""
+        places = [base / part for base in (self._home, self._outside) if base for part in ("work", "scratch")]
+        places.append(self._home / "repo.git" / "histories")
+        return sorted({found.name for place in places for found in place.glob(f"{INSPECTION}*")})
 
     @in_thread("tidy up")
     def compact(self, ids: Collection[str]) -> None:

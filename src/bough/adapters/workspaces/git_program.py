@@ -14,11 +14,9 @@ from typing import IO
 from bough.core.errors import WorkspaceError
 from bough.trust.files import Place
 from bough.trust.programs import find_program, make_environment, run_program, start_program
+from bough.trust.remotes import HARMLESS, PROTOCOLS
 
 _CHUNK = 1 << 20
-
-# A repository's own settings must not start programs while bough only reads it.
-HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
 _LONGEST = 300.0
 """Seconds that one git program may take: a pipe where it expects a file would block it for ever."""
 
@@ -111,11 +109,11 @@ class Git:
         large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
         return _make_environment() | alone | large
 
-    def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
+    def ask(self, *args: str, folder: Path, feed: bytes = b"") -> tuple[int, bytes, str]:
         """Exit status, output and error message of a reading command on whatever repository `folder` is in."""
         # A setting of the repository could name any other folder.
         here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
-        done = run_git(folder, (*HARMLESS, *here, *args), str(folder), _make_environment())
+        done = run_git(folder, (*HARMLESS, *here, *args), str(folder), _make_environment(), feed)
         complaint = _extract_reason(done.stderr)
         if "dubious ownership" in complaint:
             raise WorkspaceError(
@@ -128,7 +126,7 @@ class Git:
 def run_remote_git(repo: Path, *args: str) -> bytes:
     """Standard output of a git command on bough's repository that talks to another machine, as the person set that up
     (keys, credentials). No program but ssh is started for an address."""
-    env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
+    env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": PROTOCOLS}
     done = run_git(repo.parent.parent, (*HARMLESS, *args), str(repo), env)
     if done.returncode != 0:
         raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_extract_reason(done.stderr)}.")

@@ -94,6 +94,10 @@ class Objects:
         for id in objects:
             disk.remove(find_single(self.folder, id))
 
+    def close(self) -> None:
+        """Close the log of this process. Other processes may then pack it."""
+        self._log.close()
+
     def keep(self, objects: dict[bytes, bytes]) -> None:
         """Make these (in the form of single files) durable through the log."""
         self._log.append(objects)
@@ -323,9 +327,16 @@ class _Log:
         self._writing = threading.Lock()
         """When both are needed, the first one first."""
 
+    def close(self) -> None:
+        """Leave the log to `recover`; the next object starts another one."""
+        with self._syncing, self._writing:
+            while self._opened:
+                os.close(self._opened.pop())
+            self._fd = -1
+            self._began = self._synced = self._written
+
     def __del__(self) -> None:
-        for fd in self._opened:
-            os.close(fd)
+        self.close()
 
     @property
     def size(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import glob
 import hashlib
 import os
 import re
@@ -136,7 +137,7 @@ def _read_mapped_folders(finder: str) -> list[Path]:
     found = _MAPPING.search(finder)
     try:
         mapping = ast.literal_eval(found[1]) if found else {}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # The last two: nested too deeply.
         return []
     pairs = mapping.items() if isinstance(mapping, dict) else ()
     places = [(name, Path(place)) for name, place in pairs if isinstance(place, str)]
@@ -170,11 +171,16 @@ def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | N
         return None
     name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
     cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
+    if "/" in cut:  # The repository's word: it must not lead to another folder.
+        return None
     caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
     if env.get("POETRY_VIRTUALENVS_PATH"):
         caches.insert(0, Path(env["POETRY_VIRTUALENVS_PATH"]))
     digest = _hash_path(os.path.realpath(project.shown))
-    return next((found for cache in caches for found in sorted(cache.glob(f"{cut}-{digest}-py*"), reverse=True)), None)
+    return next(
+        (found for cache in caches for found in sorted(cache.glob(f"{glob.escape(cut)}-{digest}-py*"), reverse=True)),
+        None,
+    )
 
 
 def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | None:

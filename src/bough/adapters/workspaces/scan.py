@@ -40,7 +40,7 @@ from bough.adapters.workspaces.file_index import (
     pause_collector,
 )
 from bough.adapters.workspaces.objects import Batch, name_object
-from bough.core.errors import Unkeepable, WorkspaceError
+from bough.core.errors import SnapshotRefused, WorkspaceError
 from bough.trust import handles
 
 HOME = b".bough"
@@ -127,7 +127,7 @@ class Scanner(Struct):
         """Contents go into the batch; without one only their ids are computed. `settled`: since `before`, only a
         `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents of its paths
         matter; for others it is enough that they exist. `keep`: the next scan starts from the result; else the watch
-        reports the same changes to it. `Unkeepable` when there is more than may be kept."""
+        reports the same changes to it. `SnapshotRefused` when there is more than may be kept."""
         told = self.watch.changed() if self.watch is not None else None
         with self.telling():
             changed = None
@@ -241,7 +241,7 @@ class _Look:
         put into the folder right away."""
         if len(self._by.top) + len(path) > _LONGEST:
             depth = path.count(b"/") + 1
-            raise Unkeepable(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
+            raise SnapshotRefused(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
         try:
             handle = self._folders.at(path)
             if self._by.watch is not None:
@@ -324,7 +324,7 @@ class _Look:
                 return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever its content.
             self._new += before is None and path not in self._tracked
             if self._wanted is None and self._new > self._by.bounds.files:
-                raise Unkeepable(
+                raise SnapshotRefused(
                     f"There are more than {self._by.bounds.files:,} new files: {_shorten(path)} is one of them."
                 )
             self._found.read += 1
@@ -349,12 +349,12 @@ class _Look:
     def _read_contents(self, path: bytes, within: int, size: int) -> bytes | None:
         bounds = self._by.bounds
         if size > bounds.file:
-            raise Unkeepable(
+            raise SnapshotRefused(
                 f"{_shorten(path)} is too large to keep ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
             )
         self._read += size
         if self._wanted is None and self._read > bounds.all:
-            raise Unkeepable(
+            raise SnapshotRefused(
                 f"There are more than {bounds.all / _GB:g} GB of new files: {_shorten(path)} is one of them."
             )
         read = self._batch.add_file if self._batch is not None else disk.compute_blob_id

@@ -30,7 +30,7 @@ MOST = 8
 ENDING = ".index"
 
 
-class Made(NamedTuple):
+class SpareCheckout(NamedTuple):
     """A checkout that bough made: what it wrote there, and the index beside it, which may be older."""
 
     record: saved_scan.SavedScan
@@ -38,9 +38,9 @@ class Made(NamedTuple):
     asked: Future[saved_scan.Altered] | None = None
     """Git's comparison of the files with the index, when it is under way."""
 
-    def at(self, place: Path) -> Made:
+    def at(self, place: Path) -> SpareCheckout:
         """The same, with the index moved."""
-        return Made(replace(self.record, place=place), self.found)
+        return SpareCheckout(replace(self.record, place=place), self.found)
 
 
 def find_index(checkout: Path) -> Path:
@@ -51,10 +51,10 @@ class Spares:
     def __init__(self, home: Path) -> None:
         self._folder = home / "spare"
         self.trash = Trash(home / "trash")
-        self._last: tuple[str, Made] | None = None
+        self._last: tuple[str, SpareCheckout] | None = None
         """The one given last: its index need not be read again."""
 
-    def take(self, place: Path, git: Git) -> Made | None:
+    def take(self, place: Path, git: Git) -> SpareCheckout | None:
         """Move one to an unused place, with its index next to it; returns what bough wrote in it. None: there is
         none."""
         last, made = self._last or ("", None)
@@ -73,12 +73,12 @@ class Spares:
             with ThreadPoolExecutor(1) as asking:  # git compares while we read
                 asked = asking.submit(git.list_altered, os.fsencode(place), kept)
                 if (known := saved_scan.load(kept)) is not None:
-                    return Made(*known, asked)
+                    return SpareCheckout(*known, asked)
             # Without its index nobody knows which files in it are bough's own.
             self.trash.put(place)
         return None
 
-    def give(self, checkout: Path, made: Made | None) -> None:
+    def give(self, checkout: Path, made: SpareCheckout | None) -> None:
         """A checkout whose task is finished, and the index next to it. `made`: what is in that, when it is known."""
         kept = find_index(checkout)
         if len(self._all()) >= MOST:

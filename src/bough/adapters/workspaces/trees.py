@@ -11,12 +11,13 @@ from pathlib import Path
 
 from bough.adapters.workspaces.apply import Applying, Move, format_path
 from bough.adapters.workspaces.file_index import LINK, Entry, File, write_tree
+from bough.adapters.workspaces.given_change import apply_patch, bring_tree
 from bough.adapters.workspaces.home import prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository, TreeContents, find_moves, make_move, require_tree_id
 from bough.adapters.workspaces.workspace import in_thread
-from bough.core.active_files import Edge, find_edge
+from bough.core.active_files import ActiveFile, find_edge
 from bough.core.verdict.texts import LineCount
 from bough.ports import FileChange, Merged
 
@@ -81,6 +82,19 @@ class GitTrees:
     def contents(self, tree: str) -> TreeContents:
         return TreeContents(self._prepared(tree), tree)
 
+    @in_thread("read the trees of {self._root}")
+    def bring(self, tree: str) -> None:
+        """Have a tree of the person's repository here, too."""
+        bring_tree(self._prepared(), self._root, tree)
+        self.repository.publish(tree, "")
+
+    @in_thread("apply the patch")
+    def patch(self, base: str, patch: bytes) -> str:
+        """The tree with that patch applied."""
+        tree = apply_patch(self._prepared(base), base, patch)
+        self.repository.publish(tree, base)
+        return tree
+
     @in_thread("combine files")
     def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         repository = self._prepared(tree, base)
@@ -140,7 +154,7 @@ class GitTrees:
         return merged
 
     @in_thread("compare")
-    def edges(self, base: str, tree: str) -> list[Edge]:
+    def edges(self, base: str, tree: str) -> list[ActiveFile]:
         moves = [(move, move.target) for move in self._list_moves(base, tree) if move.target is not None]
         links = {after.id for _, after in moves if after.mode == LINK}
         contents = self.repository.git.blobs(list(links))

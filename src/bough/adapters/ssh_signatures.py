@@ -1,0 +1,59 @@
+"""Signatures by ssh keys, as `ssh-keygen -Y` makes them: the keys that people already have."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from bough.core.errors import Unavailable, UsageError
+from bough.trust.files import Place
+from bough.trust.programs import make_environment, run_program
+
+NAMESPACE = "bough-receipt"
+"""What a signature is for: one for something else does not count."""
+ENDING = ".sig"
+
+
+def sign(body: bytes, key: Path, project: Path) -> bytes:
+    """The signature, by a private key or by the public one of a key that the person's agent holds."""
+    status, out, said = _run(project, ("sign", "-q", "-f", str(key.absolute()), "-n", NAMESPACE), body)
+    if status != 0:
+        raise UsageError(f"The receipt is not signed: ssh-keygen does not take the key {key} ({said}).")
+    return out
+
+
+def check(body: bytes, signature: bytes, signers: Path | None, project: Path) -> str:
+    """Find out who signed it, as a phrase. `signers`: a file of the people whose signatures count, as git has it;
+    without one only the key is known. A wrong signature is an error."""
+    with tempfile.TemporaryDirectory(prefix="bough-signature-") as aside:
+        file = Place(aside, "signature")
+        file.write(signature)
+        named = ("-n", NAMESPACE, "-s", str(file))
+        if signers is None:
+            status, out, said = _run(project, ("check-novalidate", *named), body)
+            who = " ".join(out.decode(errors="replace").split()).partition(" with ")[2]
+        else:
+            allowed = ("-f", str(signers.absolute()))
+            _, out, _ = _run(project, ("find-principals", "-s", str(file), *allowed), b"")
+            who = out.decode(errors="replace").partition("\n")[0].strip()
+            status, _, said = _run(project, ("verify", *allowed, "-I", who or "nobody", *named), body)
+    if status != 0:
+        raise WrongSignature(said)
+    return who or "an unknown key"
+
+
+class WrongSignature(UsageError):
+    """The signature is of something else, or of somebody whose signature does not count."""
+
+    exit_status = 3
+
+
+def _run(project: Path, words: tuple[str, ...], body: bytes) -> tuple[int, bytes, str]:
+    env = make_environment(SSH_AUTH_SOCK=os.environ.get("SSH_AUTH_SOCK", ""))
+    try:
+        done = run_program(("ssh-keygen", "-Y", *words), project=project, env=env, feed=body, timeout=60)
+    except FileNotFoundError:
+        raise Unavailable("`ssh-keygen` is not on your PATH: install OpenSSH.") from None
+    said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+    return done.returncode, done.stdout, said[-1].strip().rstrip(".") if said else "it gave no reason"

@@ -1,0 +1,201 @@
+"""A change that somebody else made, as the person's repository has it. That is only read: nothing that it names is
+started, and no path of a tree leaves the checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.repository import Repository
+from bough.core.errors import UsageError, WorkspaceError
+from bough.trust.files import read_own
+
+MAINS = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
+"""What a branch is compared with, unless the person names something else: the first that is there."""
+MESSAGES = 50
+"""Commits whose messages are read."""
+LARGEST = 64 << 20
+"""Bytes of a patch file."""
+_TRAILER = re.compile(r"(?i)^(?:[\w-]+-by|change-id|bough-[\w-]+|cc): .*\n?", re.MULTILINE)
+
+
+class GivenChange(Struct, frozen=True):
+    """A change by the names of its ends."""
+
+    says: str
+    """What it is, as a phrase: `the branch fix-totals (3 commits)`."""
+    base: str
+    """The commit that it is compared with; empty: the person's files as they are."""
+    head: str = ""
+    """Its last commit; empty: the person's files as they are, or the base with the patch."""
+    patch: bytes = b""
+    messages: tuple[str, ...] = ()
+
+
+class PersonCommits:
+    """The commits of the person's repository, to read."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._git = Git(root)
+
+    def ask(self, *args: str) -> str:
+        """What git says; empty: it cannot tell."""
+        status, out, _ = self._git.ask(*args, folder=self._root)
+        return out.decode(errors="replace").strip() if status == 0 else ""
+
+    def find(self, name: str) -> str:
+        """The commit of that name; empty: there is none."""
+        return "" if name.startswith("-") else self.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+
+    def require(self, name: str) -> str:
+        found = self.find(name)
+        if not found:
+            raise UsageError(
+                f"There is no commit `{name}` here: `git log --oneline` and `git branch -a` list what there is"
+                f"{', or fetch it first with `git fetch`' if '/' in name else ''}."
+            )
+        return found
+
+    def find_tree(self, commit: str) -> str:
+        """The tree of the project in that commit."""
+        prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
+        tree = self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}")
+        if not re.fullmatch("[0-9a-f]{40}", tree):
+            why = "its objects are named by SHA-256" if tree else f"commit {commit[:10]} has no folder {prefix}"
+            raise WorkspaceError(f"bough cannot read the trees of this repository: {why}.")
+        return tree
+
+    def list_since(self, tree: str, tip: str, most: int) -> list[str]:
+        """The commits of a branch after the last one with that tree, oldest first; none: there is no such commit."""
+        prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
+        listed = self.ask("log", "--first-parent", f"-n{most}", "--format=%H %T", tip).splitlines()
+        found: list[str] = []
+        for line in listed:
+            commit, _, own = line.partition(" ")
+            if (self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}") if prefix else own) == tree:
+                return found[::-1]
+            found.append(commit)
+        return []
+
+    def find_change(self, what: str, against: str = "") -> GivenChange:
+        """The change that a person names: nothing (what is not committed), a branch, a range, a commit, a patch."""
+        if not what:
+            if not (head := self.find("HEAD")):
+                raise UsageError("There is no commit here to compare your files with: name a patch file.")
+            return GivenChange("your uncommitted changes", self.require(against) if against else head)
+        if ".." in what and _read_file(what) is None:
+            first, _, last = what.partition("..." if "..." in what else "..")
+            return self.compare(self.require(first or "HEAD"), self.require(last or "HEAD"), f"the range {what}")
+        if self.find(f"refs/heads/{what}") or self.find(f"refs/remotes/{what}"):
+            head = self.require(what)
+            return self.compare(self._find_main(what, against), head, f"the branch {what}")
+        if head := self.find(what):
+            return self.compare(
+                self.require(against) if against else self._find_parent(head, what), head, f"the commit {what}"
+            )
+        if (patch := _read_file(what)) is not None:
+            return self._read_patch(what, patch, against)
+        raise UsageError(
+            f"`{what}` is neither a branch, a commit, a range A..B nor a patch file here: `git branch -a` lists "
+            "branches, and `git fetch` brings new ones."
+        )
+
+    def _read_patch(self, what: str, patch: bytes, against: str) -> GivenChange:
+        head, found, _ = patch.decode(errors="replace").partition("\ndiff --git ")
+        said = re.sub(r"\A(?:From .*\n)?(?:[\w-]+: .*\n(?:[ \t].*\n)*)*", _keep_subject, head) if found else ""
+        said = said.partition("\n---\n")[0].strip()
+        base = self.require(against) if against else self.find("HEAD")
+        return GivenChange(f"the patch {what}", base, "", patch, (said,) if said else ())
+
+    def _find_main(self, branch: str, against: str) -> str:
+        if against:
+            return self.require(against)
+        tip = self.require(branch)
+        found = [commit for name in MAINS if (commit := self.find(name)) and commit != tip]
+        return found[0] if found else self.require("HEAD")
+
+    def _find_parent(self, commit: str, name: str) -> str:
+        parents = self.ask("rev-list", "--parents", "-n", "1", commit).split()[1:]
+        if len(parents) > 1:
+            raise UsageError(
+                f"{name} is a merge commit: say which side it is compared with, as in `bough examine {name}^1..{name}`."
+            )
+        if not parents or not self.find(parents[0]):
+            self._refuse_shallow(f"the commit before {name}")
+            raise UsageError(f"{name} is the first commit: there is nothing to compare it with.")
+        return parents[0]
+
+    def _refuse_shallow(self, lacking: str) -> None:
+        if self.ask("rev-parse", "--is-shallow-repository") == "true":
+            raise UsageError(
+                f"This clone is shallow and lacks {lacking}: run `git fetch --unshallow` "
+                "(in GitHub Actions: `fetch-depth: 0` of actions/checkout), then try again."
+            )
+
+    def compare(self, base: str, head: str, what: str) -> GivenChange:
+        """The change from where both began to differ: what main got meanwhile is no part of it."""
+        began = self.ask("merge-base", base, head)
+        if not began:
+            self._refuse_shallow(f"where {what} began")
+            raise UsageError(
+                f"{what} has no commit in common with what it is compared with: name its base with --base."
+            )
+        if began == head:
+            raise UsageError(f"{what} is empty: {head[:10]} is part of what it is compared with ({base[:10]}).")
+        wanted = ("log", "--reverse", "--no-merges", f"-n{MESSAGES}", "--format=%B%x00", f"{began}..{head}")
+        listed = self.ask(*wanted).split("\0")
+        messages = tuple(text for one in listed if (text := _TRAILER.sub("", one).strip()))
+        count = f" ({len(messages)} commits)" if len(messages) > 1 else ""
+        return GivenChange(f"{what}{count}", began, head, messages=messages)
+
+
+def _read_file(what: str) -> bytes | None:
+    """The file of that name, from where the person stands; None: there is none."""
+    try:
+        return read_own(Path(what), LARGEST)
+    except OSError:
+        return None
+
+
+def _keep_subject(found: re.Match[str]) -> str:
+    """The subject of a mail without its `[PATCH 1/2]`, in place of all its headers."""
+    subject = re.search(r"^Subject: (.*(?:\n[ \t].*)*)", found[0], re.MULTILINE)
+    words = " ".join(subject[1].split()) if subject else ""
+    return re.sub(r"^(?:\[[^\]]*\]\s*)+", "", words) + "\n"
+
+
+# ── into bough's own repository ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def bring_tree(repository: Repository, root: Path, tree: str) -> None:
+    """Copy a tree of the person's repository. git refuses it here if a path in it leaves the checkout or is git's
+    own."""
+    if bytes.fromhex(tree) not in repository.existing([bytes.fromhex(tree)]):
+        asked = ("pack-objects", "--revs", "--stdout", "-q")
+        status, pack, complaint = repository.git.ask(*asked, folder=root, feed=f"{tree}\n".encode())
+        if status != 0:
+            raise WorkspaceError(f"git cannot read the tree {tree[:10]} of {root}: {complaint}.")
+        repository.git.run("index-pack", "--stdin", feed=pack)
+    with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
+        repository.git.run("read-tree", tree, index=Path(aside) / "index")
+
+
+def apply_patch(repository: Repository, base: str, patch: bytes) -> str:
+    git = repository.git
+    with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
+        index = Path(aside) / "index"
+        git.run("read-tree", base, index=index)
+        try:
+            git.run("-c", "core.fsync=all", "apply", "--cached", "--whitespace=nowarn", feed=patch, index=index)
+        except WorkspaceError as error:
+            why = str(error).partition(": ")[2].rstrip(".")
+            raise UsageError(
+                f"The patch does not apply to what it is compared with ({why}): name that with --base."
+            ) from None
+        return os.fsdecode(git.run("-c", "core.fsync=all", "write-tree", index=index)).strip()
