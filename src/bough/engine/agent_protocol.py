@@ -19,16 +19,17 @@ from bough.core.acceptance import examination
 from bough.core.agent_choice import build_done_call, choose_agent
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
-from bough.core.errors import Refused, TooLong
+from bough.core.errors import Refused, TooLong, Unavailable
 from bough.core.ladder.tactics import Tactic, choose_tactic
-from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said
+from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said, list_editors
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
-from bough.core.textual import paths, slips, task_files
+from bough.core.textual import paths, task_files
 from bough.core.textual.python_source import parse_python
 from bough.core.textual.reading import read_calls
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine.consult import consult
+from bough.engine.fallbacks import switch_model
 from bough.engine.task_workspace import TaskRuntime, collect_brief_values
 
 HELPER = "trial"
@@ -58,7 +59,7 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
     if asked.answer is None:
         return Tried(asked.events)
     fit = any(map(_is_right, asked.answer.calls))
-    name = runtime.ports.models[tier].name
+    name = runtime.find_model(task, tier).name
     runtime.ports.protocols.learn(name, "tools" if fit else "text", FIT if fit else UNFIT)
     return Tried(asked.events)
 
@@ -85,7 +86,6 @@ IN_TEXT = {
 """What an agent that acts in text is told instead of a template about tools."""
 OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
 """What an agent with tools of its own is told instead of a template about bough's."""
-CHANGES = ("write", "edit")
 MOST_CALLS = 100
 """The most calls of one answer that run."""
 
@@ -108,7 +108,7 @@ async def build_attempt(
     if known.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
-        if known.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
+        if known.may_change and 0 < runtime.find_model(task, tier).window <= task_files.SMALL_WINDOW:
             files, _ = await _render_files(task, runtime, tier)  # Asking for them would fill the window with questions.
             brief += context.render_section("Files, as they are now", files)
         return e.AttemptStarted(role, tier, system, brief, may_change=known.may_change, why=known.why)
@@ -117,11 +117,24 @@ async def build_attempt(
     blocks = "" if alone else f"\n{ports.prompt('text_blocks')}"
     system = context.render(ports.prompt("text_agent"), values | {"blocks": blocks})
     if not tactic and role != "test_writer" and not meets:
-        tactic = await choose_next_tactic(task, runtime, tier)
+        tactic = await choose_next_tactic(task, runtime)
     brief = await _render_text_brief(task, runtime, role, tier, values, tactic if alone else "")
     return e.AttemptStarted(
         role, tier, system, brief, "text", may_change=known.may_change, why=known.why, tactic=tactic
     )
+
+
+async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error: Unavailable) -> list[e.AnyEvent]:
+    """An agent's conversation goes on with the next model; in another protocol a fresh agent begins."""
+    assert task.attempt is not None, "no conversation is open"
+    attempt = task.attempt
+    switched = switch_model(task, runtime, attempt.tier, asked, error, task.models.transport_failures + 1)
+    if switched is None:
+        return []
+    if not switched.restarts:
+        return [switched]
+    protocol = runtime.ports.protocols.of(switched.model).protocol
+    return [switched, await build_attempt(task, runtime, attempt.role, attempt.tier, protocol)]
 
 
 def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
@@ -138,17 +151,16 @@ def find_protocol(
 ) -> ModelProtocol:
     """The given protocol, what the task's journal has, or else what is known about the model: a resumed task and one
     that another worker takes over continue as they began."""
-    known = runtime.ports.protocols.of(runtime.ports.models[tier].name)
+    known = runtime.ports.protocols.of(runtime.find_model(task, tier).name)
     used = protocol or task.models.protocols.get(tier)
     return replace(known, protocol=used) if used and known.may_change else known
 
 
-async def choose_next_tactic(task: Task, runtime: TaskRuntime, tier: Tier) -> Tactic:
+async def choose_next_tactic(task: Task, runtime: TaskRuntime) -> Tactic:
     """How a model that acts in text is asked next."""
     alone = await _is_one_short_file(task, runtime)
-    learned = runtime.ports.protocols.tallies(runtime.ports.models[tier].name)
     failed = task.acceptance.failing is not None
-    return choose_tactic(task.rules.ladder.tactics, learned, task.ladder.tactics, alone=alone, failed=failed)
+    return choose_tactic(task.rules.ladder.tactics, task.ladder.tactics, alone=alone, failed=failed)
 
 
 def find_agent(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> str:
@@ -180,7 +192,7 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
     the files, the last exchange) when that is shorter."""
     attempt = get_attempt(task)
     messages = list(attempt.messages)
-    window = runtime.ports.models[attempt.tier].window
+    window = runtime.find_model(task, attempt.tier).window
     if len(messages) > 1 and window <= task_files.SMALL_WINDOW:
         values = await collect_brief_values(task, runtime)
         brief = await _render_text_brief(task, runtime, attempt.role, attempt.tier, values, attempt.tactic)
@@ -196,22 +208,18 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
     return Prompt(key, attempt.system, told, (), temperature=temperature, answers=answers)
 
 
-async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> tuple[Answer, tuple[str, ...]]:
-    """The answer with the calls that its text means, and which slips in them were repaired. Changes are a claim too,
-    unless it says that more follows: the check tells a small model how far it got."""
+async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answer:
+    """The answer with the calls that its text means. Changes are a claim too, unless it says that more follows: the
+    check tells a small model how far it got."""
     known = await _collect_known(task, runtime)
     found = read_calls(answer.text, known, answer.stop)
-    before = await runtime.ports.workspaces.texts(task.base, task_files.choose_files(known))
-    verdicts = filter(None, (task.acceptance.failing, task.acceptance.best))
-    failures = [failure.text for verdict in verdicts for failure in verdict.failures]
-    written, repaired = slips.repair_slips(found.calls, before, failures) if not answer.calls else ((), ())
-    calls = answer.calls or written
-    changes = any(call.name in CHANGES for call in calls)
+    calls = answer.calls or found.calls
+    changes = any(call.name in known.editors for call in calls)
     claimed = any(call.name == "done" for call in calls)
     if not claimed and not found.more and (changes or (found.done is not None and not calls)):
         left = f" (Left unchanged: {', '.join(found.aside)}.)" if found.aside else ""
         calls = (*calls, build_done_call(f"{found.done or 'The files are written.'}{left}"))
-    return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop), repaired
+    return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop)
 
 
 def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
@@ -267,16 +275,16 @@ async def _render_text_brief(
 
 async def _render_files(
     task: Task, runtime: TaskRuntime, tier: Tier, view: task_files.View = task_files.WHOLE
-) -> tuple[str, paths.Known]:
+) -> tuple[str, paths.CandidateFiles]:
     """The files relevant to the task, as far as they fit into the model's window."""
     known = await _collect_known(task, runtime)
     order = task_files.choose_files(known)
     texts = await runtime.ports.workspaces.texts(task.tree, order)
-    room = task_files.compute_room(runtime.ports.models[tier].window)
+    room = task_files.compute_room(runtime.find_model(task, tier).window)
     return task_files.render_files(texts, order, room, view), known
 
 
-async def _collect_known(task: Task, runtime: TaskRuntime) -> paths.Known:
+async def _collect_known(task: Task, runtime: TaskRuntime) -> paths.CandidateFiles:
     workspaces = runtime.ports.workspaces
     changed = (
         [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
@@ -284,7 +292,8 @@ async def _collect_known(task: Task, runtime: TaskRuntime) -> paths.Known:
         else []
     )
     words = "\n".join((task.step.instructions, *task.step.criteria, *task.step.files))
-    return paths.collect_known(await workspaces.paths(task.tree), words, changed)
+    known = paths.collect_known(await workspaces.paths(task.tree), words, changed)
+    return replace(known, editors=list_editors(runtime.ports.tools.specs))
 
 
 def get_attempt(task: Task) -> Attempt:

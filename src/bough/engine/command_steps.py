@@ -9,7 +9,7 @@ from functools import partial
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation.context import list_passed_probes
-from bough.core.errors import Unkeepable
+from bough.core.errors import SnapshotRefused
 from bough.core.ids import GOAL
 from bough.core.journal.task_fold import fold_task
 from bough.core.planning.plan import describe_command
@@ -41,7 +41,7 @@ async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -
     text = re.sub(_ESCAPES, "", finished.output.decode("utf-8", "replace"))
     try:
         tree = await workspace.snapshot()
-    except Unkeepable as error:
+    except SnapshotRefused as error:
         await restore_workspace(workspace, task)
         yield [e.CommandFinished(False, str(error), finished.exit_status, tree=task.tree, seconds=finished.seconds)]
         return
@@ -67,7 +67,7 @@ async def take_work(command: c.TakeWork, task: Task, runtime: TaskRuntime) -> Ba
     said = task_result.get_summary(done)
     probes = list_passed_probes(done)
     begun = e.StateChanged(State.TESTING, f"the work of {run}")
-    yield [begun, e.WorkTaken(run, done.base, done.tree, said, done.acceptance.verdict, probes)]
+    yield [begun, e.WorkTaken(run, done.base, done.tree, said, done.acceptance.verdict, probes, done.may_change)]
 
 
 async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRuntime) -> Batches:

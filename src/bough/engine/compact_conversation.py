@@ -25,7 +25,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     messages = task.attempt.messages
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
     facts = await collect_facts(task, runtime)
-    aim = compaction.compute_target(messages, task.rules.compaction)
+    aim = compaction.compute_target(messages, task.rules.compaction, task.attempt.window)
     at = compaction.find_cut(messages, aim)  # Kept from there on.
     gone = tuple(messages)[1:at]
     limit = compaction.compute_room(messages, at, aim)
@@ -46,7 +46,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     if written:
         text = compaction.parse_summary(written, pinned, limit, facts.files)
     else:
-        text = compaction.summarize_plainly(gone, pinned, limit)
+        text = compaction.summarize_plainly(gone, pinned, limit, facts.editors)
     told = context.render(runtime.ports.prompt("compacted"), {"summary": text})
     before = compaction.measure_messages(messages)
     after = compaction.measure_messages(compaction.compact_messages(messages, at, told))
@@ -61,6 +61,6 @@ def _split_parts(attempt: Attempt, gone: tuple[Message, ...], task: Task, runtim
     used = max(compaction.measure_messages(attempt.messages), attempt.used)
     if not compaction.has_helped(used, used - compaction.measure_messages(gone)):
         return []
-    window = runtime.ports.models["fast"].window
+    window = runtime.find_model(task, "fast").window
     parts = pruning.split_transcript(gone, min(PART, window // 2) if window else PART)
     return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.

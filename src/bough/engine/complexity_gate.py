@@ -48,7 +48,8 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
         yield [*asked.events, *asked.halt]
         return
     found = read_estimate(asked.answer)
-    if isinstance(found, Problems) and not asked.answer.calls and acts_in_text(runtime.ports, "fast"):
+    in_text = acts_in_text(runtime.ports, runtime.find_key(task, "fast"))
+    if isinstance(found, Problems) and not asked.answer.calls and in_text:
         yield asked.events  # An answer in text may be repaired once.
         asked = await try_consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
         found = read_estimate(asked.answer) if asked.answer is not None else found

@@ -18,6 +18,7 @@ from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.planning.plan import Tier
 from bough.core.planning.prompt_values import build_repair_values
 from bough.core.tree.task import Task
+from bough.engine.fallbacks import switch_model
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
 
@@ -50,32 +51,31 @@ async def consult(
     ports = runtime.ports
     question = context.render(ports.prompt(helper), values)
     # The key names the call for recordings: the spend so far makes it unique within the task.
-    prompt = helper_prompt(f"{task.id}#{helper}#{task.budget.spend.rounds}", question, ports, tier, tool, more)
+    name = f"{task.id}#{helper}#{task.budget.spend.rounds}"
+    key = runtime.find_key(task, tier, helper)
+    prompt = helper_prompt(name, question, ports, key, tool, more)
     shown = measure_messages((Said(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
-    tries = 0
+    tries, problem = 0, ""
     show = partial(ports.streamed, task.id)
     while True:
         began = ports.timer()
         try:
-            answer = await ports.models[tier].ask(prompt, show)
+            answer = await ports.models[key].ask(prompt, show)
         except WaitEnded as error:
             return Consulted(tuple(failed), None, str(error))
         except TransientError as error:
-            tries += 1
+            tries, problem = tries + 1, str(error)
             usage = estimate_broken_usage(error, shown, prompt.tools)
-            again = tries < task.rules.max_transport_failures
-            wait = compute_backoff(task.rules, tries - 1, error) if again else 0.0
+            switched = switch_model(task, runtime, tier, key, error, tries)
+            again = switched is not None or tries < task.rules.max_transport_failures
+            wait = compute_backoff(task.rules, tries - 1, error) if again and not switched else 0.0
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage, wait))
-            if runtime.record is not None:  # An observer sees at once why nothing happens.
-                await runtime.record(failed)
-                failed = []
-            elif again:
+            if again and runtime.record is None:
                 show(f"\n{error} Retrying in {wait:.0f} s.\n")
-            if not again or await ports.stop.wait(wait):
-                return Consulted(tuple(failed), None, str(error))
         except Refused as error:
-            if prompt.schema is None or isinstance(error, TooLong):
+            switched, again, wait = switch_model(task, runtime, tier, key, error, tries), True, 0.0
+            if not switched and (prompt.schema is None or isinstance(error, TooLong)):
                 raise
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
             prompt = replace(prompt, schema=None)  # It may not support schemas; text always works.
@@ -84,6 +84,15 @@ async def consult(
             seconds = ports.timer() - began
             told = e.HelperAnswered(helper, render_answer(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)
+        if switched:
+            failed.append(switched)
+            key, tries = switched.to, 0
+            prompt = helper_prompt(name, question, ports, key, tool, more)
+        if runtime.record is not None:  # An observer sees at once why nothing happens.
+            await runtime.record(failed)
+            failed = []
+        if not again or await ports.stop.wait(wait):
+            return Consulted(tuple(failed), None, problem)
 
 
 async def try_consult(
@@ -99,7 +108,7 @@ async def try_consult(
     try:
         asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:
-        return Consulted((e.HelperFailed(helper, str(error)),), None, str(error), (build_halt(error),))
+        return Consulted((e.HelperFailed(helper, str(error)),), None, str(error), (build_halt(error, task),))
     if asked.answer is None and not runtime.ports.stop.requested:
         return replace(asked, halt=(e.TaskHalted("unavailable", asked.error),))
     return asked
@@ -110,14 +119,14 @@ def render_repair(ports: Ports, tool: ToolSpec, problems: Problems, answer: str)
     return context.render(ports.prompt("plan_repair"), build_repair_values(tool.name, problems, answer))
 
 
-def acts_in_text(ports: Ports, tier: Tier) -> bool:
-    return ports.protocols.of(ports.models[tier].name).protocol == "text"
+def acts_in_text(ports: Ports, key: str) -> bool:
+    return ports.protocols.of(ports.models[key].name).protocol == "text"
 
 
-def helper_prompt(key: str, question: str, ports: Ports, tier: Tier, tool: Tools, more: str = "") -> Prompt:
+def helper_prompt(key: str, question: str, ports: Ports, key_of_model: str, tool: Tools, more: str = "") -> Prompt:
     """The question in the model's protocol."""
     tools = tool if isinstance(tool, tuple) else (tool,)
-    in_text = bool(tools) and acts_in_text(ports, tier)
+    in_text = bool(tools) and acts_in_text(ports, key_of_model)
     # The first tool answers; others only look around, which text cannot do.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")
     messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))

@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form
+from bough.core.acceptance.probes import LOOK, PROBE, SCRIPT, Examination, Form
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
@@ -56,6 +56,7 @@ _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.r
 BODIES = 16_000
 """Characters of files that an examiner asks to see."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
+UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
 
 async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRuntime) -> Batches:
@@ -77,7 +78,7 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
 
 async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
     """New tests of the agent's that fail on the files as they were before the run. One that cannot be loaded there
-    counts only if it also fails with wrong expectations: else it would fail there whatever it asserts."""
+    counts only if it also fails with another value: else it would fail there whatever it asserts."""
     check, verdict = await _find_check(task, runtime), task.acceptance.verdict
     if check is None or verdict is None:
         return ()
@@ -89,9 +90,7 @@ async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
     red = [name for name in verdict.added if outcomes.get(name) in ("failed", "error")]
     absent = [name for name in verdict.added if name not in outcomes]
     if absent and not red and ran.exit_status != 0:
-        wrong = await run_tests(product=task.tree, only=absent, falsify=True)
-        passing = {case.id for case in wrong.report.cases if case.outcome == "passed"}
-        red = [name for name in wrong.falsified if name not in passing]
+        return await runtime.ports.verifier.see_failing(runtime.run, task, check, absent)
     return tuple(red)
 
 
@@ -115,7 +114,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    in_text = acts_in_text(runtime.ports, tier)  # One question, one answer.
+    in_text = acts_in_text(runtime.ports, runtime.find_key(task, tier, helper))  # One question, one answer.
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # The whole text as well: a quotation may go from one requirement into the next.
@@ -157,23 +156,13 @@ async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
 
 
 async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
-    """Why this work is not examined; empty when it is. Only what the agent did not write spares it."""
+    """Why this work is not examined; empty when it is."""
     if task.step.role == CRITIC:  # It was asked for.
         return ""
-    rules, verdict = task.rules.acceptance, task.acceptance.verdict
     if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
         return "the budget is spent"
     if _is_share_spent(task):
-        return f"examinations have used their share of the budget ({rules.share:.0%})"
-    if rules.examine == "always":
-        return ""
-    if task.id == GOAL and earned.is_shown_by_others(task):
-        if any(one.how == "check" for one in earned.list_shown(task)):
-            return "your own check failed before the work and passes now"
-        return "tests that failed before the work pass now"
-    alone = len(earned.list_asked(task)) == 1
-    if task.id != GOAL and verdict is not None and verdict.fixed and alone and not verdict.unfalsified:
-        return "tests that failed before the work pass now"
+        return f"examinations have used their share of the budget ({task.rules.acceptance.share:.0%})"
     changed = [change.path for change in await runtime.ports.workspaces.changes(task.base, task.tree)]
     if task.id != GOAL and all(is_test_path(path) or is_document(path) for path in changed):
         return "only tests and documents were changed"
@@ -202,11 +191,13 @@ async def _build_question(
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
     idle = [one.text for one in task.asked if one.kind == "background"]
     old = [one.whole for one in task.asked if one.superseded]
+    gone = [one.whole for one in task.asked if one.dropped]
     agreed = task.plan.conventions or task.inherited.conventions
     values = {
         "asked": _render_asked(task, missing) or goal.instructions,
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
         + context.render_section("Replaced by what was said later, as far as they differ", context.render_bullets(old))
+        + context.render_section("Dropped since, and not a demand", context.render_bullets(gone))
         + context.render_section("The step that was to meet it", step)
         + context.render_section("What must be true at the end", context.render_bullets(task.step.criteria))
         + context.render_section("What holds for every step", context.render_bullets(agreed))
@@ -237,11 +228,15 @@ def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
         return render_requirements(asked)
     left = render_requirements([one for one in asked if one.number in missing])
     tried = [probe for probe in task.examination.probes if {*probe.requirements} & {*missing}]
-    said = context.render_bullets(f"{probe.says} ({_describe_probe(probe.name, task)})" for probe in tried)
+    examined = task.examination.examined
+    unheard = examined.left_out if isinstance(examined, e.Examined) else ()
+    lines = [f"{probe.says} ({_describe_probe(probe.name, task)})" for probe in tried]
+    said = context.render_bullets([*lines, *unheard])
     return (
-        f"{left}\n\nNothing shows these yet. The work was examined before; a case shows one of them only if it passes "
-        "now and fails on the code as it was before the work. If one asks for nothing that a test could see change, "
-        f"say so in `kinds`.{context.render_section('Tried before', said)}"
+        f"{left}\n\nNothing shows these yet. The work was examined before{'' if said else ' without one for them'}, "
+        "and this is the last time; a probe shows one of them only if it passes now and fails on the code as it was "
+        "before the work. If one asks for nothing that a program could see change, say so in `kinds`."
+        f"{context.render_section('Tried before', said)}"
     )
 
 
@@ -288,10 +283,19 @@ def _render_change(diff: str) -> str:
 
 
 def _render_form(form: Form, example: str) -> str:
-    place = f"Framework: {form.framework}. A probe becomes the file `{form.path}`.\n{form.how}"
-    if not example:
-        return place
-    return f"{place}\n\nThe beginning of an existing test, for its style and imports:\n\n{fence_text(example)}"
+    place = f"A probe is an ordinary program; it becomes the file `{form.path}`. {form.how}"
+    if form.language != SCRIPT:
+        place += " Where a command line is what users have, write a shell script instead (`#!/bin/sh` first; `sh -e`)."
+    if form.runner:
+        place += (
+            f"\n\nNo test runner is there. Only what no program can show is a test for {form.runner} "
+            f"(`{form.runner_path}`; {form.runner_how}): then `runner` says why."
+        )
+    return (
+        f"{place}\n\nThe beginning of an existing test, for how it is used:\n\n{fence_text(example)}"
+        if example
+        else place
+    )
 
 
 def _render_evidence(task: Task) -> str:
@@ -356,7 +360,7 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
     dispute = (
         f"A test was written to show: {probe.says}\n\n```\n{probe.text}\n```\n\nIt fails on the finished work:\n\n"
         f"```\n{output}\n```\n\nIts author relies on these words: “{probe.quote}”\n\n"
-        f"The other side says: {task.examination.contested[probe.name]}"
+        f"The other side says: {task.examination.contested.get(probe.name, UNHEARD)}"
     )
     question = "Does the request demand what the test asserts?"
     # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.

@@ -153,7 +153,8 @@ class MergeProof(Struct, frozen=True):
         """The verdict of the task's check. It also fails when another step's check fails or a needed test does not
         pass."""
         check = await self.ports.verifier.find(self.task)
-        verdict = await self._judge(self.task, check)
+        # An agent that resolved a conflict may have changed tests.
+        verdict = await self._judge(self.task, check, merged=self.task.origin.merge is None)
         if verdict.ruling != "passed":
             return verdict
         ran = {check.command if check else "": verdict}
@@ -166,12 +167,14 @@ class MergeProof(Struct, frozen=True):
             if own is None:
                 continue
             if own.command not in ran:
-                ran[own.command] = await self._judge(owner, own)
+                ran[own.command] = await self._judge(owner, own, merged=True)
             its = ran[own.command]
             if its.ruling != "passed":
                 return replace(its, reason=f"the check of the earlier step {need.step.name} fails: {its.reason}")
             now |= conflict_brief.read_outcomes(await self._read_blob(its.cases))
-            for id in conflict_brief.find_missing(conflict_brief.list_passed(await self._read_blob(need.cases)), now):
+            then = conflict_brief.read_outcomes(await self._read_blob(need.cases))
+            passed = frozenset(id for id, outcome in then.items() if outcome == "passed")
+            for id in conflict_brief.find_missing(passed, now):
                 gone.setdefault(id, need.step.name)
         if gone := await self._drop_excused(gone):
             return replace(verdict, ruling="failed", reason=conflict_brief.describe_lost_tests(gone, now))
@@ -199,8 +202,8 @@ class MergeProof(Struct, frozen=True):
         reason = f"the whole check `{check.command}` fails but passed before the merge: {found[0].id}{more}"
         return replace(verdict, ruling="failed", reason=reason, failed=len(found), failures=found)
 
-    async def _judge(self, task: Task, check: Check | None) -> Verdict:
-        return await judge_tree(self.run, task, check, self.workspace, self.ports)
+    async def _judge(self, task: Task, check: Check | None, *, merged: bool) -> Verdict:
+        return await judge_tree(self.run, task, check, self.workspace, self.ports, merged=merged)
 
     async def _read_blob(self, name: str) -> bytes | None:
         return await self.ports.store.get_blob(name) if name else None

@@ -17,7 +17,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.agent_choice import build_done_call, render_opening
 from bough.core.conversation import context
-from bough.core.errors import Refused, TransientError, Unkeepable
+from bough.core.errors import Refused, SnapshotRefused, TransientError
 from bough.core.messages import Answer, Call, Said
 from bough.core.settings.agent_settings import MODEL, title_of
 from bough.core.tree.task import Task
@@ -105,7 +105,7 @@ async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime
     begun: list[e.AnyEvent] = [said, e.ToolStarted(claim.id, True)]
     try:
         tree = await workspace.snapshot()
-    except Unkeepable as error:
+    except SnapshotRefused as error:
         return [*begun, *await _put_back_unkeepable([claim], error, task, runtime)]
     finished = e.ToolFinished(claim.id, True, CLAIMED, tree=tree)
     return [*begun, finished, e.DoneClaimed(_take_summary(heard))]
@@ -133,7 +133,7 @@ async def _collect_results(
     if writing:
         try:
             tree = await workspace.snapshot()
-        except Unkeepable as error:
+        except SnapshotRefused as error:
             return await _put_back_unkeepable(mine, error, task, runtime)
     seconds = ports.timer() - began
     finished = []
@@ -146,7 +146,7 @@ async def _collect_results(
 
 
 async def _put_back_unkeepable(
-    calls: Sequence[Call], error: Unkeepable, task: Task, runtime: TaskRuntime
+    calls: Sequence[Call], error: SnapshotRefused, task: Task, runtime: TaskRuntime
 ) -> list[e.ToolFinished | e.MessageAdded]:
     """Its changes cannot be kept: they are reverted, and it is told so, since it sees only its own results."""
     await runtime.hang_up()

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.examination import explain_contest_refusal, list_failing_probes, live
+from bough.core.acceptance.verdict import Check, Verdict
 from bough.core.conversation import context
-from bough.core.errors import Refused, TooLong, TransientError, Unkeepable, WaitEnded
+from bough.core.errors import Refused, SnapshotRefused, TooLong, TransientError, WaitEnded
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
@@ -31,6 +32,7 @@ from bough.engine.agent_protocol import (
     build_answer_event,
     build_attempt,
     build_text_prompt,
+    continue_with_next,
     get_attempt,
     read_answer,
     render_message,
@@ -103,7 +105,18 @@ async def _escalate(command: c.Escalate, task: Task, runtime: TaskRuntime) -> Ba
 
 
 def _ask(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
+    if task.takes_spare:
+        return _take_spare(task, runtime)
     return (ask_agent if task.outside else _ask_model)(command, task, runtime)
+
+
+async def _take_spare(task: Task, runtime: TaskRuntime) -> Batches:
+    """The next of several answers to the last question: nothing is asked."""
+    attempt = get_attempt(task)
+    model = runtime.find_model(task, attempt.tier)
+    answer = await read_answer(Answer(task.ladder.spare[0], model=model.name), task, runtime)
+    answered = build_answer_event(answer, attempt.number, 1, 0.0)
+    yield [replace(answered, window=model.window, spare=True)]
 
 
 async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
@@ -114,9 +127,9 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
         await ports.fence.cross()
         if (listed := await ports.prepare(await runtime.open(task))) is not None:
             yield [listed]
-    if not task.takes_spare:
-        yield [e.RoundStarted(command.last)]
-    model = ports.models[attempt.tier]
+    yield [e.RoundStarted(command.last)]
+    asked = runtime.find_key(task, attempt.tier)
+    model = ports.models[asked]
     tools = _for_role(attempt.role, ports.tools.specs)
     if command.last:
         tools = tuple(tool for tool in tools if tool.name in HAND_OVER_TOOLS)
@@ -129,28 +142,26 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
         temperature = task.step.temperature
         prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=temperature, pictures=pictures)
     began = ports.timer()
-    spare = task.takes_spare
     try:
-        if spare:
-            answer = Answer(task.ladder.spare[0], model=model.name)
-        else:
-            answer = fill_usage(await model.ask(prompt, partial(ports.streamed, task.id)), attempt.used, prompt.tools)
+        answer = await model.ask(prompt, partial(ports.streamed, task.id))
     except WaitEnded:
         return  # It is asked again on resume.
     except TransientError as error:
         wait = compute_backoff(task.rules, task.models.transport_failures, error)
         usage = estimate_broken_usage(error, attempt.used, tools)
-        yield [e.ModelFailed(str(error), wait, ports.timer() - began, usage)]
+        failed = e.ModelFailed(str(error), wait, ports.timer() - began, usage)
+        yield [failed, *await continue_with_next(task, runtime, asked, error)]
     except TooLong as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began, too_long=True, window=error.window)]
     except Refused as error:
-        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), build_halt(error)]
+        failed = e.ModelFailed(str(error), 0.0, ports.timer() - began)
+        yield [failed, *(await continue_with_next(task, runtime, asked, error) or [build_halt(error, task)])]
     else:
-        repaired: tuple[str, ...] = ()
+        answer = fill_usage(answer, attempt.used, prompt.tools)
         if attempt.protocol == "text":
-            answer, repaired = await read_answer(answer, task, runtime)
+            answer = await read_answer(answer, task, runtime)
         answered = build_answer_event(answer, attempt.number, number, ports.timer() - began)
-        yield [replace(answered, window=model.window, repaired=repaired, spare=spare)]
+        yield [replace(answered, window=model.window)]
 
 
 async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, bytes]:
@@ -231,7 +242,7 @@ async def _run_tool(
     if writes:
         try:
             tree = await workspace.snapshot()
-        except Unkeepable as error:
+        except SnapshotRefused as error:
             await restore_workspace(workspace, task)
             result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
@@ -291,13 +302,28 @@ async def _run_check(command: c.RunCheck, task: Task, runtime: TaskRuntime) -> B
         return
     timed = replace(task, rules=replace(task.rules, check_timeout=task.check_timeout))
     verdict = await judge_tree(runtime.run, timed, check, workspace, ports)
+    if check is not None and task.step.given and verdict.ruling == "failed":
+        verdict = await _excuse(verdict, check, task, runtime)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
     yield [e.CheckFinished(verdict)]
 
 
-def _conclude(command: c.Conclude, task: Task, runtime: TaskRuntime) -> Batches:
-    return conclude(command.to, command.why, task, runtime)
+async def _excuse(verdict: Verdict, check: Check, task: Task, runtime: TaskRuntime) -> Verdict:
+    """A failing check refutes somebody else's change only if the change is what makes it fail."""
+    before, ports = runtime.run.checked, runtime.ports
+    alike = all(one.kind == "pre-existing" for one in verdict.failures)
+    uncounted = before is not None and not (before.passed + before.failed + verdict.passed + verdict.failed)
+    if before is not None and before.exit_status != 0 and alike and (verdict.failures or uncounted):
+        why = f"the check fails without the change, too, so it says nothing: {verdict.reason}"
+        return replace(verdict, ruling="not_verified", reason=why)
+    now = await ports.verifier.at_base(
+        runtime.run, replace(task, base=task.tree), check, partial(ports.progress, task.id)
+    )
+    if not now.lacking:
+        return verdict
+    why = f"the check cannot run here with the change: {now.lacking}. {now.way_out}".rstrip(" .")
+    return replace(verdict, ruling="not_verified", reason=why)
 
 
 async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime) -> Batches:
@@ -305,7 +331,10 @@ async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime
 
 
 async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
-    yield [e.TaskHalted(command.reason, command.message)]
+    halt = e.TaskHalted(command.reason, command.message)
+    if command.reason == "unavailable" and task.models.quota_until:  # One of the chain is back then.
+        halt = e.TaskHalted("quota", command.message, until=task.models.quota_until)
+    yield [halt]
 
 
 def _examine(command: Any, task: Task, runtime: TaskRuntime) -> Batches:
@@ -334,7 +363,7 @@ _PERFORM: dict[type, Perform] = {
     c.Recover: _recover,
     c.RollBack: _roll_back,
     c.RunCheck: _run_check,
-    c.Conclude: _conclude,
+    c.Conclude: lambda command, task, runtime: conclude(command.to, command.why, task, runtime),
     c.ChangeState: _change_state,
     c.Rest: _rest,
     **dict.fromkeys((c.SeeDifference, c.Examine, c.RunProbes, c.Rule), _examine),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance.requirements import render_requirements
+from bough.core.acceptance.examination import list_failing_probes
+from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.ids import CONTROL, GOAL
@@ -20,12 +21,13 @@ from bough.core.journal.round_fold import PERSON
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.message_reading import (
-    Heard,
+    ParsedMessage,
     find_owner,
     list_demands,
     list_replaced,
     only_asks,
     plan_for_demands,
+    read_drop,
     read_heard,
 )
 from bough.core.planning.plan import Step
@@ -38,6 +40,8 @@ from bough.ports import Approval, Batches, Ports
 from bough.steering import Inbox
 
 T = TypeVar("T", e.PlanRuled, e.ChangesAnswered)
+WISHES = (e.PersonSaid, e.RequirementRestored, e.RequirementsDropped)
+"""What changes what the goal asks."""
 
 
 async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[], Awaitable[None]]:
@@ -47,7 +51,7 @@ async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[
     posted = await ports.store.read(run, CONTROL)
     last = since if since is not None else posted[-1].seq if posted else 0
     for record in posted:
-        if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored) and record.seq <= last:
+        if isinstance(record.event, (*WISHES, e.MessageRead)) and record.seq <= last:
             ports.inbox.add(record)
 
     async def look() -> None:
@@ -66,6 +70,7 @@ async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[
                         | e.CommandRuled()
                         | e.MessageRead()
                         | e.RequirementRestored()
+                        | e.RequirementsDropped()
                         | e.ChangesAnswered()
                     ):
                         ports.inbox.add(record)
@@ -74,15 +79,16 @@ async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[
     return look
 
 
-def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
+def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e.RequirementsDropped]:
     """Messages to the task, or to all tasks, that have not reached it yet. An open question takes one as its answer."""
     if task.talk.question:
         return []
     read = {record.event.said: record.event for record in inbox.after(0) if isinstance(record.event, e.MessageRead)}
-    found: list[e.MessageReceived] = []
+    found: list[e.MessageReceived | e.RequirementsDropped] = []
+    found += _list_dropped(task, inbox)
     for record in inbox.after(task.talk.heard):
         said = record.event
-        if not isinstance(said, e.PersonSaid) or not _is_for_task(said, task):
+        if not isinstance(said, e.PersonSaid) or said.answers or not _is_for_task(said, task):
             continue
         if record.seq not in read and (task.id != GOAL or task.plan.steps):
             break  # The goal reads it first: then it is known who does what it demands.
@@ -90,6 +96,20 @@ def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
             continue
         found.append(_build_received(record, said, task, read.get(record.seq)))
     return found
+
+
+def _list_dropped(task: Task, inbox: Inbox) -> list[e.RequirementsDropped]:
+    """Requirements of a step that a person has dropped since it began; the goal reads what they ask for itself."""
+    if task.id == GOAL:
+        return []
+    last: dict[int, e.Record] = {}
+    for record in inbox.after(0):
+        if isinstance(record.event, e.RequirementsDropped):
+            last |= dict.fromkeys(record.event.numbers, record)
+        elif isinstance(record.event, e.RequirementRestored):
+            last.pop(record.event.number, None)
+    gone = tuple(one.number for one in list_active(task.asked) if one.number in last)
+    return [e.RequirementsDropped(gone, getattr(last[gone[0]].event, "by", ""))] if gone else []
 
 
 def _build_received(record: e.Record, said: e.PersonSaid, task: Task, read: e.MessageRead | None) -> e.MessageReceived:
@@ -109,8 +129,8 @@ def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
     """The first message whose demands the goal does not know yet."""
     if task.id != GOAL or task.state in SETTLED:
         return None
-    waiting = (r for r in inbox.after(task.talk.read) if isinstance(r.event, e.PersonSaid | e.RequirementRestored))
-    return next(waiting, None)
+    waiting = (r for r in inbox.after(task.talk.read) if isinstance(r.event, WISHES))
+    return next((r for r in waiting if not getattr(r.event, "answers", 0)), None)
 
 
 async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime) -> Batches:
@@ -118,12 +138,13 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
     goal, it reads this too; else the form of the text decides."""
     record, ports = command.said, runtime.ports
     said = record.event
-    if isinstance(said, e.RequirementRestored):
+    if isinstance(said, e.RequirementRestored | e.RequirementsDropped):
         yield [replace(said, said=record.seq)]
         return
     assert isinstance(said, e.PersonSaid)
-    heard = Heard()
-    if task.step.plan_first and not find_reached_limit(task.budget.spend, task.budget.limits):
+    drops = read_drop(said.text, (), ()) is not None  # It is recorded as that, and asks for nothing else.
+    heard = ParsedMessage(()) if drops else ParsedMessage()
+    if not drops and task.step.plan_first and not find_reached_limit(task.budget.spend, task.budget.limits):
         values = {
             "asked": render_requirements(task.asked),
             "steps": prompt_values.outline_steps(task.plan.steps) or "There is one engineer, and no steps.",
@@ -184,12 +205,22 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
     """The person's answer to a question, at the terminal or from elsewhere; None: it may come later."""
 
     def find() -> e.PersonAnswered | None:
-        for record in ports.inbox.after(task.talk.heard):
-            if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task):
+        answered = set[int]()  # Of two answers to one question the second counts for no other one either.
+        for record in ports.inbox.after(0):
+            if not isinstance(said := record.event, e.PersonSaid):
+                continue
+            if record.seq > task.talk.heard and _is_for_task(said, task) and said.answers not in answered:
                 return e.PersonAnswered(question, said.text, said.by, record.seq)
+            answered |= {said.answers} - {0}
         return None
 
     answer = await ports.inbox.first(find, _ask_person(question, ports))
+    if isinstance(answer, str) and ports.inbox.post is not None:
+        refuted = [number for probe in list_failing_probes(task) for number in probe.requirements]
+        if dropped := read_drop(answer, task.asked, refuted):
+            await ports.inbox.post(e.RequirementsDropped(dropped, ports.person))
+            if ports.inbox.look is not None:
+                await ports.inbox.look()
     return e.PersonAnswered(question, answer.strip(), ports.person) if isinstance(answer, str) else answer
 
 

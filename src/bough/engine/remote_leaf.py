@@ -15,7 +15,7 @@ from bough.core.tree.task import Task
 from bough.engine.person_messages import listen
 from bough.engine.run_loop import HEARTBEAT
 from bough.engine.run_steps import TaskRunner
-from bough.engine.step_beginnings import Beginnings
+from bough.engine.step_beginnings import StepStarter
 from bough.ports import Ports
 
 
@@ -30,7 +30,7 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
     the task is split into run here too. `since`: requests to the run before that are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
     async with _listening(run, since, ports):
-        return await TaskRunner(state, ports, asyncio.Semaphore(1), Beginnings(state, ports)).run_task(
+        return await TaskRunner(state, ports, asyncio.Semaphore(1), StepStarter(state, ports)).run_task(
             path, first, again
         )
 
@@ -39,7 +39,7 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
 async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
     """People's messages reach the agent, and stop requests are obeyed. Stopping now cuts off the current effect."""
     look, work = await listen(run, ports, since), asyncio.current_task()
-    ears = asyncio.create_task(_look_again_and_again(look, ports))
+    ears = asyncio.create_task(_keep_listening(look, ports))
     with ports.stop.watch(lambda: work.cancel() if work is not None and ports.stop.now else None):
         try:
             yield
@@ -49,7 +49,7 @@ async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
             await asyncio.gather(ears, return_exceptions=True)
 
 
-async def _look_again_and_again(look: Callable[[], Awaitable[None]], ports: Ports) -> None:
+async def _keep_listening(look: Callable[[], Awaitable[None]], ports: Ports) -> None:
     while True:
         try:
             await look()

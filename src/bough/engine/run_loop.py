@@ -28,7 +28,7 @@ from bough.engine.base_check import check_base
 from bough.engine.perform import perform
 from bough.engine.person_messages import listen
 from bough.engine.run_steps import TaskRunner
-from bough.engine.step_beginnings import Beginnings
+from bough.engine.step_beginnings import StepStarter
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports, shown
 
@@ -79,7 +79,7 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
 async def _drive_stoppable(run: Run, ports: Ports) -> Task:
     """Drive the goal to its end, or cut it off in the middle of an effect when a person stops the run now."""
     # One semaphore for the whole tree: `--jobs` limits agents, whatever the depth they work at.
-    task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
+    task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), StepStarter(run, ports))
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
     work = asyncio.create_task(task_runner.run_task(GOAL, first))

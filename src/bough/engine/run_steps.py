@@ -32,7 +32,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.core.urgency import URGENCY, measure_urgency, weight
 from bough.engine.merge_queue import MergeQueue
-from bough.engine.step_beginnings import Beginnings
+from bough.engine.step_beginnings import StepStarter
 from bough.engine.step_merger import StepMerger, list_merge_tasks
 from bough.engine.task_loop import TaskStream, drive_task, read_messages
 from bough.engine.task_workspace import TaskRuntime, conclude
@@ -47,7 +47,7 @@ class TaskRunner(Struct, eq=False):
     run: Run
     ports: Ports
     agents: asyncio.Semaphore
-    beginnings: Beginnings
+    beginnings: StepStarter
 
     async def run_task(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
         """Run a task and all below it to its outcome. With `again` a blocked one is retried with that model."""

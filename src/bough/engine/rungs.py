@@ -20,7 +20,7 @@ from bough.core.messages import Answer, AnswerProtocol
 from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import build_focus_step, read_replan, read_split
 from bough.core.planning.plan import Role, Step, Tier
-from bough.core.planning.prompt_values import Past
+from bough.core.planning.prompt_values import FinishedStep
 from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Task
@@ -40,7 +40,6 @@ from bough.engine.task_workspace import (
     collect_facts,
     conclude,
     find_check_command,
-    note_outcome,
     render_diff,
     render_system_prompt,
 )
@@ -130,9 +129,8 @@ async def _switch_protocol(decision: Decision, task: Task, runtime: TaskRuntime)
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     other: AnswerProtocol = "tools" if task.in_text else "text"
-    runtime.ports.protocols.learn(
-        runtime.ports.models[attempt.tier].name, other, f"{UNFIT[attempt.protocol]}: {_describe_reason(task, decision)}"
-    )
+    name, why = runtime.find_model(task, attempt.tier).name, _describe_reason(task, decision)
+    runtime.ports.protocols.learn(name, other, f"{UNFIT[attempt.protocol]}: {why}")
     yield [await build_attempt(task, runtime, task.step.role, attempt.tier, other), *_continue(task, decision)]
 
 
@@ -141,19 +139,17 @@ async def _try_again(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
     starts from the beginning: independent attempts are worth more than variations of one mistake."""
     assert task.attempt is not None, "no attempt has failed"
     last, best = task.attempt, task.acceptance.best
-    note_outcome(task, runtime, won=False)
-    tactic = last.tactic if task.ladder.spare else await choose_next_tactic(task, runtime, last.tier)
-    repairs = tactic == "repair" and best is not None
-    tree = best.tree if best and repairs else task.base
-    role: Role = "bug_hunter" if repairs else task.step.role
     workspace = await runtime.open(task)
-    await workspace.restore(tree)
     if task.ladder.spare:
-        begun = repeat_attempt(last)
-        why = "another answer to the same question"
+        tree, begun, why = task.base, repeat_attempt(last), "another answer to the same question"
     else:
+        tactic = await choose_next_tactic(task, runtime)
+        repairs = tactic == "repair" and best is not None
+        tree = best.tree if best and repairs else task.base
+        role: Role = "bug_hunter" if repairs else task.step.role
         begun = await build_attempt(replace(task, tree=tree), runtime, role, last.tier, tactic=tactic)
         why = "the best attempt so far is repaired" if repairs else "another attempt from the beginning"
+    await workspace.restore(tree)
     yield [e.WorkspaceRestored(tree, why), begun, *_continue(task, decision)]
 
 
@@ -214,9 +210,9 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
         yield batch
 
 
-async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime) -> Past:
+async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime) -> FinishedStep:
     """A finished step, with its work where that is not part of the task."""
-    past = Past(child.child, child.state, child.result or child.why, child.files)
+    past = FinishedStep(child.child, child.state, child.result or child.why, child.files)
     if child.state is State.COMPLETED or not child.task:
         return past
     path = child_path(task.id, child.task)
@@ -228,10 +224,6 @@ def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) ->
     """New steps for the task, in place of the dropped ones."""
     change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
     return lambda steps: [e.Planned(steps, why, dropped), *change]
-
-
-def _zoom_out(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    return conclude(State.BLOCKED, _describe_reason(task, decision), task, runtime)
 
 
 def _describe_reason(task: Task, decision: Decision) -> str:
@@ -278,7 +270,7 @@ EFFECTS: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
     "attempts": _try_again,
     "prune": _prune,
     "decompose": _decompose,
-    "zoom_out": _zoom_out,
+    "zoom_out": lambda seen, task, runtime: conclude(State.BLOCKED, _describe_reason(task, seen), task, runtime),
     "stronger_model": _use_stronger_model,
     "verify": _verify,
     "replan": _replan,

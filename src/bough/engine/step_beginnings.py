@@ -29,7 +29,7 @@ OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "Transiti
 """Events that record how the steps of a task ended."""
 
 
-class Beginnings(Struct, eq=False):
+class StepStarter(Struct, eq=False):
     """Knows the running tasks, and what earlier runs have done."""
 
     _run: Run

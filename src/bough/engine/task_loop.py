@@ -76,7 +76,7 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
     """Drive the task until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and
     recovery is to read, fold and decide again."""
     if run.checked is not None:
-        ports.verifier.prefer(run.checked.command, run.checked.scouted)
+        ports.verifier.prefer(run.checked)
     runtime = await TaskRuntime.enter(run, stream.task, ports)
     runtime.record = stream.write
     try:
@@ -89,7 +89,7 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
             command = Rest(*ports.stop.halt) if ports.stop.requested else decide(stream.task, ports.clock())
             # A last look before the end: what a person said in this second must not be met by a task that is over.
             last = isinstance(command, Conclude)
-            if last and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox)):
+            if last and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox) or ports.stop.requested):
                 continue
             await _execute(command, stream, runtime)
     finally:

@@ -21,17 +21,17 @@ from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
 from bough.core.conversation.pruning import EssentialFacts, list_edits, list_errors
-from bough.core.errors import Exhausted, TransientError, Unavailable, Unkeepable
+from bough.core.errors import Exhausted, SnapshotRefused, TransientError, Unavailable
 from bough.core.events import AnyEvent, TaskHalted
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
-from bough.core.ladder.tactics import Tally
-from bough.core.messages import Answer, ToolSpec, Usage
+from bough.core.messages import Answer, ToolSpec, Usage, list_editors
+from bough.core.planning.plan import Tier
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import render_summaries
 from bough.core.tree.task_state import State
-from bough.ports import Batches, Ports, Workspace
+from bough.ports import Batches, Model, Ports, Workspace
 from bough.ports.agents import Talk
 from bough.trust import handles
 from bough.trust.files import Place
@@ -62,6 +62,8 @@ class TaskRuntime(Struct, eq=False):
     """How many of the attempt's messages the agent has heard."""
     pictures: dict[str, bytes] = {}
     """The images of the conversation, so that each is read once."""
+    serving: dict[Tier, str] = {}
+    """The keys of the models that answer, where that changed since the task was entered."""
     _workspace: Workspace | None = None
     _moved: bool = False
 
@@ -78,6 +80,17 @@ class TaskRuntime(Struct, eq=False):
             await ports.sandbox.sweep(workspace)
             await workspace.restore(task.tree)
         return runtime
+
+    def find_key(self, task: Task, tier: Tier, helper: str = "") -> str:
+        """The key of the model that answers for the tier, or for the helper if it has a model of its own: an examiner
+        of another kind than the author sees other faults. A chain that a person shortened begins again."""
+        if (own := "examiner" if helper == "reviewer" else helper) in self.ports.models:
+            return own
+        key = self.serving.get(tier) or task.models.serving.get(tier, tier)
+        return key if key in self.ports.models else tier
+
+    def find_model(self, task: Task, tier: Tier) -> Model:
+        return self.ports.models[self.find_key(task, tier)]
 
     async def open(self, task: Task) -> Workspace:
         if self._workspace is None:
@@ -156,7 +169,8 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
     workspaces = runtime.ports.workspaces
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     messages = task.attempt.messages if task.attempt else ()
-    edited = list_edits(messages)
+    editors = list_editors(runtime.ports.tools.specs)
+    edited = list_edits(messages, editors)
     # What this agent edited last comes last: that is what is shown whole when there is little room.
     paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
     failing = task.acceptance.failing
@@ -170,6 +184,7 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
         verdict=context.render_failure(failing) if failing else "",
         edits=edited,
         why=task.ladder.trouble.says if task.ladder.trouble else "",
+        editors=editors,
     )
 
 
@@ -183,13 +198,16 @@ def _read_instructions(workspace: Workspace) -> str:
     return "\n\n".join(texts)
 
 
-async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Verdict:
+async def judge_tree(
+    run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports, *, merged: bool = False
+) -> Verdict:
     """The verdict on the task's tree, with its whole output kept. A check that leaves unreadable files has failed."""
     if not task.step.requires_testing:
         return Verdict("passed", "no check was required", tree=task.tree)
     try:
-        judged = await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
-    except (OSError, Unkeepable) as error:
+        say = partial(ports.progress, task.id)
+        judged = await ports.verifier.judge(run, task, check, workspace, say, merged=merged)
+    except (OSError, SnapshotRefused) as error:
         command = check.command if check else ""
         reason = f"the check left files behind that cannot be read ({error})"
         return Verdict("failed", reason, command=command, tree=task.tree)
@@ -237,10 +255,11 @@ def estimate_broken_usage(error: TransientError, shown: int, tools: Sequence[Too
     return replace(estimate_usage(shown, tools, Answer()), output=error.usage.output)
 
 
-def build_halt(error: Unavailable) -> TaskHalted:
-    """The halt of a task whose model is unavailable."""
-    if isinstance(error, Exhausted):
-        return TaskHalted("quota", str(error), until=error.until)
+def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
+    """The halt of a task whose model is unavailable, with all of its fallbacks."""
+    times = (error.until if isinstance(error, Exhausted) else 0.0, task.models.quota_until if task else 0.0)
+    if until := min(filter(None, times), default=0.0):
+        return TaskHalted("quota", str(error), until=until)
     return TaskHalted("unavailable", str(error))
 
 
@@ -258,18 +277,18 @@ async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Bat
     changes = await runtime.ports.workspaces.changes(task.base, task.tree)
     checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
     if to is State.COMPLETED:
-        note_outcome(task, runtime, won=True)
+        _remember_protocol(task, runtime)
     judged = [e.EvidenceJudged(earned.list_shown(task), tuple(one.number for one in earned.list_missing(task)))]
-    yield [checkpoint, *(judged if task.id == GOAL and is_agents_work(task) else []), e.StateChanged(to, why)]
+    back = [
+        e.ModelSwitched(tier, tier, runtime.ports.models[tier].name, "the next task begins with the first model")
+        for tier in task.models.serving
+    ]
+    yield [checkpoint, *(judged if task.id == GOAL and is_agents_work(task) else []), *back, e.StateChanged(to, why)]
 
 
-def note_outcome(task: Task, runtime: TaskRuntime, *, won: bool) -> None:
-    """Remember what came of the last attempt, for later choices of a tactic and a protocol."""
+def _remember_protocol(task: Task, runtime: TaskRuntime) -> None:
+    """Remember the protocol with which the model completed a task, for later runs."""
     attempt = task.attempt
-    if attempt is None or not (attempt.tactic or attempt.may_change):
-        return
-    name = runtime.ports.models[attempt.tier].name
-    if attempt.tactic:
-        runtime.ports.protocols.tally(name, attempt.tactic, Tally(int(won), attempt.tokens))
-    if won and attempt.may_change:
+    if attempt is not None and attempt.may_change:
+        name = runtime.find_model(task, attempt.tier).name
         runtime.ports.protocols.learn(name, attempt.protocol, "it completed a task with it")

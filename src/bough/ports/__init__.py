@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
-from bough.core.active_files import Edge
+from bough.core.active_files import ActiveFile
 from bough.core.events import AnyEvent, Record, TaskCreated, ToolServersListed
-from bough.core.ladder.tactics import NO_TALLY, Tally
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, ToolSpec
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
@@ -125,11 +124,6 @@ class Protocols(Protocol):
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
 
-    def tallies(self, model: str) -> Mapping[str, Tally]:
-        """What came of each tactic with the model so far."""
-
-    def tally(self, model: str, tactic: str, more: Tally) -> None: ...
-
 
 class ToolsOnly:
     """Every model calls tools, and nothing is remembered."""
@@ -139,12 +133,6 @@ class ToolsOnly:
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         """The protocol stays the same."""
-
-    def tallies(self, model: str) -> Mapping[str, Tally]:
-        return NO_TALLY
-
-    def tally(self, model: str, tactic: str, more: Tally) -> None:
-        """Nothing is kept."""
 
 
 class Mount(Struct, frozen=True):
@@ -321,7 +309,7 @@ class Workspaces(Protocol):
         """What `ours` and `theirs` made of `base`, merged into a durable tree of bough's own; no working files are
         touched. Disagreements are a result, not an error."""
 
-    async def edges(self, base: str, tree: str) -> list[Edge]:
+    async def edges(self, base: str, tree: str) -> list[ActiveFile]:
         """The changes that reach beyond their file: hooks, CI, links that lead out …"""
 
     async def apply(self, base: str, tree: str) -> list[FileChange]:
@@ -387,7 +375,8 @@ class Ports(Struct, frozen=True):
     """Everything the engine is given. `app` puts it together; tests put together their own."""
 
     store: Store
-    models: Mapping[Tier, Model]
+    models: Mapping[str, Model]
+    """The first model of each tier by its name, and its fallbacks by their places (`main+1`)."""
     tools: Tools
     workspaces: Workspaces
     sandbox: Sandbox

@@ -43,13 +43,21 @@ class Verifier(Protocol):
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
         """The last result of a task's check on its base, and when that was; None when none is kept."""
 
-    async def try_check(self, run: Run, task: Task, command: str, progress: Callable[[str], None]) -> BaseChecked | str:
-        """What a proposed check reports at the task's base; or why it does not count: it runs no test, or passes on a
+    async def try_check(
+        self, run: Run, task: Task, proposed: Check, progress: Callable[[str], None]
+    ) -> BaseChecked | str:
+        """What a proposed check reports at the task's base; or why it does not count: it cannot run, or it passes on a
         product that was broken on purpose."""
 
-    def prefer(self, command: str, scouted: bool = False) -> None:
-        """Use this one of the project's own candidates for a check: it was found to work at the base. `scouted`: it
-        is none of them, but a model proposed it."""
+    async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
+        """Keep what a model proposed for the project, as its last candidate; None: that it found nothing, as long as
+        the files that decide about it are the same."""
+
+    async def was_asked(self, run: Run, task: Task) -> bool:
+        """Whether a model has found nothing for these files before."""
+
+    def prefer(self, checked: BaseChecked) -> None:
+        """Use the check that was found to work at the base."""
 
     def begin(self, run: Run, task: Task) -> None:
         """The task starts: its base can be examined meanwhile."""
@@ -58,9 +66,17 @@ class Verifier(Protocol):
         """What the check reported before the work, in a sentence, as far as that is known; else empty."""
 
     async def judge(
-        self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
+        self,
+        run: Run,
+        task: Task,
+        check: Check | None,
+        workspace: Workspace,
+        progress: Callable[[str], None],
+        *,
+        merged: bool = False,
     ) -> Judgement:
-        """The verdict on the task's tree, which the workspace holds."""
+        """The verdict on the task's tree, which the workspace holds. `merged`: what the work did to tests and what its
+        own tests show was judged before it was merged: here only the check's result counts."""
 
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
@@ -77,11 +93,12 @@ class Verifier(Protocol):
         product: str,
         tests: str,
         only: Sequence[str] = (),
-        falsify: bool = False,
     ) -> MixedRun:
         """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
-        runner cannot be told). `falsify`: with their expected values made wrong; what cannot be made wrong is left
-        out, and when that is all of them, nothing runs."""
+        runner cannot be told)."""
+
+    async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
+        """Run tests of the task's tree with other values in them, and return those that were seen to fail."""
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
         """Whether the check failed at the task's base."""

@@ -1,0 +1,197 @@
+"""Ask a model how a project is tested, where its own files leave that unclear.
+
+The scout reads and runs commands in a checkout of its own, for ten rounds at most. What it proposes is tried at once,
+and counts when bough has seen it fail on a product that was broken on purpose; otherwise it is told why not.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance.verdict import Check
+from bough.core.budget.limits import Spend, find_reached_limit
+from bough.core.conversation.context import render
+from bough.core.conversation.structured_answer import parse_answer
+from bough.core.errors import Refused, SetupFailed, TransientError
+from bough.core.ids import GOAL
+from bough.core.journal.run_fold import Run
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
+from bough.core.planning.tool_specs import SCOUT, SCOUT_IN_TEXT
+from bough.core.tree.task import Task
+from bough.engine.consult import acts_in_text, helper_prompt
+from bough.engine.task_workspace import compute_backoff
+from bough.ports import Ports, Workspace
+
+FEWEST_FILES = 3
+"""A project with fewer has nothing to test yet."""
+ROUNDS, MOST_TRIED, MOST_CALLS = 10, 3, 4
+"""Questions, proposals that are tried, and calls of one answer that run."""
+MOST_FILES, MOST_TEXT = 300, 8_000
+"""Paths that it is shown, and characters of a result."""
+LOOKS = ("read", "bash")
+
+
+class _Proposal(Struct, frozen=True):
+    command: str = ""
+    setup: str = ""
+    why: str = ""
+    bash: str = ""
+    """What a model without tools wants to run first."""
+
+
+async def scout(
+    run: Run, task: Task, ports: Ports, say: Callable[[str], None]
+) -> tuple[e.CheckScouted, e.BaseChecked | None]:
+    """What was proposed and why it does not count, and what the one that counts reports."""
+    paths = await ports.workspaces.paths(task.base)
+    if len(paths) < FEWEST_FILES:
+        return e.CheckScouted(), None
+    say("asking a model how this project is tested")
+    name = f"{GOAL}@scout"
+    try:
+        workspace = await ports.workspaces.open(run.name, name, task.base, run.folder)
+    except SetupFailed as error:
+        return e.CheckScouted(refused={"": str(error)}), None
+    try:
+        asking = _Scouting(run, task, ports, workspace, say)
+        found = await asking.find(sorted(paths))
+    finally:
+        await ports.workspaces.discard(run.name, name)
+    if asking.over:  # Not where the model was unavailable.
+        await ports.verifier.keep_proposal(run, task, Check(found.command, found.why) if found else None)
+    return asking.told, found
+
+
+class _Scouting:
+    def __init__(self, run: Run, task: Task, ports: Ports, workspace: Workspace, say: Callable[[str], None]) -> None:
+        self._run, self._task, self._ports, self._workspace, self._say = run, task, ports, workspace, say
+        self._in_text = acts_in_text(ports, "main")
+        self._spend = Spend()
+        self._found: e.BaseChecked | None = None
+        self.over = False
+        self.told = e.CheckScouted()
+
+    async def find(self, paths: Sequence[str]) -> e.BaseChecked | None:
+        """Ask until a proposal counts, the model sees none, or its rounds are used."""
+        ports = self._ports
+        question = render(ports.prompt("scout"), {"files": "\n".join(paths[:MOST_FILES]), "rounds": str(ROUNDS)})
+        looks = tuple(spec for spec in ports.tools.specs if spec.name in LOOKS)
+        spec = SCOUT_IN_TEXT if self._in_text else SCOUT
+        prompt = helper_prompt(f"{self._task.id}#scout", question, ports, "main", (spec, *looks))
+        for number in range(1, ROUNDS + 1):
+            answer = await self._ask(replace(prompt, key=f"{self._task.id}#scout#{number}"))
+            results = await self._perform(answer) if answer is not None else []
+            if answer is None or self.over:
+                return self._found
+            if number == ROUNDS - 1:
+                results.append(Said(f"One round is left: call `{SCOUT.name}`, with an empty command if there is none."))
+            replied = Replied(answer.text, answer.calls, answer.extra)
+            prompt = replace(prompt, messages=prompt.messages.then(replied, *results))
+        self.over = True
+        self._refuse("", f"nothing counted within {ROUNDS} rounds")
+        return None
+
+    async def _perform(self, answer: Answer) -> list[Message]:
+        """Do what an answer asks for; what the model is told about it."""
+        calls = self._read_calls(answer)
+        if isinstance(calls, str):
+            return [Said(calls)]
+        results: list[Message] = []
+        for at, call in enumerate(calls):
+            if at >= MOST_CALLS:
+                said, ok = f"Only {MOST_CALLS} calls of an answer run.", False
+            elif call.name == SCOUT.name:
+                proposal = parse_answer(Answer(calls=(call,)), SCOUT, _Proposal)
+                said, ok = proposal if isinstance(proposal, str) else await self._try(proposal), False
+                if self.over:
+                    break
+            else:
+                said, ok = await self._look(call)
+            results.append(Result(call.id, said, ok) if answer.calls else Said(said))
+        return results
+
+    async def _ask(self, prompt: Prompt) -> Answer | None:
+        """The next answer; None: the model or its budget has none. A transport error is retried, as for any agent."""
+        ports, rules = self._ports, self._task.rules
+        if spent := find_reached_limit(self._spend, self._run.limits):
+            self._refuse("", f"the budget of {spent} is spent")
+            return None
+        for failures in range(rules.max_transport_failures):
+            try:
+                answer = await ports.models["main"].ask(prompt, lambda text: None)
+            except Refused as error:
+                self._refuse("", str(error))
+                return None
+            except TransientError as error:
+                self._refuse("", str(error))
+                if await ports.stop.wait(compute_backoff(rules, failures, error)):
+                    return None
+            else:
+                self._spend = self._spend.called(answer.usage, answer.cost, 0.0).plus(Spend(rounds=1))
+                cost = None if self._spend.unpriced else self._spend.cost
+                usage = Usage(self._spend.tokens_in, self._spend.tokens_out, self._spend.tokens_cached)
+                rounds = self._spend.rounds
+                refused = {command: why for command, why in self.told.refused.items() if command}
+                self.told = e.CheckScouted(self.told.commands, refused, usage, cost, answer.model, rounds)
+                return answer
+        return None
+
+    def _read_calls(self, answer: Answer) -> Sequence[Call] | str:
+        """The calls of an answer, by tools or in its text; or what is wrong with it."""
+        if answer.calls:
+            return answer.calls
+        found = parse_answer(answer, SCOUT_IN_TEXT, _Proposal)
+        if isinstance(found, str):
+            return found
+        if found.bash and not found.command:
+            return (Call("", "bash", json.dumps({"command": found.bash})),)
+        return (Call("", SCOUT.name, json.dumps({"command": found.command, "setup": found.setup, "why": found.why})),)
+
+    async def _look(self, call: Call) -> tuple[str, bool]:
+        if call.name not in LOOKS:
+            return f"There are `read`, `bash` and `{SCOUT.name}`.", False
+        done = await self._ports.tools.run(call, self._workspace, self._task.rules, self._say)
+        return done.output, done.ok
+
+    async def _try(self, proposal: _Proposal) -> str:
+        """Try a proposal, and say why it does not count. It is over when it counts, or when nothing more is tried."""
+        from bough.core.verdict.stated_commands import is_harmless
+
+        command = " && ".join(filter(None, (proposal.setup.strip(), proposal.command.strip())))
+        if not proposal.command.strip():
+            self.over = True
+            return self._refuse("", proposal.why or "it found none")
+        self._say(f"trying {command}")
+        day = time.strftime("%Y-%m-%d", time.gmtime(self._ports.clock()))
+        check = Check(command, f"{self.told.model or 'a model'} proposed it on {day}: {proposal.why.strip()}")
+        self.told = replace(self.told, commands=(*self.told.commands, command))
+        works: e.BaseChecked | str = "it leaves this machine or starts a service, so it is not tried"
+        if is_harmless(command):
+            works = await self._ports.verifier.try_check(self._run, self._task, check, self._say)
+        if isinstance(works, e.BaseChecked):
+            self.over, wanted = True, await self._is_wanted(command, works)
+            self._found = works if wanted else None
+            return "" if wanted else self._refuse(command, "you said no")
+        self.over = len(self.told.commands) >= MOST_TRIED
+        return self._refuse(command, works)
+
+    def _refuse(self, command: str, why: str) -> str:
+        self.told = replace(self.told, refused={**self.told.refused, command: why})
+        return why
+
+    async def _is_wanted(self, command: str, works: e.BaseChecked) -> bool:
+        """Asked where somebody is there; `--yes` and runs without a terminal take what bough has proven to work."""
+        if self._ports.ask is None:
+            return True
+        ran = works.passed + works.failed
+        tests = f"runs {ran} tests here and " if ran else ""
+        said = await self._ports.ask(
+            f"No check was found. `{command}` {tests}fails when the product is broken. Use it as the check? (yes/no)"
+        )
+        return bool(said) and str(said).strip().lower() in ("y", "yes")
