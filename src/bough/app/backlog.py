@@ -5,23 +5,25 @@ person does goes into the control stream, which takes events from any process: t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.stores.liveness import worker_id
 from bough.app.journal import Journal
+from bough.app.permissions import allow_goals, list_barred
 from bough.app.run_messages import find_person, load_waiting
 from bough.core import events as e
-from bough.core.backlog.decide import FOR_A_PERSON, Here, Seen, explain
+from bough.core.backlog.decide import FOR_A_PERSON, NightSituation, RunStatus, explain
 from bough.core.backlog.entry import GoalEntry, check_entry, make_name
 from bough.core.backlog.state import Backlog, BacklogItem, check_needs, fold_backlog, make_stream
-from bough.core.errors import ClaimHeld, UsageError, VersionConflict
+from bough.core.budget.limits import Spend
+from bough.core.errors import UsageError
 from bough.core.ids import BACKLOG, CONTROL, RUN, slug
 from bough.core.journal.run_fold import Run
-from bough.views.night import NightPage, make_page
+from bough.views.night import NightPage, list_notes, make_page
 
 DEFAULT = "backlog"
 LEASE = 15.0
@@ -48,10 +50,15 @@ async def list_backlogs(journal: Journal) -> list[str]:
 
 
 async def add_goals(
-    journal: Journal, backlog: Backlog, entries: Sequence[tuple[str, GoalEntry]], *, keep_going: bool = False
+    journal: Journal,
+    backlog: Backlog,
+    entries: Sequence[tuple[str, GoalEntry]],
+    *,
+    keep_going: bool = False,
+    again: bool = False,
 ) -> list[AddedGoal]:
     """Add goals, each with a name or, without one, under the first words of the goal. Either all are right or, unless
-    it should `keep_going`, none is added."""
+    it should `keep_going`, none is added. `again`: those that are in the list already are left out, not refused."""
     live = {item.name: item.entry for item in backlog.items.values() if not item.dropped}
     goals = {entry.goal.strip(): name for name, entry in live.items()}
     wanted: dict[str, GoalEntry] = {}
@@ -61,6 +68,9 @@ async def add_goals(
         try:
             check_entry(entry, name)
             if (known := goals.get(entry.goal.strip())) is not None:
+                if again and known in backlog.items and given in ("", known):
+                    answers.append(AddedGoal(known, entry, f"That goal is already in the backlog, as `{known}`."))
+                    continue
                 raise UsageError(f"That goal is already in the backlog, as `{known}`.")
             if name in backlog.items or name in wanted:
                 if given:
@@ -76,14 +86,12 @@ async def add_goals(
         answers.append(AddedGoal(name, entry))
     wanted = {name: resolve_needs(backlog, entry, wanted) for name, entry in wanted.items()}
     check_needs(live, wanted)
-    for name, entry in wanted.items():
-        try:
-            async with journal.store.claim(backlog.stream, name, worker_id(), LEASE) as claim:
-                await journal.store.append(claim, [e.GoalListed(entry, find_person())], 0)
-        except (ClaimHeld, VersionConflict):
-            raise UsageError(
-                f"Another process has just added a goal called `{name}`: give this one another name."
-            ) from None
+    allow_goals(journal, backlog.name, wanted)
+    if wanted:
+        await journal.store.post(backlog.stream, CONTROL, e.GoalsListed(wanted, find_person()))
+        now = (await load_backlog(journal, backlog.name)).items
+        if lost := [name for name, entry in wanted.items() if now[name].entry != entry]:
+            raise UsageError(f"Another process has just added a goal called `{lost[0]}`: give this one another name.")
     return answers
 
 
@@ -97,34 +105,18 @@ async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry
     entry = resolve_needs(backlog, check_entry(entry, item.name))
     known = {each.name: each.entry for each in backlog.items.values() if not each.dropped}
     check_needs(known, {item.name: entry})
+    allow_goals(journal, backlog.name, {item.name: entry})
     await journal.store.post(backlog.stream, CONTROL, e.GoalEdited(item.name, entry, find_person()))
     return entry
-
-
-async def drop_goal(journal: Journal, backlog: Backlog, item: BacklogItem) -> list[str]:
-    """Remove a goal from the list. Returns the goals that need it: they cannot begin any more."""
-    await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, find_person()))
-    return [one.name for one in backlog.items.values() if item.name in one.entry.needs and not one.dropped]
-
-
-async def move_goal(journal: Journal, backlog: Backlog, item: BacklogItem, before: str) -> None:
-    if before == item.name:
-        raise UsageError(f"{item.name} cannot come before itself.")
-    await journal.store.post(backlog.stream, CONTROL, e.GoalMoved(item.name, before, find_person()))
-
-
-async def stop_night(journal: Journal, backlog: Backlog) -> None:
-    """Ask every process that works through the list to stop, as Ctrl-C does."""
-    await journal.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
 
 
 # ── where goals stand ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] = frozenset()) -> dict[str, Seen]:
+async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] = frozenset()) -> dict[str, RunStatus]:
     """What became of the runs of goals that are not proven yet: a person may have answered, resumed, verified or
     accepted one anywhere."""
-    found: dict[str, Seen] = {}
+    found: dict[str, RunStatus] = {}
     for item in backlog.items.values():
         settled = item.report is not None and item.report.status == "completed"
         if not item.run or item.name in mine or settled or item.dropped:
@@ -134,11 +126,11 @@ async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] 
             continue
         ended = (run.end.end, run.end.summary) if run.end else (run.halt.reason, run.halt.message) if run.halt else None
         if await journal.store.holder(item.run, RUN) is not None:
-            found[item.name] = Seen("running", live=True)
+            found[item.name] = RunStatus("running", live=True)
         elif item.report is not None and ended is not None:  # Else it was interrupted: whoever takes it resumes it.
             status, why = ended
             answered = status in FOR_A_PERSON and not (await load_waiting(journal, item.run)).open(live=False)
-            found[item.name] = Seen(status, why, answered=answered)
+            found[item.name] = RunStatus(status, why, answered=answered)
     return found
 
 
@@ -153,18 +145,44 @@ def make_listing(backlog: Backlog, item: str) -> str:
     return f"{backlog.name}/{item}"
 
 
+async def find_issue(journal: Journal, run: Run) -> str:
+    """The number of the issue that a run's goal was imported from; empty: it was not."""
+    listed, _, name = run.listed.rpartition("/")
+    item = (await load_backlog(journal, listed)).items.get(name) if listed else None
+    found = re.search(r"/issues/(\d+)/?$", item.entry.source) if item is not None else None
+    return found[1] if found else ""
+
+
 def is_of(run: Run, listing: str) -> bool:
     """Whether a run of that name works on that goal: another process may have taken its name first."""
     return run.version > 0 and run.listed == listing
 
 
+async def measure_night(
+    journal: Journal, backlog: Backlog, known: dict[str, tuple[int, Spend]] | None = None
+) -> dict[str, Spend]:
+    """What each run of the last night has spent in it: the one sum that limits, page, report and journal read. `known`:
+    what runs at rest had spent when it was asked last."""
+    found, known = {}, {} if known is None else known
+    for name, begun in (backlog.night.runs if backlog.night is not None else {}).items():
+        run = await journal.run(name)
+        version, spend = known.get(name, (0, begun.known))
+        if is_of(run, make_listing(backlog, begun.item)) and run.version != version:
+            spend = (await journal.view(name)).spend
+            if run.ended_at:
+                known[name] = run.version, spend
+        found[name] = spend.minus(begun.before)
+    return found
+
+
 async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage:
     """The list with everything that a report says about it."""
     items = [item for item in backlog.items.values() if not item.dropped]
-    here = Here(now, seen=await look_at_runs(journal, backlog), elsewhere=await find_held(journal, backlog))
+    seen, barred = await look_at_runs(journal, backlog), await list_barred(journal, backlog)
+    here = NightSituation(now, seen=seen, elsewhere=await find_held(journal, backlog), barred=barred)
     goals = {item.name: explain(backlog, item, here) for item in items}
     views = {item.name: view for item in items if item.run and (view := await journal.view(item.run)).started_at}
-    questions, shown = {}, {}
+    questions, shown, notes = {}, {}, {}
     for name, one in goals.items():
         run = backlog.items[name].run
         if one.kind == "waiting":
@@ -172,5 +190,6 @@ async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage
             questions[name] = "; ".join(each.question for each in asked if each.question) or one.why
         if one.kind in ("proven", "not_proven"):
             rows = (await journal.evidence(run)).rows
-            shown[name] = (sum(row.standing == "proven" for row in rows), len(rows))
-    return make_page(backlog, goals, views, questions, shown)
+            shown[name] = (sum(row.standing == "proven" for row in rows), sum(row.requirement.counts for row in rows))
+            notes[name] = tuple(list_notes(await journal.task(run), rows)) if name in views else ()
+    return make_page(backlog, goals, views, questions, shown, await measure_night(journal, backlog), notes)

@@ -17,6 +17,7 @@ from bough.core.agent_choice import list_named_agents
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
+from bough.core.model_chain import TIERS, Fallbacks, add_fallbacks
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
 from bough.core.rules import CheckRules, Rules
@@ -25,8 +26,8 @@ from bough.ports import Approval, Model
 from bough.steering import Stop
 
 NO_MODEL = (
-    "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
-    "(anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml under [models] as main. "
+    "No model is configured: name one with --model (anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml "
+    "under [models] as main; its key comes from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY …). "
     "`bough demo` runs without one."
 )
 
@@ -42,6 +43,8 @@ class Choices(Struct, frozen=True):
     """`provider:model`, or a model of the caller's own."""
     fast_model: str | Model | None = None
     strong_model: str | Model | None = None
+    fallback_model: tuple[str | Model, ...] = ()
+    """The models that answer, in this order, while one is unavailable; empty: as configured."""
     agent: str | None = None
     """An outside agent that does the work: a known name, or a command."""
     strong_agent: str | None = None
@@ -90,8 +93,6 @@ class Choices(Struct, frozen=True):
     """Leaf tasks run on the store's workers, or here; None: on workers when there are any."""
     remote: str = ""
     """A git remote that all workers reach and that holds what a run starts from; empty: the store holds it."""
-    lessons: bool | None = None
-    """The run is told what earlier ones proved, and leaves what it proves; None: as configured."""
     fresh: bool = False
     """Run every step of a written plan, even one that an earlier run completed from the same start."""
 
@@ -162,15 +163,29 @@ class Choices(Struct, frozen=True):
                 f"`{main}` is neither provider:model nor one of your presets ({known}): see `bough config`."
             )
         fast, strong = _get_name(self.fast_model) or configured.fast, _get_name(self.strong_model) or configured.strong
-        return {
+        names = {
             "fast": presets[fast].named("fast") if fast in presets else fast or main,
             "main": main,
             "strong": presets[strong].named("strong") if strong in presets else strong or main,
         }
+        own = {"examiner": configured.examiner, "judge": configured.judge}
+        named = {role: presets[name].named("main") if name in presets else name for role, name in own.items() if name}
+        return add_fallbacks(names, self._find_chains(configured, names)) | named
+
+    def _find_chains(self, configured: settings.Models, names: Mapping[str, str]) -> Fallbacks:
+        """The fallbacks by tier. A model that is chosen now, or is the main model's fallback, may be in a chain of its
+        own: there it is left out."""
+        chosen = tuple(_get_name(model) or "" for model in self.fallback_model) or configured.fallback
+        by_tier = chosen if isinstance(chosen, dict) else dict.fromkeys(TIERS, chosen)
+        keeps = "main" if self.fallback_model or self.model is None else ""
+        return {
+            tier: [name for name in chain if name != names[tier] or (tier == keeps and not isinstance(chosen, dict))]
+            for tier, chain in by_tier.items()
+        }
 
     def given(self) -> dict[str, Model]:
         """The caller's own models by name."""
-        chosen = (self.model, self.fast_model, self.strong_model)
+        chosen = (self.model, self.fast_model, self.strong_model, *self.fallback_model)
         return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
 
 
@@ -192,9 +207,9 @@ class OutsideAgents(Struct, frozen=True):
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
-    """A goal without written steps is planned first, unless it must stay in one piece."""
+    """A goal without written steps is planned first, unless it must stay in one piece or the work is there."""
     planning = rules.planning
-    return replace(step, plan_first=not (step.steps or planning.flat or planning.max_depth < 1))
+    return replace(step, plan_first=not (step.steps or step.given or planning.flat or planning.max_depth < 1))
 
 
 def _get_name(model: str | Model | None) -> str | None:
@@ -211,6 +226,8 @@ class RunObserver(Struct, frozen=True):
     """What goes on for a task where no event says it; empty: no longer."""
     waiting: Callable[[str], None] = lambda text: None
     """What the whole run waits for; empty: for nothing any longer."""
+    opened: Callable[[str], None] = lambda text: None
+    """What is open for the run's commands and agents, read from their sandboxes."""
     approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
     """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import deliver
 from bough.adapters.workspaces.apply import ApplyConflict
+from bough.app.hooks import ask_before
 from bough.app.project import Project
 from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
-from bough.core.active_files import Edge
+from bough.core.acceptance.verdict import Check
+from bough.core.active_files import ActiveFile
 from bough.core.conversation.context import list_passed_probes, shorten_text
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
@@ -42,7 +44,7 @@ class Delivery(Project, frozen=True):
         task = await self.work(name)
         return await self.workspaces.diff(task.base, task.tree, stat)
 
-    async def edges(self, name: str) -> list[Edge]:
+    async def edges(self, name: str) -> list[ActiveFile]:
         """The changes of a run that take effect before anyone runs them."""
         task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
@@ -59,7 +61,7 @@ class Delivery(Project, frozen=True):
     ) -> list[FileChange]:
         """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
         is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
-        `with_probes`: add the probes that the work has passed as tests. `hooks`: the repository's hooks, filters and
+        `with_probes`: add the probes that the work has passed. `hooks`: the repository's hooks, filters and
         signing apply to the commit."""
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
@@ -72,6 +74,7 @@ class Delivery(Project, frozen=True):
         async with self.hold(name) as (claim, run):
             if run.applied == task.tree:
                 raise UsageError(f"{name} is already applied: `bough undo {name}` reverts it.")
+            await ask_before(self, "before_apply", name, f"{name} is about to change your files.")
             tree = await self._build_tree(name, task, with_probes)
             if commit and steps:
                 await self._require_base(name, task)
@@ -165,22 +168,19 @@ class Delivery(Project, frozen=True):
         return made
 
     async def _build_tree(self, name: str, task: Task, with_probes: bool) -> str:
-        """The tree of a task, if wanted with its probes among the tests."""
+        """The tree of a task, if wanted with its probes."""
         if not with_probes:
             return task.tree
-        from bough.adapters.verifiers.prober import write_files
-        from bough.core.verdict.registry import find_language
+        from bough.adapters.verifiers.prober import write_files, write_kept
 
-        kept = f"{GOAL}@probes"
+        kept, verdict = f"{GOAL}@probes", task.acceptance.verdict
+        check = Check(verdict.command if verdict is not None else "", "")
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
             passed = list_passed_probes(task)
             # A file of several cases of which one was dropped would fail.
             others = {probe.path for probe in task.examination.probes if probe not in passed}
-            texts = {}
-            for probe in (probe for probe in passed if probe.path not in others):
-                says = f"{find_language(probe.path).comment} {' '.join(probe.says.split())}\n" if probe.says else ""
-                texts[probe.path] = f"{says}{probe.text}"
+            texts = {probe.path: write_kept(probe, check) for probe in passed if probe.path not in others}
             await asyncio.to_thread(write_files, workspace.root, texts)
             return await workspace.snapshot()
         finally:
@@ -197,10 +197,12 @@ def render_run_message(run: Run, task: Task) -> str:
     steps = (
         f"- {one.child}: {shorten_text(one.summary, WIDTH)}" for one in task.children.settled.values() if one.summary
     )
-    said = get_summary(task) or "\n".join(steps)
-    trailers = [f"Bough-Run: {run.name}"]
+    last = task.acceptance.summaries[-1].text if task.acceptance.summaries else get_summary(task)
+    said = last or "\n".join(steps)
+    trailers = [f"Bough-Run: {run.name}", *([f"Bough-Goal: {run.listed}"] if run.listed else [])]
     if verdict is not None and verdict.command:
-        trailers += [f"Bough-Check: {verdict.command}", f"Bough-Verdict: {verdict.ruling}: {verdict.reason}"]
+        said_of_it = f"accepted by {run.accepted}" if run.accepted else f"{verdict.ruling}: {verdict.reason}"
+        trailers += [f"Bough-Check: {verdict.command}", f"Bough-Verdict: {said_of_it}"]
     return _render(line, said, trailers)
 
 

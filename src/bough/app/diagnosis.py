@@ -32,11 +32,13 @@ from bough.app.choices import Choices, RunObserver
 from bough.app.journal import find_project_root
 from bough.app.journal_location import find_address, open_store
 from bough.app.model_knowledge import Knowledge, gather_knowledge
+from bough.app.run_models import choose_base_url
 from bough.app.session import open_session
 from bough.app.settings_consent import make_consent
 from bough.core import events as e
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
+from bough.core.model_chain import TIERS
 from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
 from bough.installed import command_for
@@ -138,14 +140,13 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
         store = open_store(root, home, create=False)
         try:
             runs = await store.runs()
-            events, unchained = await store.verify()
+            events = await store.verify()
         finally:
             await store.close()
     except BoughError as error:
         return Diagnosis("journal", False, str(error))
     whole = f"{store.path} opens, runs: {len(runs)}; all {events:,} events and their blobs are intact"
-    older = f", as far as can be verified: {unchained:,} events predate the hash chain"
-    return Diagnosis("journal", True, whole + (older if unchained else ""))
+    return Diagnosis("journal", True, whole)
 
 
 async def _diagnose_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Diagnosis]:
@@ -160,10 +161,16 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
     client = Client()
     try:
         for name in dict.fromkeys(names.values()):
-            probe = await probe_model(name, base_url=choices.base_url or config.models.base_url, client=client, env=env)
-            findings.append(Diagnosis("model", probe.ok, probe.sentence, needed=name == names["main"]))
+            base_url = choose_base_url(name, names, choices.base_url or config.models.base_url)
+            probe = await probe_model(name, base_url=base_url, client=client, env=env)
+            role = next(key for key, other in names.items() if other == name)
+            title = "model" if role in TIERS else role if "+" not in role else "fallback"
+            findings.append(Diagnosis(title, probe.ok, probe.sentence, needed=name == names["main"]))
     finally:
         await client.close()
+    if "examiner" not in names:
+        says = "the main model examines its own work: another vendor's, as examiner under [models], sees other faults"
+        findings.append(Diagnosis("examiner", True, says, needed=False))
     return findings
 
 
@@ -235,7 +242,7 @@ ROUNDS = 6
 MINUTES = 5.0
 
 
-class Tiny(Struct, frozen=True):
+class TrialTask(Struct, frozen=True):
     """A one-file task that its test decides."""
 
     name: str
@@ -245,19 +252,19 @@ class Tiny(Struct, frozen=True):
 
 
 TASKS = (
-    Tiny(
+    TrialTask(
         "repair a line",
         "Make add in calc.py add, so that the test in test_calc.py passes.",
         "def add(a, b):\n    return a - b\n",
         "self.assertEqual(calc.add(2, 3), 5)",
     ),
-    Tiny(
+    TrialTask(
         "write a function",
         "Write the function initials in calc.py, so that the test in test_calc.py passes.",
         'def initials(name):\n    """The first letter of each word, in capitals."""\n    raise NotImplementedError\n',
         "self.assertEqual(calc.initials('ada king lovelace'), 'AKL')",
     ),
-    Tiny(
+    TrialTask(
         "change what a function does",
         "Make shorten in calc.py end a text that it cuts with '...', so that the test in test_calc.py passes.",
         "def shorten(text, limit):\n    return text[:limit]\n",

@@ -15,7 +15,7 @@ from bough.adapters.stores.liveness import describe_worker
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal_location import find_address, open_store
 from bough.core.errors import NotFound, StoreError, UsageError
-from bough.core.ids import GOAL, RUN
+from bough.core.ids import GOAL, INSPECTION, RUN
 from bough.core.verdict.language import is_test_path
 from bough.ports import Store
 from bough.trust.home import check_home
@@ -83,7 +83,8 @@ class Journal(Struct, frozen=True):
         folder = self.root / ".bough" / "repo.git" / "histories"
         if find_address(self.root):  # Other machines may know its work.
             return []
-        return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        return [name for name in names if not name.startswith(INSPECTION)][:3]
 
     async def run(self, name: str) -> Run:
         from bough.core.journal.run_fold import fold_run
@@ -142,10 +143,9 @@ class Journal(Struct, frozen=True):
             if proof.task not in named:
                 named[proof.task] = await self._list_tests(proof)
 
-        def with_tests(proof: Proof) -> Proof:
-            return replace(proof, tests=named[proof.task])
-
-        rows = tuple(replace(row, proofs=tuple(map(with_tests, row.proofs))) for row in found.rows)
+        rows = tuple(
+            replace(row, proofs=tuple(replace(one, tests=named[one.task]) for one in row.proofs)) for row in found.rows
+        )
         return replace(found, rows=rows)
 
     async def _list_tests(self, proof: Proof) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, pa
 from bough.adapters.models.wire import Client
 from bough.adapters.state_folder import find_state_folder
 from bough.core.messages import ModelProtocol
+from bough.core.model_chain import TIERS, list_fallbacks
 from bough.core.settings.agent_settings import MODEL
 
 MEMORY = "models.json"
@@ -28,10 +29,12 @@ class Knowledge(Struct, frozen=True):
     said: Mapping[str, Capabilities]
     """What servers report, by model."""
 
-    @property
-    def unreachable(self) -> str:
-        """Why one of them is unavailable."""
-        return next((found.unreachable for found in self.said.values() if found.unreachable), "")
+    def explain_unreachable(self, models: Mapping[str, str]) -> str:
+        """Why a tier of these models has nobody to ask: it is unavailable, with all of its fallbacks."""
+        chains = list_fallbacks(models)
+        tiers = [[models[tier], *chains[tier]] for tier in TIERS if tier in models]
+        whys = [[self.said[name].unreachable if name in self.said else "" for name in tier] for tier in tiers]
+        return next((why[0] for why in whys if all(why)), "")
 
     def window(self, name: str, configured: int) -> int:
         """Tokens: what the server reports, unless the person sets less; 0: unknown."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from math import inf
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,20 +19,31 @@ from msgspec.structs import replace
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
-from bough.app.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing
+from bough.app.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing, measure_night
 from bough.app.choices import Choices, RunObserver
-from bough.app.night_branch import TOGETHER, NightBranch, make_branch_once
+from bough.app.night_branch import NightBranch, find_conflicts, make_branch_once
+from bough.app.night_look import find_full_disk, find_touched, is_outdated, require_delivered
+from bough.app.permissions import list_barred
 from bough.app.run_messages import find_person
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
-from bough.core.backlog.decide import CallOff, End, Here, Move, Take, Wait, decide
+from bough.core.backlog.decide import CallOff, End, Join, Move, NightSituation, Take, Wait, decide, wants_joining
 from bough.core.backlog.entry import GoalReport
-from bough.core.backlog.state import Backlog, BacklogItem, Night, evolve_backlog
-from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError, VersionConflict, WorkspaceError
+from bough.core.backlog.state import TOGETHER, Backlog, BacklogItem, Night, evolve_backlog
+from bough.core.budget.limits import LAST_SHARE, Spend, sum_spends
+from bough.core.errors import (
+    BoughError,
+    ClaimHeld,
+    ClaimLost,
+    NotFound,
+    StoreError,
+    UsageError,
+    VersionConflict,
+    WorkspaceError,
+)
 from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
-from bough.core.tree.file_overlap import Touched
 from bough.ports import Claim
 from bough.steering import Stop, run_beside
 from bough.views.run_view import Outcome
@@ -39,8 +51,8 @@ from bough.views.run_view import Outcome
 OFTEN = 1.0
 """Seconds between two looks at the list, however much is written to the journal."""
 
-Deliver = Callable[[Session, str, str], Awaitable[str]]
-"""Opens a pull request for a run's branch, and returns its address."""
+Deliver = Callable[[Session, str, str], Awaitable[tuple[str, str]]]
+"""Opens a pull request for a run's branch, and returns its address, with a remark where there is one."""
 
 
 class NightPlan(Struct, frozen=True):
@@ -68,6 +80,8 @@ class NightObserver(Struct, frozen=True):
     """Something happened to the list."""
     recorded: Callable[[e.Record], None] = lambda record: None
     """Something happened in a run."""
+    merged: Callable[[e.Record], None] = lambda record: None
+    """A goal was put onto the night branch, or left out of it."""
     doing: Callable[[str, str, str], None] = lambda goal, task, what: None
     """What goes on for a goal's task where no event says it; empty: no longer."""
 
@@ -82,6 +96,8 @@ class _Live(Struct, frozen=True, eq=False):
 
 async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
     """Work until nothing is left to do, or the night is over. Return the list as it is then."""
+    if plan.together and not await asyncio.to_thread(deliver.find_commit, session.root, "HEAD"):
+        raise UsageError("--apply-together needs a git repository with a commit: run `git init` and commit your files.")
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
         if known is None or not known.together:  # Else an earlier process may have made it.
@@ -122,6 +138,8 @@ class NightWorker:
         self._looked = 0.0
         self._refused: set[str] = set()
         """Goals whose claim somebody else had a moment ago."""
+        self._settling = asyncio.Lock()
+        self._measured: dict[str, tuple[int, Spend]] = {}
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -133,9 +151,8 @@ class NightWorker:
         """Start a night, or join the one that another process is working on or was killed in."""
         session, plan, night = self.session, self.plan, self.backlog.open_night
         if night is not None:
-            chosen = plan.cost or night.started.cost, plan.together or night.started.together
-            if chosen != (night.started.cost, night.started.together):
-                await self._post(replace(night.started, cost=chosen[0], together=chosen[1], by=find_person()))
+            cost, together = plan.cost or night.started.cost, plan.together or night.started.together
+            await self._post(replace(night.started, cost=cost, together=together, by=find_person()))
             return
         commit = await asyncio.to_thread(deliver.find_commit, session.root, "HEAD")
         base = await session.workspaces.take()
@@ -165,6 +182,9 @@ class NightWorker:
                 live = self.live[name]
                 if not live.stop.requested or (self.watch.stop.now and not live.stop.now):
                     live.stop.request(now=self.watch.stop.now, halt=("stopped", why))
+            case Join():
+                if not await self._join():
+                    await self._wait(time.time() + OFTEN)
             case Wait(until):
                 await self._wait(until)
 
@@ -187,56 +207,42 @@ class NightWorker:
 
     async def _catch_up(self) -> None:
         self._looked = time.monotonic()
+        self._news.clear()
         for record in await self.session.store.read(self.backlog.stream, since=self.backlog.seq):
             self.backlog = evolve_backlog(self.backlog, record)
             if isinstance(record.event, e.StopRequested):
                 self.watch.stop.request(now=record.event.now)
             self.watch.listed(self.backlog, record)
+            self.session.herald.hear(record)
 
     async def _post(self, event: e.AnyEvent) -> None:
         await self.session.store.post(self.backlog.stream, CONTROL, event)
         await self._catch_up()
 
-    async def _look(self) -> Here:
+    async def _look(self) -> NightSituation:
         session, backlog, mine = self.session, self.backlog, frozenset(self.live)
         refused, self._refused = self._refused, set()
-        return Here(
+        return NightSituation(
             now=time.time(),
             jobs=self.plan.jobs,
             mine=mine,
             elsewhere=(await find_held(session, backlog) | refused) - mine,
             seen=await look_at_runs(session, backlog, mine),
-            touched=await self._find_touched() if len(mine) < self.plan.jobs else {},
+            barred=await list_barred(session, backlog),
+            touched=await find_touched(session, backlog, self.live) if len(mine) < self.plan.jobs else {},
+            spent=await self._find_spent() if len(mine) < self.plan.jobs else {},
             per_goal=self.plan.per_goal,
             until=self.plan.until,
-            full=await self._find_full_disk(),
+            full=await find_full_disk(session, self.plan.max_disk, bool(mine)) if len(mine) < self.plan.jobs else "",
             stopping=self.watch.stop.requested,
         )
 
-    async def _find_touched(self) -> dict[str, Touched]:
-        """What the goals of this process have changed so far, where there is a choice that it could change."""
-        if sum(not item.taken and not item.dropped for item in self.backlog.items.values()) < 2:
+    async def _find_spent(self) -> dict[str, float]:
+        night = self.backlog.open_night
+        if night is None or night.started.cost is None:
             return {}
-
-        async def look(live: _Live) -> Touched:
-            try:
-                task = await self.session.task(live.item.run)
-                changes = await self.session.workspaces.changes(task.base, task.tree)
-            except (UsageError, WorkspaceError):  # It has not begun, or is just being written.
-                return {}
-            return {change.path: False for change in changes}
-
-        return dict(zip(self.live, await asyncio.gather(*map(look, self.live.values())), strict=True))
-
-    async def _find_full_disk(self) -> str:
-        if not self.plan.max_disk or len(self.live) >= self.plan.jobs:
-            return ""
-        used = await asyncio.to_thread(self.session.size)
-        if used >= self.plan.max_disk and not self.live and await self.session.tidy():
-            used = await asyncio.to_thread(self.session.size)
-        if used < self.plan.max_disk:
-            return ""
-        return f"bough keeps {used / 1e9:.3g} GB here, the limit is {self.plan.max_disk / 1e9:g} GB"
+        spent = await measure_night(self.session, self.backlog, self._measured)
+        return {run: spend.cost for run, spend in spent.items()}
 
     # ── one goal ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -249,11 +255,14 @@ class NightWorker:
                 claim = await holding.enter_async_context(
                     store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
                 )
-                await store.append(claim, [await self._plan_taking(item, night, cost)], item.version)
-                held = holding.pop_all()
+                planned = await self._plan_or_settle(item, night, cost)
+                await store.append(claim, [planned], item.version)
+                held = holding.pop_all() if isinstance(planned, e.GoalTaken) else AsyncExitStack()
         except (ClaimHeld, ClaimLost, VersionConflict):
             return False
         await self._catch_up()
+        if isinstance(planned, e.GoalSettled):
+            return True
         stop = Stop()
         if self.watch.stop.requested:
             stop.request(now=self.watch.stop.now)
@@ -261,29 +270,40 @@ class NightWorker:
         self.live[item.name] = _Live(item, stop, asyncio.create_task(self._run_goal(item, claim, held, stop)))
         return True
 
+    async def _plan_or_settle(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken | e.GoalSettled:
+        """The run that works on it, or why none can: the other goals do not have to wait for that."""
+        try:
+            return await self._plan_taking(item, night, cost)
+        except (NotFound, UsageError, WorkspaceError) as error:
+            return e.GoalSettled(GoalReport("error", str(error)))
+
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
         """The run that works on it: the one that began, unless that is finished or the goal is another one now."""
-        session, before = self.session, 0.0
+        session = self.session
         name = item.run if item.run == slug(item.run) else ""  # A journal is no reason to leave the workspaces' folder.
         run = await session.run(name) if name else Run("")
-        again = is_of(run, make_listing(self.backlog, item.name)) and not _is_outdated(run, item)
+        again = is_of(run, make_listing(self.backlog, item.name)) and not is_outdated(run, item)
         if again or (name and item.running and not run.version):
-            spent = (await session.view(item.run)).spend.cost if run.version else 0.0
+            spent = (await session.view(item.run)).spend if run.version else Spend()
             # What it has cost this night counts for the night, whatever happened in between.
-            before = item.taken.before if item.taken is not None and item.night == night.number else spent
-            reserved = cost + spent - before if cost is not None else None
+            before = night.runs[item.run].before if item.run in night.runs else spent
+            reserved = cost + spent.cost - before.cost if cost is not None else None
             known = item.taken or e.GoalTaken(item.run, night.started.base, commit=night.started.commit)
             return replace(known, cost=reserved, before=before, worker=worker_id())
         base = night.started.base
         for need in item.entry.needs:
-            done = await session.work(self.backlog.items[need].run)
+            other = self.backlog.items[need]
+            if not (await session.run(other.run)).version:
+                await require_delivered(session, other, night)
+                continue
+            done = await session.work(other.run)
             merged = await session.workspaces.merge(done.base, base, done.tree)
             base = "" if merged.conflicts else merged.tree
             if not base:  # They conflict.
                 break
         origin = night.started.base if base != night.started.base else ""
         name = await session.find_free_name()
-        return e.GoalTaken(name, base, origin, cost, before, night.started.commit, worker_id())
+        return e.GoalTaken(name, base, origin, cost, commit=night.started.commit, worker=worker_id())
 
     async def _run_goal(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
         """Work on a goal that is claimed, and record what came of it."""
@@ -298,11 +318,15 @@ class NightWorker:
                 report = GoalReport("error", str(error))
             if report is None or (report.status == "stopped" and self.watch.stop.requested):
                 return  # Whoever continues the night resumes it, as after a crash.
-            item = (await load_backlog(self.session, self.plan.name)).items[item.name]
-            if item.dropped:
-                report = replace(report, status="dropped", why="removed from the list")
-            with suppress(ClaimLost):
-                await self.session.store.append(claim, [e.GoalSettled(report)], item.version)
+            async with self._settling:  # Of two that end together, the second sees the first.
+                backlog = await load_backlog(self.session, self.plan.name)
+                item = backlog.items[item.name]
+                if item.dropped:
+                    report = replace(report, status="dropped", why="removed from the list")
+                elif report.status == "completed" and report.files:
+                    report = replace(report, conflicts=await find_conflicts(self.session, backlog, item, report))
+                with suppress(ClaimLost):
+                    await self.session.store.append(claim, [e.GoalSettled(report)], item.version)
 
     async def _work_on(self, item: BacklogItem, claim: Claim, stop: Stop) -> GoalReport | None:
         session, taken = self.session, item.taken
@@ -335,15 +359,21 @@ class NightWorker:
             rounds=entry.rounds or choices.rounds,
             tokens=entry.tokens or choices.tokens,
             minutes=entry.minutes or choices.minutes,
-            cost=min(limits) + taken.before if limits else None,
+            cost=min(limits) + self._find_before(item).cost if limits else None,
             jobs=None,
             ask_later=self.plan.ask,
         )
+
+    def _find_before(self, item: BacklogItem) -> Spend:
+        night = self.backlog.night
+        return night.runs[item.run].before if night is not None and item.run in night.runs else Spend()
 
     async def _report(self, item: BacklogItem, outcome: Outcome) -> GoalReport:
         """What came of a run, with a branch for what is proven."""
         session, commit_before = self.session, item.taken.commit if item.taken is not None else ""
         report = GoalReport(outcome.status, outcome.summary, outcome.spend, outcome.until)
+        if outcome.status == "budget" and self._is_night_spent(item, outcome.spend):
+            report = replace(report, status="stopped", why="its part of the night's budget is spent")
         if not await session.store.read(outcome.run, GOAL, kinds=("TaskCreated",)):
             return report
         task = await session.task(outcome.run)
@@ -353,35 +383,25 @@ class NightWorker:
         report = replace(report, files=files, added=added, removed=removed)
         if not (outcome.completed or (self.plan.partial and outcome.status == "not_proven")) or not files:
             return report
-        if outcome.completed:
-            report = replace(report, conflicts=await self._find_conflicts(item, task.base, task.tree, files))
         if not commit_before:
             return report
-        branch = f"bough/{outcome.run}"
         try:
-            commit = await make_branch_once(session, outcome.run, branch, commit_before)
+            branch, commit = await make_branch_once(session, outcome.run, f"bough/{outcome.run}", commit_before)
             report = replace(report, branch=branch, commit=commit)
             if self.plan.deliver is not None:
-                report = replace(report, address=await self.plan.deliver(session, outcome.run, branch))
+                address, remark = await self.plan.deliver(session, outcome.run, branch)
+                why = f"{report.why}; {remark}" if remark else report.why
+                report = replace(report, address=address, why=why)
         except BoughError as error:
             report = replace(report, why=f"{report.why}; {error}")
         return report
 
-    async def _find_conflicts(
-        self, item: BacklogItem, base: str, tree: str, files: tuple[str, ...]
-    ) -> dict[str, tuple[str, ...]]:
-        """Finished goals of the night whose work does not merge with this one's. Only those that changed the same files
-        are tried."""
-        found: dict[str, tuple[str, ...]] = {}
-        for other in self.backlog.items.values():
-            shared = other.report is not None and other.report.branch and set(files) & set(other.report.files)
-            if other.name == item.name or not shared or other.night != self.backlog.items[item.name].night:
-                continue
-            done = await self.session.task(other.run)
-            merged = await self.session.workspaces.merge(base, done.tree, tree) if done.base == base else None
-            if merged is not None and merged.conflicts:
-                found[other.name] = merged.conflicts
-        return found
+    def _is_night_spent(self, item: BacklogItem, spend: Spend) -> bool:
+        """What it spent is its part of the night's money, and its own limit, if it has one, is higher."""
+        cost = item.taken.cost if item.taken is not None else None
+        own = [limit for limit in (self.plan.per_goal, item.entry.cost) if limit is not None]
+        spent = spend.cost - self._find_before(item).cost
+        return cost is not None and cost < min(own, default=inf) and spent >= cost * LAST_SHARE
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -399,21 +419,29 @@ class NightWorker:
         busy = any(item.running for item in self.backlog.items.values())
         if night is None or (busy and (self.watch.stop.requested or await find_held(self.session, self.backlog))):
             return self.backlog
-        if night.started.together and not self.watch.stop.requested and night.joined is None:
-            try:
-                async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
-                    work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
-                    doing = partial(self.watch.doing, TOGETHER)
-                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded, doing=doing))
-            except ClaimHeld:
-                return self.backlog  # Another process does, and ends the night; if it is killed, the next one does.
+        joins = wants_joining(self.backlog) or (night.started.together and night.joined is None)
+        if joins and not self.watch.stop.requested and not await self._join():
+            return self.backlog  # Another process does, and ends the night; if it is killed, the next one does.
         if not self.watch.stop.requested:
-            await self._post(e.NightEnded(why))
+            spent = sum_spends((await measure_night(self.session, self.backlog)).values())
+            await self._post(e.NightEnded(why, spent))
         return self.backlog
 
+    async def _join(self) -> bool:
+        """Bring the branches together; False: another process does."""
+        night = self.backlog.open_night
+        assert night is not None
 
-def _is_outdated(run: Run, item: BacklogItem) -> bool:
-    """The run is finished and the person has changed the goal since, or it works on another goal than the list says."""
-    goal = run.plan.goal
-    other = goal.instructions != item.entry.goal.strip() or (goal.test_command or "") != item.entry.check
-    return item.edited and (other or run.end is not None)
+        def recorded(record: e.Record) -> None:
+            self.watch.recorded(record)
+            if isinstance(record.event, e.ChildSettled):
+                self.watch.merged(record)
+
+        try:
+            async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
+                work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
+                doing = partial(self.watch.doing, TOGETHER)
+                await work.join(RunObserver(self.watch.stop, recorded=recorded, doing=doing))
+        except ClaimHeld:
+            return False
+        return True

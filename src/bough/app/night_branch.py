@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,25 +14,52 @@ from bough.app.backlog import is_of, make_listing
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
-from bough.core.backlog.state import Backlog, BacklogItem, Night
-from bough.core.errors import BoughError, UsageError
+from bough.core.backlog.decide import list_proven
+from bough.core.backlog.entry import GoalReport
+from bough.core.backlog.state import TOGETHER, Backlog, BacklogItem, Night
+from bough.core.errors import BoughError
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 from bough.core.tree.task_state import State
 from bough.views.run_view import Outcome
 
-TOGETHER = "@together"
-"""Whoever holds this brings the branches together."""
+
+async def make_branch_once(
+    session: Session, run: str, branch: str, at: str, *, steps: bool = False, before: str = ""
+) -> tuple[str, str]:
+    """A branch from that commit with the work of a run, or the one that a process made that was killed since; its name
+    and last commit. A branch is ours while its tip is a commit of this run, or the one that was made `before` it;
+    anything else of that name is somebody else's, and another name is taken."""
+    root = session.root
+    at = at if await asyncio.to_thread(deliver.find_commit, root, at) else "HEAD"  # The person has rewritten it.
+    for number in count(1):
+        name = branch if number == 1 else f"{branch}-{number}"
+        tip = await asyncio.to_thread(deliver.find_commit, root, f"refs/heads/{name}")
+        if tip and await asyncio.to_thread(deliver.find_run, root, tip) == run:
+            return name, tip
+        if tip and tip == before:
+            await asyncio.to_thread(deliver.remove_branch, root, name, tip)
+        if not tip or tip == before:
+            return name, await session.branch(run, name, steps=steps, at=at)
+    raise AssertionError("some name is free")
 
 
-async def make_branch_once(session: Session, run: str, branch: str, at: str, *, steps: bool = False) -> str:
-    """A branch from that commit with the work of a run, or the one that a process made that was killed since."""
-    try:
-        return await session.branch(run, branch, steps=steps, at=at)
-    except UsageError:
-        if commit := await asyncio.to_thread(deliver.find_commit, session.root, f"refs/heads/{branch}"):
-            return commit
-        raise
+async def find_conflicts(
+    session: Session, backlog: Backlog, item: BacklogItem, report: GoalReport
+) -> dict[str, tuple[str, ...]]:
+    """Find finished goals of the night whose work does not merge with this one's. Only those that changed the same
+    files are tried."""
+    found: dict[str, tuple[str, ...]] = {}
+    task = await session.task(item.run)
+    for other in backlog.items.values():
+        shared = other.report is not None and other.report.branch and set(report.files) & set(other.report.files)
+        if other.name == item.name or not shared or other.night != item.night or other.removed is not None:
+            continue
+        done = await session.task(other.run)
+        merged = await session.workspaces.merge(task.base, done.tree, task.tree) if done.base == task.base else None
+        if merged is not None and merged.conflicts:
+            found[other.name] = merged.conflicts
+    return found
 
 
 class NightBranch(Struct, frozen=True):
@@ -46,24 +74,22 @@ class NightBranch(Struct, frozen=True):
     post: Callable[[e.AnyEvent], Awaitable[None]]
 
     async def join(self, watch: RunObserver) -> None:
-        done = [
-            item
-            for item in self.backlog.items.values()
-            if item.night == self.night.number and item.report is not None
-            if item.report.status == "completed" and item.report.files
-        ]
+        proven = list_proven(self.backlog)
+        done = [item for item in proven if item.removed is None]
+        lost = {item.name: "its run was removed" for item in proven if item.removed is not None}
         if not done:
-            await self.post(e.NightJoined(why="no goal is done and proven"))
+            await self.post(e.NightJoined(left_out=lost, why="no goal is done and proven"))
             return
         name = self.night.together or await self.session.find_free_name()
         if not self.night.together:
             await self.post(e.NightJoining(name))
         try:
-            await self.post(await self._describe(await self._run(name, done, watch)))
+            joined = await self._describe(await self._run(name, done, watch))
         except (BoughError, OSError) as error:
             if watch.stop.requested:
                 raise
-            await self.post(e.NightJoined(why=str(error)))
+            joined = e.NightJoined(left_out=dict.fromkeys((item.name for item in done), str(error)), why=str(error))
+        await self.post(replace(joined, left_out=joined.left_out | lost))
 
     async def _run(self, name: str, done: list[BacklogItem], watch: RunObserver) -> Outcome:
         session, listing = self.session, make_listing(self.backlog, TOGETHER)
@@ -89,10 +115,20 @@ class NightBranch(Struct, frozen=True):
         left_out = {name: end.why for name, end in ends.items() if end.state is not State.COMPLETED}
         if not outcome.completed or not landed:
             return e.NightJoined(landed=landed, left_out=left_out, why=outcome.summary or "nothing could be merged")
-        branch, session = self.night.started.together, self.session
+        wanted, session, before = self.night.started.together, self.session, self.night.joined
+        if not self.night.started.commit:
+            why = "there is no git repository with a commit here"
+            return e.NightJoined(landed=landed, left_out=left_out, why=why)
         try:
-            at = self.night.started.commit or "HEAD"
-            commit = await make_branch_once(session, outcome.run, branch, at, steps=True)
+            branch, commit = await make_branch_once(
+                session,
+                outcome.run,
+                wanted,
+                self.night.started.commit,
+                steps=True,
+                before=before.commit if before is not None else "",
+            )
         except BoughError as error:
             return e.NightJoined(landed=landed, left_out=left_out, why=str(error))
-        return e.NightJoined(branch, commit, landed, left_out)
+        why = f"{wanted} is not a branch of this list" if branch != wanted else ""
+        return e.NightJoined(branch, commit, landed, left_out, why)

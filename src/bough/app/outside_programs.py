@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bough.adapters.agents.registry import Chosen, choose_agent
+from bough.adapters.agents.registry import AgentSetup, choose_agent
 from bough.adapters.models.providers import list_secrets
 from bough.adapters.sandboxes.approval import Permit
 from bough.adapters.sandboxes.env import is_named, make_env
@@ -17,7 +17,7 @@ from bough.app.project import Project
 from bough.core.errors import UsageError
 from bough.core.rules import Rules
 from bough.core.servers import ToolServer
-from bough.core.settings.agent_settings import MODEL
+from bough.core.settings.agent_settings import MODEL, title_of
 from bough.installed import needing
 from bough.ports import Sandbox, Tools
 from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command
@@ -34,11 +34,15 @@ class Agents:
     def __init__(self, project: Project, outside: OutsideAgents, permit: Permit | None) -> None:
         self._project, self._outside, self._permit = project, outside, permit
         self._made: dict[str, AcpAgent] = {}
+        self._reach: dict[str, str] = {}
+        """What the sandbox of each lets through."""
 
-    def _choose(self, name: str) -> Chosen:
+    def _choose(self, name: str) -> AgentSetup:
         return choose_agent(name, self._project.config.agents, self._outside.network, self._outside.env)
 
     def of(self, name: str) -> AcpAgent:
+        if name not in self._outside.names:
+            raise UsageError(f"The agent {name} is not one that you chose for this run: name it with --agent.")
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
@@ -59,6 +63,11 @@ class Agents:
                 raise UsageError(f"The agent {name} expects {missing[0]}, which is not set in your environment.")
             self.of(name)
 
+    def describe(self) -> list[str]:
+        """What each agent that was made reaches and sees."""
+        seen = {name: ", ".join(self._choose(name).env) for name in self._made}
+        return [f"{title_of(name)}: {self._reach[name]}{f', sees {seen[name]}' if seen[name] else ''}" for name in seen]
+
     def model(self, name: str, folder: Path, rules: Rules) -> AgentModel:
         """The agent behind a model's name, as a model."""
         from bough.adapters.agents.model import AgentModel
@@ -75,6 +84,7 @@ class Agents:
             sandbox = make_project_sandbox(project, env, network)
         except UsageError as error:
             raise UsageError(f"The agent {name}: {str(error).replace('--network', '--agent-network')}") from None
+        self._reach[name] = sandbox.network.says
         return AcpAgent(
             name,
             resolve_command(how.argv, self._project.root, self._project.env),
@@ -88,7 +98,7 @@ class Agents:
             advice=how.advice,
         )
 
-    def _build_environment(self, how: Chosen) -> dict[str, str]:
+    def _build_environment(self, how: AgentSetup) -> dict[str, str]:
         """The variables of all commands, and those that the person has named for it, secret or not. The folder of its
         program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
         named = {name: value for name, value in self._project.env.items() if is_named(name, how.env)}

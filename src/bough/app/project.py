@@ -14,18 +14,19 @@ from msgspec.structs import replace
 from bough import config as settings
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import SandboxLevel, find_level
-from bough.adapters.sandboxes.network import Network, describe_confinement, parse_network
+from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.verifiers.check_slots import CheckSlots
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.surroundings import Surroundings
 from bough.app.activity import name_activity_file
 from bough.app.choices import Choices
+from bough.app.hooks import Herald
 from bough.app.journal import Journal
 from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
+from bough.core.ids import BACKLOG, CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
 from bough.core.journal.run_fold import Run, plan_rewind
 from bough.core.journal.task_fold import list_points
 from bough.core.tree.task import Task
@@ -51,16 +52,13 @@ class Project(Journal, frozen=True):
     """The HTTP client of all its runs, so that they share connections."""
     slots: CheckSlots
     """How many checks of all its runs go on at once."""
+    herald: Herald
+    """Tells the person's hooks what happens."""
 
     @property
     def level(self) -> SandboxLevel:
         """How commands are confined."""
         return find_level(self.config.sandbox.mode)
-
-    @property
-    def confinement(self) -> str:
-        """The same in words, with what commands reach."""
-        return describe_confinement(self.level, self.network)
 
     @property
     def network(self) -> Network:
@@ -127,11 +125,27 @@ class Project(Journal, frozen=True):
     async def remove(self, name: str) -> None:
         """Remove a run with its work, which is in the person's files only if it was applied. Files first: after a crash
         it can be removed again."""
-        async with self.hold(name) as (claim, _):
+        async with self.hold(name) as (claim, run):
+            await self._tell_list(run)
             await self.workspaces.forget(name)
             for file in (f"pr-{name}.md", name_activity_file(name)):
                 (self.home / file).unlink(missing_ok=True)
             await self.store.forget(claim)
+
+    async def clear_inspections(self) -> list[str]:
+        """Remove what checks before any run left behind when they were killed; returns their names."""
+        left = self.workspaces.list_inspections()
+        left = [name for name in left if await self.store.holder(name, RUN) is None]
+        for name in left:
+            await self.workspaces.forget(name)
+        return left
+
+    async def _tell_list(self, run: Run) -> None:
+        """What a goal of a list has cost stays in the list."""
+        backlog = run.listed.rpartition("/")[0]
+        if backlog:
+            removed = e.RunRemoved(run.name, (await self.view(run.name)).spend, bool(run.applied))
+            await self.store.post(f"{BACKLOG}{backlog}", CONTROL, removed)
 
     def size(self) -> int:
         """Bytes that bough keeps for this project."""

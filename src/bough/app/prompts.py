@@ -17,7 +17,7 @@ FILE = "optimised.json"
 """Next to the journal."""
 
 
-class Learned(Struct, frozen=True):
+class LearnedPrompt(Struct, frozen=True):
     """Guidance that did better than bough's own, and how much."""
 
     guidance: str
@@ -38,12 +38,13 @@ def choose_prompts(rules: PlanningRules, home: Path) -> Callable[[str], str]:
     if rules.prompts == "plain":
         return load_prompt
     try:
-        learned = msgspec.json.decode((home / FILE).read_bytes(), type=dict[str, Learned])
+        learned = msgspec.json.decode((home / FILE).read_bytes(), type=dict[str, LearnedPrompt])
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         learned = {}
     if not learned:
         raise UsageError(
-            '[planning] prompts = "optimised", but there are none: `bough optimise planner` looks for some.'
+            '[planning] prompts = "optimised", but there are none: `bough-optimise planner` looks for some '
+            "(docs/guides/planning.md)."
         )
     guided = {name: with_guidance(load_prompt(name), each.guidance) for name, each in learned.items()}
     return lambda name: guided.get(name) or load_prompt(name)

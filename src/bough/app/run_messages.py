@@ -12,6 +12,7 @@ import pwd
 import secrets
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,10 +22,12 @@ from bough.app.journal import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL
+from bough.core.planning.message_reading import read_drop
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
 from bough.ports import Approval
 from bough.steering import Inbox
+from bough.views.formatting import cut, one_line
 from bough.views.waiting import KINDS, Waiting, WaitingView
 
 LONGEST = 20_000
@@ -42,7 +45,7 @@ def find_person() -> str:
 async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> str | None:
     """Send a message to a run's agents. Returns the process that runs it, or None: then they get it when the run is
     resumed."""
-    words = _clean_words(text)
+    words = clean_words(text)
     await _require_unfinished(journal, name)
     if task:
         found = (await journal.view(name)).tasks.get(task)
@@ -50,15 +53,31 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> 
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         if found.state in SETTLED and task != GOAL:
             raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
+    await _post_drop(journal, name, words)
     await journal.store.post(name, CONTROL, e.PersonSaid(words, find_person(), task))
     return await journal.holder(name)
 
 
+async def _post_drop(journal: Journal, name: str, words: str) -> None:
+    """Where a message or an answer drops requirements, the goal is without them from now on."""
+    rows = (await journal.evidence(name)).rows
+    refuted = [row.requirement.number for row in rows if row.standing == "refuted"]
+    dropped = read_drop(words, [row.requirement for row in rows], refuted)
+    if dropped == ():
+        raise UsageError(
+            f"Which requirement is dropped, or what is left without it, is unclear: name it by its number, as in "
+            f'"Drop requirement 2.". `bough report {name}` lists them; "leave it" gives the goal up.'
+        )
+    if dropped:
+        await journal.store.post(name, CONTROL, e.RequirementsDropped(dropped, find_person()))
+
+
 async def restore_requirement(journal: Journal, name: str, number: int) -> str | None:
-    """Undo the replacement of a requirement by a message. Returns the process that runs the run, or None."""
+    """Undo that a message has replaced or dropped a requirement. Returns the process that runs the run, or None."""
     rows = {row.requirement.number: row.requirement for row in (await journal.evidence(name)).rows}
-    if number not in rows or not rows[number].superseded:
-        raise UsageError(f"No message has replaced requirement {number} of {name}: see `bough report {name}`.")
+    if number not in rows or rows[number].counts:
+        none = f"No message has replaced or dropped requirement {number} of {name}"
+        raise UsageError(f"{none}: see `bough report {name}`.")
     await _require_unfinished(journal, name)
     await journal.store.post(name, CONTROL, e.RequirementRestored(number, find_person()))
     return await journal.holder(name)
@@ -67,20 +86,30 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
 async def answer_question(journal: Journal, name: str, text: str, task: str = "") -> str | None:
     """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
     answer waits for `resume`."""
-    words = _clean_words(text)
+    words = clean_words(text)
     await _require_unfinished(journal, name)
     seen = await load_waiting(journal, name)
     asked = [each for each in seen.open(live=True) if each.kind == "question" and task in ("", each.task)]
-    if not asked and any(each.kind == "question" for each in seen.answered):
-        raise UsageError(f"{name} is already answered: `bough resume {name}` continues it.")
     if not asked:
-        raise UsageError(f'{name} has no open question: use `bough say {name} "…"` to message its agents.')
+        none = f'{name} has no open question: use `bough say {name} "…"` to message its agents.'
+        refuse_second(name, seen, "question", task, none)
     if len(asked) > 1:
         tasks = ", ".join(each.task for each in asked)
         raise UsageError(f"Several tasks of {name} have a question: choose one with --task ({tasks}).")
+    await _post_drop(journal, name, words)
     to = "" if asked[0].task == GOAL else asked[0].task
-    await answer_once(journal, name, asked[0], e.PersonSaid(words, find_person(), to))
+    await answer_once(journal, name, asked[0], e.PersonSaid(words, find_person(), to, asked[0].seq))
     return await journal.holder(name)
+
+
+def refuse_second(name: str, seen: WaitingView, kind: str, task: str, otherwise: str, id: str = "") -> NoReturn:
+    """Tell whoever answers second, at whichever place, who was first; `otherwise`, where nothing was asked."""
+    for each in seen.answered:
+        if each.kind == kind and task in ("", each.task) and id in ("", each.id):
+            who = f", by {each.by}" if each.by else ""
+            said = f"{name} is already answered{who} ({cut(one_line(each.says), 60)})"
+            raise UsageError(f"{said}: the first answer counts.")
+    raise UsageError(otherwise)
 
 
 async def find_question(journal: Journal, name: str) -> str:
@@ -89,11 +118,12 @@ async def find_question(journal: Journal, name: str) -> str:
     return next((each.question for each in asked if each.kind == "question"), "")
 
 
-async def load_waiting(journal: Journal, name: str) -> WaitingView:
-    """What the run has asked a person, and what they answered."""
+async def load_waiting(journal: Journal, name: str, until: int = 0) -> WaitingView:
+    """What the run has asked a person, and what they answered; as it was before that event, if one is given."""
     found = WaitingView()
     for record in await journal.store.read(name, kinds=KINDS):
-        found.see(record)
+        if not until or record.seq < until:
+            found.see(record)
     return found
 
 
@@ -109,18 +139,10 @@ async def answer_once(
     """Post an answer, from whichever place. The journal decides which was first: that one counts, and whoever comes
     second is told."""
     mine = await journal.store.post(name, CONTROL, said)
-    posted = await journal.store.read(name, CONTROL, since=waiting.seq, kinds=(type(said).__name__,))
-    for record in posted:
-        if record.seq < mine.seq and _answers(record.event, said):
-            who = getattr(record.event, "by", "") or "nobody in time"
-            raise UsageError(f"{name} is already answered, by {who}: the first answer counts.")
-
-
-def _answers(event: e.AnyEvent, said: e.AnyEvent) -> bool:
-    """Both answer the same thing."""
-    if isinstance(event, e.CommandRuled) and isinstance(said, e.CommandRuled):
-        return event.id == said.id
-    return getattr(event, "task", "") == getattr(said, "task", "")
+    seen = await load_waiting(journal, name, until=mine.seq)
+    if waiting.seq not in [each.seq for each in seen.open(live=True)]:
+        late = f"{name} no longer waits for an answer: see `bough status {name}`."
+        refuse_second(name, seen, waiting.kind, waiting.task, late, waiting.id)
 
 
 async def pause_run(journal: Journal, name: str) -> str | None:
@@ -130,7 +152,7 @@ async def pause_run(journal: Journal, name: str) -> str | None:
     return holder
 
 
-def _clean_words(text: str) -> str:
+def clean_words(text: str) -> str:
     words = text.strip()
     if not words:
         raise UsageError("The message is empty: write it in quotes after the run.")
@@ -158,7 +180,8 @@ async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Wa
     for each in await list_waiting(journal, name, task=task):
         if each.plan is not None:
             return each, each.plan
-    raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
+    none = f"No plan of {name} is waiting for your answer: see `bough status {name}`."
+    refuse_second(name, await load_waiting(journal, name), "plan", task, none)
 
 
 async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: Approval) -> None:
@@ -213,6 +236,7 @@ async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "
     that task if it is given."""
     waiting = [each for each in await list_waiting(journal, name, "command", task) if id in ("", each.id)]
     if not waiting:
-        raise UsageError(f"No command of {name} is waiting for your answer: see `bough status {name}`.")
+        none = f"No command of {name} is waiting for your answer: see `bough status {name}`."
+        refuse_second(name, await load_waiting(journal, name), "command", task, none, id)
     await answer_once(journal, name, waiting[0], e.CommandRuled(waiting[0].id, allow, say, find_person()))
     return waiting[0].question

@@ -1,24 +1,15 @@
-"""Finds the models that a run uses, where each is called, and whether its price is known.
-
-This machine's keys go only to endpoints that the person's settings, variables or flags name here, now or in an earlier
-command. A run's journal may come from elsewhere: from a shared store, or with an archive.
-"""
+"""Finds the models that a run uses, where each is called, and whether its price is known."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from contextlib import suppress
 from types import MappingProxyType
 
-from bough.adapters.consent_store import Consents
 from bough.adapters.models.absent import NOBODY
 from bough.adapters.models.providers import (
-    PROVIDERS,
-    find_key,
     find_model_address,
     has_price,
-    parse_model_name,
-    split_address,
 )
 from bough.app.choices import Choices
 from bough.app.project import Project
@@ -26,12 +17,10 @@ from bough.config import Models
 from bough.core.agent_choice import all_outside, list_named_agents
 from bough.core.budget.limits import Limits
 from bough.core.errors import UsageError
+from bough.core.model_chain import TIERS, list_fallbacks
 from bough.core.planning.plan import Step
 from bough.core.settings.agent_settings import MODEL, OWN, title_of
 from bough.core.workflow.keys import needs_models
-
-_EVERYWHERE = Path("/")
-"""Endpoints are known for all projects."""
 
 
 def check_prices(
@@ -68,15 +57,40 @@ def check_prices(
 def find_endpoints(
     project: Project, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Where each model is called. A resumed run uses the same endpoints, unless the person chooses otherwise."""
+    """Where each model is called. A resumed run uses the same endpoints, unless the person chooses otherwise; its
+    journal may name only those that they have allowed."""
     given, chosen = choices.given(), choices.base_url
     found = {}
     for name in dict.fromkeys(models.values()):
-        base_url = chosen or before.get(name) or project.config.models.base_url
+        given_url = chosen or project.config.models.base_url
+        base_url = choose_base_url(name, models, given_url) if chosen else before.get(name)
+        base_url = base_url or choose_base_url(name, models, given_url)
         if name not in given and not name.startswith(MODEL) and (at := find_model_address(name, base_url, project.env)):
-            _require_known_endpoint(name, at, choices, project.config.models, project.env)
             found[name] = at
     return found
+
+
+def find_usual_endpoints(project: Project, models: Collection[str]) -> dict[str, str]:
+    """Where this person's settings and variables would have these models called."""
+    found = {}
+    for name in models:
+        with suppress(UsageError):  # A model that nobody serves here.
+            found[name] = find_model_address(name, project.config.models.base_url, project.env)
+    return found
+
+
+def recall_models(models: Mapping[str, str]) -> Models:
+    """The models of an earlier run, as settings."""
+    main, fast, strong, examiner, judge = map(models.get, ("main", "fast", "strong", "examiner", "judge"))
+    return Models(main, fast, strong, list_fallbacks(models), examiner, judge)
+
+
+def choose_base_url(name: str, models: Mapping[str, str], base_url: str | None) -> str | None:
+    """The address that the person gave for their models, unless it is not for this one: a fallback or an examiner of
+    another provider than the main model's has its own."""
+    chained = name in {other for key, other in models.items() if key not in TIERS}
+    another = name.partition(":")[0] != models["main"].partition(":")[0] and ":" in name
+    return None if chained and another else base_url
 
 
 def find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
@@ -87,30 +101,3 @@ def find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
     if everyone == OWN and all_outside(goal):
         everyone = min(list_named_agents(goal))
     return f"{MODEL}{everyone}" if everyone != OWN else None
-
-
-def _require_known_endpoint(name: str, address: str, choices: Choices, own: Models, env: Mapping[str, str]) -> None:
-    """`UsageError` when a key would go to an address that only a journal names."""
-    provider, _ = parse_model_name(name, address, env)
-    if provider not in PROVIDERS or address == PROVIDERS[provider].base_url or not find_key(provider, env, False):
-        return
-    consents = Consents(env)
-    known = consents.of(_EVERYWHERE).allowed
-    if address in known:
-        return
-    short, named = split_address(name)
-    here = find_model_address(short, choices.base_url or own.base_url, env)
-    if address != here and not (named and name in _list_own_names(choices, own)):
-        raise UsageError(
-            f"{short} would be called at {address}, with your key, but only this run's journal names that address: "
-            f"if you trust it, pass --base-url {address} once on this machine, or set it in your own settings."
-        )
-    consents.keep(_EVERYWHERE, {address: provider}, allowed=True)
-
-
-def _list_own_names(choices: Choices, own: Models) -> set[str]:
-    chosen = (choices.model, choices.fast_model, choices.strong_model, own.main, own.fast, own.strong)
-    names = {name for name in chosen if isinstance(name, str)}
-    for preset in own.presets.values():
-        names |= {preset.named("main"), preset.named("fast"), preset.named("strong")}
-    return names

@@ -16,6 +16,8 @@ from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
 from bough.adapters.sandboxes.approval import Permit, require_approval
 from bough.adapters.sandboxes.env import make_env
+from bough.adapters.sandboxes.network import describe_confinement
+from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
@@ -60,14 +62,14 @@ async def open_ports(
     """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
     fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
     env = make_env(project.env, hidden, project.config.sandbox.env)
-    # Of bough's own agents and of outside ones; None: nobody can answer.
     wait = project.config.approve.wait
     asks = AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded) if watch.permit or wait else None
-    sandbox = fence_sandbox(_open_sandbox(project, env, asks), fence)
+    commands, sandbox = _open_sandbox(project, env, asks, fence)
     agents = None
     if outside and outside.names:
         agents = Agents(project, outside, asks)
         agents.check(sorted(outside.names))  # Before anything starts.
+    watch.opened(_describe_opened(project, commands, agents))
     made, known = await _make_models(project, models, choices, endpoints, began, agents, hidden, fence, watch.stop)
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
@@ -85,7 +87,7 @@ async def open_ports(
         closing.callback((activity := ActivityFile(project.home, watch, project.store)).close)
         ports = Ports(
             store=project.store,
-            models={tier: made[name] for tier, name in models.items()},  # type: ignore[misc]
+            models={tier: made[name] for tier, name in models.items()},
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
@@ -102,7 +104,7 @@ async def open_ports(
             doing=activity.doing,
             recorded=_record_spans(activity, spans),
             person=find_person(),
-            unreachable=known.unreachable,
+            unreachable=known.explain_unreachable(models),
             executor=executor,
             **{name: getattr(watch, name) for name in ("stop", "waiting", "approve", "ask")},
             **({"leave": servers.leave, "prepare": servers.prepare} if servers is not None else {}),  # type: ignore[arg-type]
@@ -112,10 +114,20 @@ async def open_ports(
         yield ports
 
 
-def _open_sandbox(project: Project, env: Mapping[str, str], asks: Permit | None) -> Sandbox:
+def _open_sandbox(
+    project: Project, env: Mapping[str, str], asks: Permit | None, fence: Fence
+) -> tuple[ProcessSandbox, Sandbox]:
+    """The sandbox of commands, and the same behind the person's approval and the fence."""
     commands = make_project_sandbox(project, env, project.network)
     commands.start()
-    return require_approval(commands, project.config.approve.commands, asks)
+    return commands, fence_sandbox(require_approval(commands, project.config.approve.commands, asks), fence)
+
+
+def _describe_opened(project: Project, commands: ProcessSandbox, agents: Agents | None) -> str:
+    """What commands and agents reach, read from the sandboxes that they get, and what sets checkouts up."""
+    setup = project.config.check.setup or project.config.workspace.setup
+    opened = [describe_confinement(commands.level, commands.network), f"set-up: {setup}" if setup else ""]
+    return "; ".join(filter(None, [*opened, *(agents.describe() if agents else ())]))
 
 
 async def _make_models(
@@ -200,9 +212,9 @@ class _VerifierOnDemand:
     async def find(self, task: Task) -> Check | None:
         return await self.__getattr__("find")(task) if task.step.requires_testing else None
 
-    def prefer(self, command: str, scouted: bool = False) -> None:
-        if command:
-            self.__getattr__("prefer")(command, scouted)
+    def prefer(self, checked: e.BaseChecked) -> None:
+        if checked.command:
+            self.__getattr__("prefer")(checked)
 
     def begin(self, run: Run, task: Task) -> None:
         if task.step.requires_testing:

@@ -19,6 +19,7 @@ from bough.adapters.models.providers import list_secrets
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import find_level
 from bough.adapters.state_folder import find_checkouts
+from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.redacted import find_in_addresses, find_in_files, redact_secrets
 from bough.adapters.verifiers.check_slots import CheckSlots
 from bough.adapters.workspaces.git import GitWorkspaces
@@ -30,17 +31,19 @@ from bough.adapters.workspaces.surroundings import Surroundings, read_variables
 from bough.app.choices import JOBS, Choices, OutsideAgents, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import share_workspaces, start_dispatch
 from bough.app.delivery import Delivery
-from bough.app.earlier_runs import Followed, learn_from, load_followed, tell_lessons
+from bough.app.earlier_runs import PreviousRun, load_followed
+from bough.app.hooks import Herald
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
-from bough.app.run_messages import answer_once, find_person, list_waiting
-from bough.app.run_models import check_prices, find_endpoints, find_substitute_model
+from bough.app.permissions import remember_run, require_permission
+from bough.app.run_messages import answer_once, find_person, list_waiting, load_waiting, refuse_second
+from bough.app.run_models import check_prices, find_endpoints, find_substitute_model, recall_models
 from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
 from bough.core.acceptance.changed_tests import list_pending_changes
 from bough.core.budget.limits import Limits
 from bough.core.errors import ClaimHeld, DiskFull, Unavailable, UsageError
-from bough.core.ids import GOAL, RUN
+from bough.core.ids import GOAL, INSPECTION, RUN
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
 from bough.core.rules import Rules
@@ -53,13 +56,15 @@ from bough.views.run_view import Outcome
 
 
 class StartingPoint(Struct, frozen=True):
-    """Where a run starts, if that was settled before: a goal of a backlog."""
+    """Where a run starts, if that was settled before: a goal of a backlog, somebody else's change."""
 
     name: str = ""
     base: str = ""
     origin: str = ""
     listed: str = ""
     rules: Rules | None = None
+    examines: str = ""
+    """Somebody else's change, as a phrase."""
 
 
 ANYWHERE = StartingPoint()
@@ -81,13 +86,11 @@ class Session(Delivery, frozen=True):
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
         agents = choices.agents(self.config.builders.named())
         outside = choices.outside(agents, plan.goal)
-        configured = earlier.models if earlier else self.config.models
+        configured = (earlier.models if earlier else None) or self.config.models
         models = choices.models(configured, find_substitute_model(plan.goal, agents))
         endpoints = find_endpoints(self, models, choices, earlier.endpoints if earlier else {})
-        inherited = earlier.inherited if earlier else Inherited()
-        if self._keeps_lessons(choices):
-            inherited = await tell_lessons(self, plan.goal, inherited)
         watch = watch.or_later(choices.ask_later)
+        watch = replace(watch, recorded=remember_run(self, Run(""), self.herald.observe(watch.recorded)))
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
         async with run_beside(self._find_base(earlier, at)) as taking:
@@ -114,9 +117,11 @@ class Session(Delivery, frozen=True):
                     settings=dict(self.theirs),
                     endpoints=endpoints,
                     agents=agents,
-                    inherited=inherited,
+                    inherited=earlier.inherited if earlier else Inherited(),
                     protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
                     listed=at.listed,
+                    examines=at.examines,
+                    by=find_person(),
                     fresh=choices.fresh,
                     ask_later=choices.ask_later,
                     network=choices.network or "",
@@ -131,9 +136,9 @@ class Session(Delivery, frozen=True):
                     if at.name:
                         raise ClaimHeld(f"Another run is called {name}.", "")
                     name = await self.find_free_name()
-        return await self._conclude(name, choices)
+        return await self.outcome(name)
 
-    async def _find_base(self, earlier: Followed | None, at: StartingPoint) -> str:
+    async def _find_base(self, earlier: PreviousRun | None, at: StartingPoint) -> str:
         """The files that a run starts from: those of the run before it, settled ones, or the person's as they are."""
         return (earlier.base if earlier else at.base) or await self.workspaces.take()
 
@@ -145,9 +150,9 @@ class Session(Delivery, frozen=True):
         run = await self.run(name)
         if run.end is not None:
             return await self.outcome(name)
-        main, fast, strong = (run.models.get(tier) for tier in ("main", "fast", "strong"))
-        before = settings.Models(main, fast, strong, presets=self.config.models.presets)
-        models = choices.models(before)
+        await require_permission(self, run, choices)
+        watch = replace(watch, recorded=remember_run(self, run, self.herald.observe(watch.recorded)))
+        models = choices.models(replace(recall_models(run.models), presets=self.config.models.presets))
         agents = choices.agents(run.agents)
         agent_env = choices.agent_env or run.agent_env
         reach = choices.agent_network or run.agent_network
@@ -179,7 +184,7 @@ class Session(Delivery, frozen=True):
                 by=find_person(),
             )
             await run_loop.resume_run(name, again, ports)
-        return await self._conclude(name, choices)
+        return await self.outcome(name)
 
     async def _finish_rewind_somehow(self, name: str) -> None:
         """A command of the run may have filled the disk: then remove its checkouts and temporary files. Nothing is
@@ -193,15 +198,6 @@ class Session(Delivery, frozen=True):
             async with self.hold(name):
                 await self.finish_rewind(name)
 
-    async def _conclude(self, name: str, choices: Choices) -> Outcome:
-        """How a run ended; what it proved is kept, where the person wants that."""
-        if self._keeps_lessons(choices):
-            await learn_from(self, name)
-        return await self.outcome(name)
-
-    def _keeps_lessons(self, choices: Choices) -> bool:
-        return self.config.backlog.lessons if choices.lessons is None else choices.lessons
-
     def require_models(self, choices: Choices) -> None:
         """Refuse choices with which no run could start, before anything is begun."""
         agents, goal = choices.agents(self.config.builders.named()), Step(GOAL, "a goal")
@@ -210,10 +206,11 @@ class Session(Delivery, frozen=True):
         check_prices(self, models, find_endpoints(self, models, choices), limits, choices, outside.names)
 
     async def check(
-        self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False
+        self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False, scout: bool = False
     ) -> tuple[e.BaseChecked, float]:
-        """Run the goal's check on the files as they are, and when that was. No run starts, and no model is called.
-        `cached`: only look for the last result; without one the command is empty."""
+        """Run the goal's check on the files as they are, and when that was. No run starts, and no model is called but
+        for a `scout`, where the check is unclear. `cached`: only look for the last result; without one the command is
+        empty."""
         # Git looks at the files, and a program at what the sandbox can do, while modules load.
         beside = asyncio.gather(self.workspaces.take(), asyncio.to_thread(lambda: self.level))
         await asyncio.sleep(0)
@@ -223,15 +220,22 @@ class Session(Delivery, frozen=True):
         base, _ = await beside
         rules = choices.rules(self.config.limits)
         found = e.BaseChecked()
-        async with open_ports(self, {"main": NOBODY}, choices, watch) as ports:
-            run = Run(f"check-{os.getpid()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
+        models = choices.models(self.config.models) if scout else {"main": NOBODY}
+        endpoints = find_endpoints(self, models, choices) if scout else {}
+        async with open_ports(self, models, choices, watch, endpoints) as ports:
             if cached:
                 task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
                 return await ports.verifier.look_up(task) or (found, 0.0)
-            async for events in check_base(run, ports, fresh=True):
-                for event in events:
-                    watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
-                    found = event if isinstance(event, e.BaseChecked) else found
+            run = Run(f"{INSPECTION}{os.urandom(6).hex()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
+            # The claim tells whoever clears up that its folders are in use.
+            async with self.store.claim(run.name, RUN, worker_id(), rules.lease):
+                try:
+                    async for events in check_base(run, ports, fresh=True, asks=scout):
+                        for event in events:
+                            watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
+                            found = event if isinstance(event, e.BaseChecked) else found
+                finally:
+                    await self.workspaces.forget(run.name)
         return found, time.time()
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
@@ -249,7 +253,7 @@ class Session(Delivery, frozen=True):
             accepts = choices.accept_failing or task.rules.accept_failing
             task = replace(task, step=step, rules=replace(task.rules, accept_failing=accepts))
             if run.checked is not None:
-                ports.verifier.prefer(run.checked.command, run.checked.scouted)
+                ports.verifier.prefer(run.checked)
             check = await ports.verifier.find(task)
             workspace = await ports.workspaces.open(name, f"{GOAL}@verify", task.tree, run.folder)
             try:
@@ -291,7 +295,8 @@ class Session(Delivery, frozen=True):
         rules = replace(rules, planning=replace(rules.planning, flat=False))
         agents = choices.agents(self.config.builders.named())
         models = choices.models(self.config.models, find_substitute_model(step, agents))
-        async with open_ports(self, models, choices, watch, outside=choices.outside(agents, step)) as ports:
+        endpoints, outside = find_endpoints(self, models, choices), choices.outside(agents, step)
+        async with open_ports(self, models, choices, watch, endpoints, outside=outside) as ports:
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
             task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)
         if task.halt is not None:
@@ -308,8 +313,9 @@ class Session(Delivery, frozen=True):
 
         live = await self.holder(name) is not None
         asked = await list_waiting(self, name, "tests", task)
+        none = f"No test of {name} is waiting for your approval: see `bough status {name}`."
         if not asked:
-            raise UsageError(f"No test of {name} is waiting for your approval: see `bough status {name}`.")
+            refuse_second(name, await load_waiting(self, name), "tests", task, none)
         if live:
             for each in asked:
                 answer = e.ChangesAnswered(each.task, allow, say.strip(), find_person())
@@ -324,7 +330,7 @@ class Session(Delivery, frozen=True):
                         ruled = rule_by_person(now, allow=allow, said=say.strip(), person=find_person())
                         await self.store.append(held, [ruled], now.version)
         if not tests:
-            raise UsageError(f"{name} is already answered: the first answer counts.")
+            refuse_second(name, await load_waiting(self, name), "tests", task, none)
         return tests
 
 
@@ -370,11 +376,12 @@ async def open_session(
     mode = loaded.sandbox.mode
     place = "" if here == root else here.relative_to(root).as_posix()
     around = build_surroundings(root, place, loaded, env)
+    herald = Herald(root, loaded.hooks)
     workspaces = GitWorkspaces(
         root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces", find_checkouts(root, env)
     )
     try:
-        yield Session(
+        session = Session(
             root=root,
             home=home,
             folder=place,
@@ -386,8 +393,14 @@ async def open_session(
             env=env,
             client=client,
             slots=CheckSlots(chosen.checks or loaded.check.at_once),
+            herald=herald,
         )
+        if create:
+            await session.clear_inspections()
+        yield session
     finally:
+        herald.close()
+        workspaces.close()
         await client.close()
         await store.close()
 

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from bough import config
-from bough.adapters.consent_store import Consents
 from bough.app.journal import find_project_root
+from bough.app.permission_store import SETTINGS, Permissions
 
 
 def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
@@ -26,7 +26,7 @@ def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
 
 def answer_wishes(folder: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
     """Keep the person's answer with their own state, for the project around the folder."""
-    Consents(dict(os.environ)).keep(find_project_root(folder), wishes, allowed)
+    Permissions(dict(os.environ), find_project_root(folder)).keep(SETTINGS, wishes, allowed=allowed)
 
 
 Ask = Callable[[Path, Mapping[str, str]], bool | None]
@@ -46,18 +46,16 @@ def make_consent(
     """A function that says which of that folder's wishes are allowed. With `trust` all are, from now on."""
 
     def allow(wishes: Mapping[str, str]) -> Collection[str]:
-        consents = Consents(env)
+        permissions = Permissions(env, root)
         if trust:
-            consents.keep(root, wishes, allowed=True)
+            permissions.keep(SETTINGS, wishes, allowed=True)
             return wishes.keys()
-        said = consents.of(root)
-        # Compared by value: an answer holds for what the person was shown, not for what the file says next time.
-        open_ = {name: value for name, value in wishes.items() if value != said.refused.get(name)}
-        open_ = {name: value for name, value in open_.items() if value != said.allowed.get(name)}
+        said = permissions.of(SETTINGS)
+        open_ = {name: value for name, value in wishes.items() if said.rule(name, value) is None}
         if open_ and ask is not None and (answer := ask(root, open_)) is not None:
-            consents.keep(root, open_, answer)
-            said = consents.of(root)
-        allowed = {name for name, value in wishes.items() if value == said.allowed.get(name)}
+            permissions.keep(SETTINGS, open_, allowed=answer)
+            said = permissions.of(SETTINGS)
+        allowed = {name for name, value in wishes.items() if said.rule(name, value)}
         if ignored := {name: value for name, value in wishes.items() if name not in allowed}:
             tell(ignored)
         return allowed

@@ -17,17 +17,19 @@ from typing import Literal
 from msgspec.structs import replace
 
 import bough
-from bough.adapters.executors.dbos import Handed, decode_first
+from bough.adapters.executors.dbos import QueuedTask, decode_first
 from bough.adapters.executors.fleet import LEASE, Janitor, Member, Worker, drain, list_present_workers
 from bough.adapters.executors.intake import Intake
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_shared_store
-from bough.app.journal import require_folder
+from bough.app.journal import find_project_root, require_folder
+from bough.app.journal_location import find_address
+from bough.app.permissions import describe_wants, list_refused
 from bough.app.run_models import find_endpoints
 from bough.app.run_ports import open_ports
 from bough.app.session import Session
-from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
+from bough.core.errors import BoughError, ClaimHeld, ClaimLost, PermissionNeeded, StoreError, UsageError
 from bough.engine.remote_leaf import carry_leaf
 from bough.ports import Ports, Store
 
@@ -37,6 +39,9 @@ Ended = Literal["drained", "lost"]
 Say = Callable[[str], None]
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
+
+
+_NEEDS_STORE = "Workers need a shared journal: pass --store postgresql://…."
 
 
 def make_worker_name(folder: Path | str) -> str:
@@ -62,7 +67,7 @@ class Serving:
         self._session = session
         self._journal = journal
         self._say = say
-        self._member = Member(journal.server, name, slots, tuple(tags), bough.__version__, lease or LEASE)
+        self._member = Member(journal.server, name, slots, tuple(tags), bough.__version__, lease or LEASE, journal.left)
         self._janitor = Janitor(journal.server)
         self._draining = asyncio.Event()
         self._ending = asyncio.Event()
@@ -141,18 +146,17 @@ class Serving:
             await asyncio.sleep(pause)
 
     async def _beat(self, intake: Intake) -> tuple[bool, str] | None:
-        """Whether we are asked to drain, and why we are set aside; None: we were removed. Waits for an unreachable
-        server, but after a lease without a heartbeat others may have our tasks."""
-        while True:
-            try:
-                return await asyncio.to_thread(self._member.beat)
-            except StoreError as error:
-                self._say(f"{error}")
-                await intake.end_all()
-                if self._ending.is_set():
-                    return None
+        """Whether we are asked to drain, and why we are set aside; None: we were removed, or the server was away for a
+        lease: others may have our tasks, and nothing here knows what of them was recorded. So all of it ends, and the
+        worker starts again as another one, which releases what this one held."""
+        try:
+            return await asyncio.to_thread(self._member.beat)
+        except StoreError as error:
+            self._say(f"{error}")
+            await intake.end_all()
+            return None
 
-    async def _run_task(self, handed: Handed, rests: Callable[[], None]) -> str:
+    async def _run_task(self, handed: QueuedTask, rests: Callable[[], None]) -> str:
         """One task, until it rests. Errors go to the coordinator, which finds another worker."""
         name = f"{handed.run} {handed.path}"
         self._say(f"{name}: started")
@@ -178,9 +182,14 @@ class Serving:
 
     @asynccontextmanager
     async def _ports(self, name: str) -> AsyncIterator[Ports]:
-        """The ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
-        session = self._session
-        run = await session.run(name)
+        """The ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's. What
+        the run opens beyond that is what its owner's settings allow."""
+        run = await self._session.run(name)
+        if refused := list_refused(self._session, run):
+            raise PermissionNeeded(
+                f"this worker does not allow {describe_wants(refused)}: its owner can, with [worker] in their settings"
+            )
+        session = self._session.as_begun(run, Choices())
         outside = OutsideAgents(run.agents, run.agent_env, run.agent_network, run.plan.goal)
         async with open_ports(
             session,
@@ -199,6 +208,12 @@ class Serving:
     async def _check_member(self) -> None:
         if not await asyncio.to_thread(self._member.is_member):
             raise ClaimLost(f"The worker {self.name} was unresponsive for too long: others have taken over its tasks.")
+
+
+def require_shared_journal(folder: Path | str) -> None:
+    """Refuse a project whose journal no other machine can reach."""
+    if not find_address(find_project_root(folder)):
+        raise UsageError(_NEEDS_STORE)
 
 
 async def list_workers(store: Store) -> list[Worker]:
@@ -223,7 +238,7 @@ async def drain_worker(session: Session, name: str) -> None:
 def _require_shared_store(store: Store) -> PostgresStore:
     journal = find_shared_store(store)
     if journal is None:
-        raise UsageError("Workers need a shared journal: pass --store postgresql://….")
+        raise UsageError(_NEEDS_STORE)
     return journal
 
 

@@ -1,0 +1,76 @@
+"""Read the goals of a list before the night: each once, until the person changes it."""
+
+from __future__ import annotations
+
+import time
+
+from bough.app.backlog import load_backlog
+from bough.app.choices import Choices, RunObserver
+from bough.app.run_messages import find_person
+from bough.app.run_models import find_endpoints, find_substitute_model
+from bough.app.session import Session
+from bough.core import events as e
+from bough.core.backlog.entry import GoalFault
+from bough.core.backlog.review import AT_ONCE, REVIEW, find_by_form, read_review, render_goals
+from bough.core.backlog.state import Backlog
+from bough.core.budget.limits import Spend
+from bough.core.conversation.context import render
+from bough.core.errors import TransientError, Unavailable
+from bough.core.ids import CONTROL, GOAL
+from bough.core.planning.plan import build_goal_step
+from bough.core.tree.task import Task
+
+FILES = 300
+"""Paths of the project that a reader sees."""
+
+
+def list_unread(backlog: Backlog) -> list[str]:
+    """Goals that have not begun and that nobody has read since they were added or changed."""
+    return [
+        item.name
+        for item in backlog.items.values()
+        if not item.dropped and item.findings is None and (item.report is None or item.edited) and not item.running
+    ]
+
+
+async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> tuple[Backlog, Spend]:
+    """The list with what was found in goals that were not read yet, and what that cost. It is in the journal, and in
+    the sum of the night that follows, or runs."""
+    from bough.app.run_ports import open_ports
+    from bough.engine.consult import helper_prompt
+
+    unread, total = list_unread(backlog), Spend()
+    if not unread:
+        return backlog, total
+    entries = {item.name: item.entry for item in backlog.items.values() if not item.dropped}
+    session.require_models(choices)
+    agents, step = choices.agents(session.config.builders.named()), build_goal_step("Any goal.")
+    models = choices.models(session.config.models, find_substitute_model(step, agents))
+    endpoints, outside = find_endpoints(session, models, choices), choices.outside(agents, step)
+    base = await session.workspaces.take()
+    async with open_ports(session, models, choices, RunObserver(), endpoints, outside=outside) as ports:
+        task = Task(GOAL, step=step, base=base, tree=base, rules=choices.rules(session.config.limits))
+        check = await ports.verifier.find(task) is not None
+        files = "\n".join(sorted(await ports.workspaces.paths(base))[:FILES]) or "None."
+        for names in (unread[at : at + AT_ONCE] for at in range(0, len(unread), AT_ONCE)):
+            shown = render_goals({name: entries[name] for name in names}, entries)
+            question = render(ports.prompt("goals"), {"files": files} | shown)
+            began = time.monotonic()
+            try:
+                prompt = helper_prompt("backlog#review", question, ports, "fast", REVIEW)
+                answer = await ports.models["fast"].ask(prompt, lambda text: None)
+            except TransientError as error:
+                raise Unavailable(f"{error} The goals were not read.") from None
+            spend = Spend(rounds=1).called(answer.usage, answer.cost, time.monotonic() - began)
+            found = read_review(answer, names)
+            read: dict[str, list[GoalFault]] = found if isinstance(found, dict) else {name: [] for name in names}
+            said = {name: (*find_by_form(name, entries, check), *read[name]) for name in names}
+            total = total.plus(spend)
+            await session.store.post(backlog.stream, CONTROL, e.GoalsReviewed(said, spend, find_person()))
+    return await load_backlog(session, backlog.name), total
+
+
+def add_answer(goal: str, question: str, answer: str) -> str:
+    """The goal with what the person answered to a finding. The question is quoted: it demands nothing alone."""
+    asked = " ".join(question.split()).strip("“”")
+    return f"{goal.rstrip()}\n\n“{asked}” – {' '.join(answer.split())}"

@@ -1,0 +1,117 @@
+"""Examine a change that somebody else made: a run whose work is already there.
+
+It begins with the base of the change as its base and with the change as its work. Verdict, examination and end are
+those of every run, and nobody repairs anything: what is refuted stays refuted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
+from bough.app.choices import Choices, RunObserver
+from bough.app.session import Session, StartingPoint
+from bough.core.acceptance.requirements import read_goal
+from bough.core.errors import UsageError
+from bough.core.planning.plan import build_goal_step
+from bough.views.run_view import Outcome
+
+MOST_FILES = 3_000
+"""Files of a change: no examiner reads more."""
+FEWEST_WORDS = 3
+"""Words of a goal that can ask for something."""
+
+
+class ChangeTrees(Struct, frozen=True):
+    """A change as two trees that bough has."""
+
+    says: str
+    base: str
+    head: str
+    base_commit: str = ""
+    head_commit: str = ""
+
+
+async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
+    return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
+
+
+async def find_request(session: Session, number: str, against: str, ask: Callable[[Sequence[str]], str]) -> GivenChange:
+    """A pull request: by its commits where they are here, else as a patch. `ask`: runs the person's own client."""
+
+    def find() -> GivenChange:
+        wanted = ("gh", "pr", "view", number, "--json", "title,body,baseRefName,baseRefOid,headRefOid")
+        told = msgspec.json.decode(ask(wanted), type=dict[str, str])
+        commits, says = PersonCommits(session.root), f"the pull request #{number}"
+        messages = (f"{told['title']}\n\n{told['body']}".strip(),)
+        names = (against, told["baseRefOid"], f"origin/{told['baseRefName']}", told["baseRefName"])
+        base = next((commit for name in names if name and (commit := commits.find(name))), "") or commits.require(
+            "HEAD"
+        )
+        if commits.find(told["headRefOid"]):
+            change = commits.compare(base, told["headRefOid"], says)
+            return GivenChange(says, change.base, change.head, messages=messages)
+        return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
+
+    return await asyncio.to_thread(find)
+
+
+def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
+    """What the change is for, and where that is said."""
+    count = len(change.messages)
+    text = goal.strip() or "\n\n".join(change.messages)
+    messages = "its message" if count == 1 else f"its {count} messages"
+    where = "as you say" if goal.strip() else f"from {messages}"
+    if not text:
+        raise UsageError(f"Nothing says what {change.says} should achieve: say it with --goal TEXT or --goal-file F.")
+    asked = read_goal(build_goal_step(text)).requirements
+    if not asked or len(re.findall(r"\w+", text)) < FEWEST_WORDS:
+        raise UsageError(f"“{text}” asks for nothing that could be shown: say with --goal TEXT what should be true.")
+    return text, where
+
+
+async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
+    """Both ends of it as trees. A change that nothing could be said about is refused."""
+    workspaces, commits = session.workspaces, PersonCommits(session.root)
+    if change.base:
+        base = await asyncio.to_thread(commits.find_tree, change.base)
+        await workspaces.bring(base)
+    else:
+        base = await workspaces.take()
+    if change.patch:
+        head = await workspaces.patch(base, change.patch)
+    elif change.head:
+        head = await asyncio.to_thread(commits.find_tree, change.head)
+        await workspaces.bring(head)
+    else:
+        head = await workspaces.take()
+    changed = await workspaces.changes(base, head)
+    if not changed:
+        clean = ": commit or name a branch, a commit or a range" if not change.head and not change.patch else ""
+        raise UsageError(f"Nothing to examine: {change.says} changes no file{clean}.")
+    if len(changed) > MOST_FILES:
+        raise UsageError(
+            f"{change.says} changes {len(changed):,} files, more than could be examined ({MOST_FILES:,}): "
+            "name a part of it, as a range A..B or with --base."
+        )
+    if all(one.binary for one in await workspaces.count_changes(base, head)):
+        named = ", ".join(one.path for one in changed[:3])
+        raise UsageError(f"{change.says} changes only binary files ({named}): no case can show what they are for.")
+    return ChangeTrees(change.says, base, head, change.base, change.head)
+
+
+async def examine(
+    session: Session, trees: ChangeTrees, goal: str, check: str | None, choices: Choices, watch: RunObserver
+) -> Outcome:
+    step = replace(build_goal_step(goal, check=check), given=trees.head)
+    rules = choices.rules(session.config.limits)
+    # To examine it is all that the budget is for.
+    acceptance = replace(rules.acceptance, examine="always", proof="difference", share=1.0)
+    point = StartingPoint(base=trees.base, rules=replace(rules, acceptance=acceptance), examines=trees.says)
+    return await session.start(step, choices, watch, point)

@@ -1,0 +1,124 @@
+"""A list of goals that follows the issues of a tracker: each issue is one goal, however often they are compared.
+
+An issue's address is its identity. Every change is one event, and what is left to do is found by comparing again: a
+sync that is killed is completed by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from msgspec import Struct, field, json
+from msgspec.structs import replace
+
+from bough.app.backlog import add_goals, edit_goal, load_backlog, load_page
+from bough.app.hooks import Outbox
+from bough.app.journal import Journal
+from bough.core import events as e
+from bough.core.backlog.reading import Issue
+from bough.core.backlog.state import Backlog, BacklogItem
+from bough.core.errors import UsageError
+from bough.core.ids import CONTROL
+from bough.views.night import HEADINGS
+
+BY = "sync"
+"""Names who drops the goal of a closed issue: one that a person dropped stays dropped, whatever its issue does."""
+MARK = "<!-- bough: {} -->"
+"""What tells bough's own comment from others."""
+
+Api = Callable[..., bytes]
+"""Asks the tracker: the path, and the fields of what is written."""
+
+
+class SyncReport(Struct):
+    """What a sync did, by the names of goals."""
+
+    added: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    edited: list[str] = field(default_factory=list)
+    """Goals whose issue says something else now."""
+    taken: list[str] = field(default_factory=list)
+    """Goals that took the new text over."""
+    kept: list[str] = field(default_factory=list)
+    """Goals that have begun, whose issue is closed."""
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+async def sync_issues(journal: Journal, name: str, issues: Sequence[Issue], *, edits: bool = False) -> SyncReport:
+    """Add new issues, drop the goals of closed ones that have not begun, and name edited ones. `edits`: goals that have
+    not begun take their text over."""
+    with Outbox(journal.root).lock("sync"):
+        backlog, said = await load_backlog(journal, name), SyncReport()
+        texts: dict[str, set[str]] = {}
+        dropped: dict[str, str] = {}
+        for record in await journal.store.read(backlog.stream, kinds=("GoalsListed", "GoalEdited", "GoalDropped")):
+            match record.event:
+                case e.GoalsListed(entries):
+                    for goal, entry in entries.items():
+                        texts.setdefault(goal, set()).add(entry.goal)
+                case e.GoalEdited(goal, entry):
+                    texts.setdefault(goal, set()).add(entry.goal)
+                case e.GoalDropped(goal, by):
+                    dropped[goal] = by
+        known = {item.entry.source or item.name: item for item in backlog.items.values()}
+        new = []
+        for issue in {issue.entry.source or issue.name: issue for issue in issues}.values():
+            item = known.get(issue.entry.source or issue.name)
+            gone = item is None or (item.dropped and dropped.get(item.name) == BY)
+            if gone and not issue.closed:
+                free = (f"{issue.name}-{number}" for number in count(2))
+                taken = backlog.items
+                new.append(
+                    (issue.name if issue.name not in taken else next(n for n in free if n not in taken), issue.entry)
+                )
+            elif item is not None and not item.dropped:
+                await _compare(journal, backlog, item, issue, texts[item.name], said, edits)
+        for added in await add_goals(journal, backlog, new, keep_going=True):
+            if added.refused:
+                said.refused[added.name] = added.refused
+            else:
+                said.added.append(added.name)
+        return said
+
+
+async def _compare(
+    journal: Journal, backlog: Backlog, item: BacklogItem, issue: Issue, texts: set[str], said: SyncReport, edits: bool
+) -> None:
+    if issue.closed and item.run:
+        said.kept.append(item.name)
+    elif issue.closed:
+        await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, BY))
+        said.dropped.append(item.name)
+    elif issue.entry.goal not in texts:  # Else it is the person who has changed the goal.
+        said.edited.append(item.name)
+        if edits and not item.run:
+            try:
+                await edit_goal(journal, backlog, item, replace(item.entry, goal=issue.entry.goal))
+                said.taken.append(item.name)
+            except UsageError as error:
+                said.refused[item.name] = str(error)
+
+
+async def comment_on_issues(journal: Journal, name: str, api: Api, now: float) -> list[str]:
+    """Write where each begun goal stands into one comment of its issue, and return those that have changed."""
+    backlog, changed = await load_backlog(journal, name), []
+    login = json.decode(api("user"))["login"]
+    for goal in (await load_page(journal, backlog, now)).goals:
+        item = backlog.items[goal.name]
+        _, _, number = item.entry.source.rpartition("/issues/")
+        if not item.run or not number.isdigit():
+            continue
+        mark, place = MARK.format(f"{name}/{goal.name}"), "repos/{owner}/{repo}/issues"
+        where = f" on the branch `{goal.branch}`" if goal.branch else ""
+        body = f"bough: {HEADINGS[goal.kind].lower()}{where}.{f' {goal.address}' if goal.address else ''}\n{mark}"
+        found = json.decode(api(f"{place}/{number}/comments?per_page=100"), type=list[dict[str, object]])
+        mine = [one for one in found if mark in str(one["body"]) and dict(one["user"])["login"] == login]  # type: ignore[call-overload]
+        if mine and mine[0]["body"] == body:
+            continue
+        if mine:
+            api(f"{place}/comments/{mine[0]['id']}", "--method", "PATCH", "-f", f"body={body}")
+        else:
+            api(f"{place}/{number}/comments", "-f", f"body={body}")
+        changed.append(goal.name)
+    return changed

@@ -1,0 +1,227 @@
+"""What a person hears of when they are away: which events, and in which words.
+
+A notice is enough to act on: the question, the answers that fit, the command to type and, while a dashboard is served,
+a link. It is made from the journal, so that whoever makes it again after a crash makes the same, with the same id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.app.backlog import load_backlog, load_page
+from bough.app.journal import Journal
+from bough.app.run_messages import load_waiting
+from bough.core import events as e
+from bough.core.ids import BACKLOG, GOAL
+from bough.core.journal.run_fold import Run
+from bough.views.formatting import cut, first_sentence, one_line
+from bough.views.next_steps import list_next_steps
+from bough.views.night import describe_totals
+from bough.views.run_view import RunView
+from bough.views.vocabulary import STATUS_WORDS
+from bough.views.waiting import Waiting
+
+SHORT = 500
+"""Characters of the message."""
+LONG = 8_000
+"""Characters of a question."""
+ASKING = ("QuestionAsked", "PlanProposed", "CommandHeld", "ChangesAsked", "TaskHalted")
+ENDING = ("RunFinished", "RunHalted", "GoalSettled", "NightEnded")
+TOLD = frozenset(getattr(e, name) for name in (*ASKING, *ENDING))
+"""Events of which a person may hear."""
+STARTED = (e.RunStarted, e.RunResumed, e.NightStarted)
+"""Events from which on a stream is followed."""
+OUTCOMES = {"completed": "run_finished", "not_proven": "run_finished", "failed": "given_up", "error": "given_up"}
+OUTCOMES |= {"budget": "budget", "environment": "needs_you"}
+DIGEST = "digest"
+
+ASKS = {"question": "It asks:", "plan": "It asks about its plan:", "command": "It wants to run", "tests": "Tests:"}
+
+Link = Callable[[str, Waiting], str]
+"""The address at which a question of a run can be answered; empty: nobody serves it."""
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """What a hook reads, as JSON. The first four names are those that scripts for other tools know."""
+
+    hook_event_name: str
+    session_id: str
+    cwd: str
+    message: str
+    status: str = ""
+    branch: str = ""
+    url: str = ""
+    question: str = ""
+    answers: tuple[str, ...] = ()
+    cost: float = 0.0
+    next: str = ""
+    id: str = ""
+    """The same whenever the same event is told again."""
+    events: tuple[Notice, ...] = ()
+    """What a digest sums up."""
+
+
+Tellings = list[tuple[e.Record, Notice]]
+
+
+async def list_notices(journal: Journal, stream: str, since: int, link: Link) -> list[tuple[int, Notice]]:
+    """What has happened in a stream after an event, each with the number of its own event."""
+    records = await journal.store.read(stream, since=since, kinds=(*ASKING, *ENDING))
+    if not records:
+        return []
+    of_list = stream.startswith(BACKLOG)
+    told = await (_tell_list(journal, stream, records) if of_list else _tell_run(journal, stream, records, link))
+    found = []
+    for record, notice in told:
+        key = f"{record.run} {record.seq} {record.at!r}".encode()
+        message = cut(one_line(notice.message), SHORT)
+        found.append((record.seq, replace(notice, message=message, id=hashlib.sha256(key).hexdigest()[:16])))
+    return found
+
+
+def sum_up(notices: Sequence[Notice], name: str, root: str) -> Notice:
+    """One notice for what happened in a night, or while nothing was to be told."""
+    asks = sum(notice.hook_event_name == "needs_you" for notice in notices)
+    last = next((each for each in reversed(notices) if each.hook_event_name == "backlog_finished"), None)
+    said = last.message if last else f"{len(notices)} things happened in {name}"
+    waits = f" {asks} {'waits' if asks == 1 else 'wait'} for you." if asks else ""
+    return Notice(
+        hook_event_name=DIGEST,
+        session_id=last.session_id if last else "",
+        cwd=root,
+        message=f"{said.rstrip('.')}.{waits}",
+        branch=last.branch if last else "",
+        next=last.next if last else "bough runs",
+        id=hashlib.sha256(" ".join(notice.id for notice in notices).encode()).hexdigest()[:16],
+        events=tuple(notices[-100:]),
+    )
+
+
+# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _tell_run(journal: Journal, name: str, records: Sequence[e.Record], link: Link) -> Tellings:
+    run, view = await journal.run(name), await journal.view(name)
+    live = await journal.holder(name) is not None
+    asked = {each.seq: each for each in (await load_waiting(journal, name)).open(live)}
+    found: Tellings = []
+    for record in records:
+        event, waiting = record.event, asked.get(record.seq)
+        if waiting is not None:  # What was answered meanwhile is not told.
+            question, answers, command = describe_waiting(name, waiting)
+            said = f"{ASKS[waiting.kind]} {first_sentence(question)}"
+            notice = _describe_run(journal, view, "needs_you", "waiting", said)
+            notice = replace(notice, question=question[:LONG], answers=answers, next=command, url=link(name, waiting))
+            found.append((record, notice))
+        elif isinstance(event, e.RunFinished | e.RunHalted):
+            status = event.end if isinstance(event, e.RunFinished) else event.reason
+            why = event.summary if isinstance(event, e.RunFinished) else event.message
+            kind = "needs_you" if status == "unavailable" else OUTCOMES.get(status, "")
+            if kind and not await _is_listed(journal, run, record):
+                found.append((record, _describe_run(journal, view, kind, status, why)))
+    return found
+
+
+def _describe_run(journal: Journal, view: RunView, kind: str, status: str, why: str) -> Notice:
+    steps = list_next_steps(view, status, changed=True)
+    said = f"{view.name}: {STATUS_WORDS.get(status, status)}. {why.rstrip('.')} ({first_sentence(view.goal)})"
+    return Notice(
+        hook_event_name=kind,
+        session_id=view.name,
+        cwd=str(journal.root),
+        message=said,
+        status=status,
+        cost=view.spend.cost,
+        next=steps[0][0] if steps else "",
+    )
+
+
+def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...], str]:
+    """What it asks, whole; the answers that fit; the command that answers."""
+    task = "" if waiting.task in ("", GOAL) else f" --task {waiting.task}"
+    match waiting.kind:
+        case "question":
+            return waiting.question, (), f'bough answer {name}{task} "…"'
+        case "plan":
+            steps = waiting.plan.goal.steps if waiting.plan is not None else ()
+            listed = "".join(f"\n- {step.name}: {first_sentence(step.instructions)}" for step in steps)
+            return f"{waiting.question}{listed}", ("yes", "no"), f"bough approve {name}{task} --plan yes"
+        case "command":
+            return waiting.question, ("yes", "no"), f"bough approve {name}{task} --command yes"
+        case _:
+            tests = "".join(f"\n- {one.test}" for one in waiting.tests)
+            return f"{waiting.question}{tests}", ("yes", "no"), f"bough approve {name}{task}"
+
+
+# ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _is_listed(journal: Journal, run: Run, record: e.Record) -> bool:
+    """Whether the list of the run's goal tells of it, with its branch."""
+    listed, _, goal = run.listed.rpartition("/")
+    if not listed:
+        return False
+    item = (await load_backlog(journal, listed)).items.get(goal)
+    return item is None or (item.run == run.name and (item.running or item.settled_at >= record.at))
+
+
+async def _tell_list(journal: Journal, stream: str, records: Sequence[e.Record]) -> Tellings:
+    name = stream.removeprefix(BACKLOG)
+    backlog, cwd = await load_backlog(journal, name), str(journal.root)
+    report_it = f"bough backlog report{f' --list {name}' if name != 'backlog' else ''}"
+    found: Tellings = []
+    for record in records:
+        event = record.event
+        if isinstance(event, e.GoalSettled) and (kind := OUTCOMES.get(event.report.status)):
+            report, item = event.report, backlog.items.get(record.task)
+            said = f"{record.task}: {STATUS_WORDS.get(report.status, report.status)}. {report.why.rstrip('.')}"
+            run = item.run if item is not None else ""
+            notice = Notice(
+                hook_event_name=kind,
+                session_id=run,
+                cwd=cwd,
+                message=f"{said}{f' (on {report.branch})' if report.branch else ''}",
+                status=report.status,
+                branch=report.branch,
+                url=report.address,
+                cost=report.spend.cost,
+                next=f"bough status {run}" if run else report_it,
+            )
+            found.append((record, notice))
+        elif isinstance(event, e.NightEnded):
+            page = await load_page(journal, backlog, record.at)
+            notice = Notice(
+                hook_event_name="backlog_finished",
+                session_id=name,
+                cwd=cwd,
+                message=f"The night of {name} is over. {describe_totals(page)}",
+                status=event.why,
+                branch=page.branch,
+                cost=event.spend.cost,
+                next=report_it,
+            )
+            found.append((record, notice))
+    return found
+
+
+def make_example(event: str, root: str) -> Notice:
+    """What a hook could be told, to try it."""
+    asks = event == "needs_you"
+    said = "amber-heron asks you something" if asks else "something happened to amber-heron"
+    return Notice(
+        hook_event_name=event,
+        session_id="amber-heron",
+        cwd=root,
+        message=f"An example from `bough hooks test {event}`: {said}.",
+        status="waiting" if asks else "completed",
+        branch="" if asks else "bough/amber-heron",
+        question="Should an empty list be an error?" if asks else "",
+        answers=("yes", "no") if asks else (),
+        cost=0.12,
+        next='bough answer amber-heron "…"' if asks else "bough diff amber-heron",
+        id="example",
+    )

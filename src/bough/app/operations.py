@@ -1,0 +1,416 @@
+"""What a person can do to a run or a list of goals, each said once: a function with a typed signature, a docstring and
+a typed result.
+
+The command line, the dashboard, the tools for other agents and the Python package are drawn from this table. What a
+face adds (colours, a live view, a question before it acts) stays there. Nothing that an operation needs is loaded here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import convert, to_builtins
+
+from bough.app.operation import OPERATIONS as OPERATIONS
+from bough.app.operation import OperationResult, operation
+from bough.app.operation import call_operation as call_operation
+from bough.core import events as e
+from bough.core.backlog.entry import GoalEntry
+from bough.core.errors import UsageError
+from bough.core.ids import CONTROL
+from bough.ports import Approval
+from bough.views.formatting import first_sentence, pluralize
+from bough.views.vocabulary import DONE, STATUS_WORDS, describe_status
+
+if TYPE_CHECKING:
+    from bough.app.session import Session
+    from bough.core.backlog.state import Backlog
+
+
+class RunResult(OperationResult, frozen=True, kw_only=True):
+    run: str
+
+
+class RunRequest(RunResult, frozen=True, kw_only=True):
+    status: str
+    asked: str | None
+    """The process that runs it; None: nobody does."""
+
+
+class SentMessage(RunResult, frozen=True, kw_only=True):
+    task: str | None
+    holder: str | None
+
+
+class RewoundRun(RunResult, frozen=True, kw_only=True):
+    task: str
+    round: int
+    tree: str
+
+
+class ChangedFiles(RunResult, frozen=True, kw_only=True):
+    files: list[Any]
+
+
+class DeliveredRun(ChangedFiles, frozen=True, kw_only=True):
+    status: str
+    branch: str
+    commit: str
+
+
+class DescribedBranch(RunResult, frozen=True, kw_only=True):
+    branch: str
+    commit: str
+    description: str
+    commands: list[str]
+
+
+class AnsweredRun(RunResult, frozen=True, kw_only=True):
+    says: str
+    """`yes`, `no`, `change` or `own`."""
+    task: str = ""
+    tests: tuple[str, ...] = ()
+    command: str = ""
+
+
+class ChangedList(OperationResult, frozen=True, kw_only=True):
+    list: str
+    goal: str
+
+
+ASKED = "As a JSON object: the run, and who was asked."
+WHEN = {False: "after its current effect", True: "now"}
+ALLOWED = {False: "Not allowed", True: "Allowed"}
+SAYS: dict[bool, str] = {False: "no", True: "yes"}
+
+
+@operation("bough stop", "bough stop amber-heron --now", json=ASKED)
+async def stop(
+    opened: Session,
+    run: str,
+    *,
+    now: Annotated[bool, "Interrupt the current effect; nothing that is finished is lost."] = False,
+) -> RunRequest:
+    """Ask a live run to stop.
+
+    It stops after the current effect (a model call, a tool, a check), or at once with --now; either way `bough resume`
+    continues it. If RUN (default: the latest) is not running, this says so; that is not an error.
+    """
+    asked = await opened.stop(run, now)
+    return await _request(opened, run, asked, "stop", f"Asked {asked} to stop {run} {WHEN[now]}.")
+
+
+@operation(
+    "bough pause",
+    "bough pause amber-heron",
+    "bough resume amber-heron",
+    json=ASKED,
+)
+async def pause(opened: Session, run: str) -> RunRequest:
+    """Pause a live run.
+
+    RUN (default: the latest) pauses after its current effect (a model call, a tool, a check), and its process ends with
+    exit status 6; `bough runs` lists it as paused. `bough resume` continues where it left off, now or in a week. If RUN
+    is not running, this says so; that is not an error.
+    """
+    from bough.app.run_messages import pause_run
+
+    return await _request(opened, run, await pause_run(opened, run), "pause", f"{run} pauses after its current effect.")
+
+
+async def _request(opened: Session, run: str, asked: str | None, what: str, said: str) -> RunRequest:
+    """What was asked of a run, or that nobody runs it."""
+    status, _ = await opened.standing(await opened.view(run))
+    if asked is None:
+        return RunRequest(
+            run=run,
+            status=status,
+            asked=None,
+            said=f"{run} is not running ({STATUS_WORDS[status]}): nothing to {what}.",
+        )
+    return RunRequest(run=run, status=status, asked=asked, said=said, next="resume")
+
+
+@operation(
+    'bough say amber-heron "Keep the old flag working too."',
+    'bough say latest --task buffer/insert-line "The tests are in spec/, not in tests/."',
+    json="As a JSON object: the run and the process that runs it.",
+)
+async def say(
+    opened: Session,
+    run: str,
+    *,
+    text: str = "",
+    task: Annotated[str, "Only this task and those below it (default: all at work)."] = "",
+    restore: Annotated[int, "Let requirement N count again that a message has replaced."] = 0,
+) -> SentMessage:
+    """Send a message to a run's agents.
+
+    Every agent working on RUN (a name, its beginning, or `latest`) sees TEXT before its next round; agents that start
+    later on the same tasks see it from the start. An agent that calls itself done before it has seen the message keeps
+    working. RUN does not have to be running: the message is delivered when it resumes. If RUN is waiting for an answer,
+    TEXT is the answer.
+
+    What TEXT demands becomes a requirement of the goal: one step owns it, examiners see it, and `bough report` lists
+    it, with the requirements that it replaces. --restore undoes such a replacement.
+    """
+    from bough.app import run_messages
+
+    if text.strip() and restore:
+        raise UsageError("A message and a requirement to restore are two requests: send one of them.")
+    if restore:
+        holder = await run_messages.restore_requirement(opened, run, restore)
+        return SentMessage(run=run, task=None, holder=holder, said=f"Requirement {restore} of {run} counts again.")
+    if not text.strip():
+        raise UsageError(f'The message to {run} is empty: `bough say {run} "…"` sends one.')
+    holder = await run_messages.say_to_run(opened, run, text, task)
+    if holder is None:
+        said = f"Saved. {run} is not running: its agents read it when you resume it."
+        return SentMessage(run=run, task=task or None, holder=None, said=said, next="resume")
+    whom = f"the agents at {task} of {run}" if task else f"the agents of {run}"
+    said = f"Sent: {whom} will see it before their next round."
+    return SentMessage(run=run, task=task or None, holder=holder, said=said)
+
+
+@operation(
+    "bough rewind",
+    "bough rewind amber-heron --to 3",
+    "bough rewind amber-heron buffer/insert-line --to 0",
+    'bough rewind amber-heron --to 3 --say "Use a table, not recursion"',
+    "bough resume amber-heron",
+    json="As JSON: the points, or the point it was rewound to.",
+)
+async def rewind(
+    opened: Session,
+    run: str,
+    *,
+    to: Annotated[int, "The point to continue from; 0: before the first."],
+    task: Annotated[str, "The task whose points are meant."] = "goal",
+    say: Annotated[str, "What to do differently; passed to a fresh agent."] = "",
+) -> RewoundRun:
+    """Rewind a run to an earlier point, from which `resume` continues it."""
+    rewound = await opened.rewind(run, to, task, say)
+    said = f"Rewound {run} to point {to} of {task}: {rewound.words}."
+    return RewoundRun(run=run, task=task, round=to, tree=rewound.tree, said=said, next="resume")
+
+
+@operation("bough undo", "bough undo amber-heron", json="As a JSON object: the run and the files.")
+async def undo(opened: Session, run: str) -> ChangedFiles:
+    """Remove an applied run's changes from your files.
+
+    The files that `bough apply` changed are restored; what you changed in them since is kept where it can be merged,
+    otherwise nothing is written. A commit made by `--commit` stays: use `git revert` for it.
+    """
+    files = await opened.undo(run)
+    return ChangedFiles(run=run, files=files, said=f"Undid {run} in your files: {pluralize(len(files), 'file')}.")
+
+
+# ── what a run asks ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@operation()
+async def answer(opened: Session, run: str, *, text: str, task: str = "") -> SentMessage:
+    """Answer a run's question; of several, that task's."""
+    from bough.app.run_messages import answer_question
+
+    holder = await answer_question(opened, run, text, task)
+    said = f"Answered: {holder} continues {run}." if holder else f"Answered {run}."
+    return SentMessage(run=run, task=task or None, holder=holder, said=said, next="" if holder else "resume")
+
+
+@operation()
+async def approve(opened: Session, run: str, *, allow: bool, say: str = "", task: str = "") -> AnsweredRun:
+    """Allow or refuse that original tests change, all or those of one task; `say` tells the agent why not."""
+    from bough.app.run_messages import list_waiting
+
+    live = await opened.holder(run) is not None
+    tests = await opened.rule_on_changes(run, allow=allow, say=say, task=task)
+    left = [] if live else await list_waiting(opened, run)
+    said = f"{ALLOWED[allow]}: {', '.join(tests)}." + (f" {len(left)} more to answer." if left else "")
+    return AnsweredRun(run=run, says=SAYS[allow], tests=tuple(tests), said=said, next="" if live or left else "resume")
+
+
+@operation()
+async def plan(
+    opened: Session, run: str, *, says: Literal["yes", "no", "change", "own"], task: str = "", text: str = ""
+) -> AnsweredRun:
+    """Answer a live run that asks about its plan. `text`: what should be different, or your own steps as TOML."""
+    from bough.app import run_messages
+
+    waiting, proposed = await run_messages.find_proposal(opened, run, task)
+    approval = run_messages.read_own_plan(proposed, text) if says == "own" else Approval(says, text)
+    await run_messages.rule_on_plan(opened, run, waiting, approval)
+    said = f"Answered: {run} continues with the plan of {waiting.task}."
+    return AnsweredRun(run=run, says=says, task=waiting.task, said=said)
+
+
+@operation()
+async def command(
+    opened: Session, run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
+) -> AnsweredRun:
+    """Answer a live run that asks before a command; of several, that one or that task's. `say`: what to do instead."""
+    from bough.app.run_messages import rule_on_command
+
+    line = await rule_on_command(opened, run, allow, say, id, task)
+    return AnsweredRun(run=run, says=SAYS[allow], command=line, said=f"{ALLOWED[allow]}: {line}")
+
+
+# ── a run's work ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@operation(
+    "bough diff amber-heron",
+    "bough apply amber-heron",
+    "bough apply --with-probes",
+    json="As a JSON object: the run and the files.",
+)
+async def apply(
+    opened: Session,
+    run: str,
+    *,
+    partial: Annotated[bool, "Apply even if the run is not completed; its work is not proven."] = False,
+    edges: Annotated[bool, "Also apply what takes effect on its own: hooks, CI, programs, links out."] = False,
+    commit: Annotated[bool, "Commit the changes, with the evidence as trailers."] = False,
+    hooks: Annotated[bool, "With --commit: run your repository's hooks, filters and signing."] = False,
+    branch: Annotated[str, "Commit to a new branch from HEAD; your files stay unchanged."] = "",
+    steps: Annotated[bool, "With --commit or --branch: one commit per step."] = False,
+    with_probes: Annotated[bool, "Also add the probes that passed: programs in cases/ that say how they run."] = False,
+) -> DeliveredRun:
+    """Apply a run's changes to your files.
+
+    What you changed since RUN (default: the latest) started is merged with it line by line. If both changed the same
+    lines, nothing is written and the conflicting files are listed. Without --commit and --branch your index and
+    branches stay unchanged. A run that is still running cannot be applied. `bough undo` reverts an apply.
+
+    Changes that take effect before you run anything (hooks, CI, editor tasks, .envrc, a conftest.py in a new place, new
+    programs, links that lead out of the project, bough.toml) are listed, and you are asked about them; without a
+    terminal, pass --edges to accept them.
+    """
+    for wrong, why in (
+        (commit and branch, "--commit and --branch are mutually exclusive"),
+        (hooks and (steps or not commit), "--hooks needs --commit and cannot be combined with --steps"),
+        (steps and not (commit or branch), "--steps needs --commit or --branch"),
+        (steps and commit and with_probes, "--steps --commit cannot be combined with --with-probes: use --branch"),
+    ):
+        if wrong:
+            raise UsageError(f"{why}: see `bough apply --help`.")
+    found = await opened.view(run)
+    status, holder = await opened.standing(found)
+    if found.status not in DONE and holder is None and not partial:
+        raise UsageError(
+            f"{run} is not completed ({describe_status(status)}), so its work is not proven: review it with "
+            f"`bough diff {run}`, or apply it anyway with `bough apply {run} --partial`."
+        )
+    if branch:
+        made = await opened.branch(run, branch, steps=steps, with_probes=with_probes)
+        said = f"{run} is on the branch {branch} ({made[:10]}); your files are unchanged."
+        return DeliveredRun(run=run, status=found.status, files=[], branch=branch, commit=made, said=said)
+    files = await opened.apply(run, edges, commit, steps=steps, with_probes=with_probes, hooks=hooks)
+    applied = (await opened.run(run)).application
+    made = applied.commit if applied is not None else ""
+    accepted = describe_status(found.status, found.accepted) if found.status in DONE else "not proven"
+    unverified = "" if found.status == "completed" else f" ({accepted})"
+    committed = f", committed as {made[:10]}" if made else ""
+    said = f"Applied {run}{unverified}: {pluralize(len(files), 'file')} changed{committed}."
+    said = said if files else f"{run} changed nothing: nothing to apply."
+    return DeliveredRun(run=run, status=found.status, files=files, branch="", commit=made, said=said)
+
+
+@operation(
+    "bough pr",
+    "bough pr amber-heron --branch fix-totals",
+    json="As a JSON object: the run, the branch, its commit and the file with the description.",
+)
+async def pr(
+    opened: Session,
+    run: str,
+    *,
+    branch: Annotated[str, "The branch (default: bough/RUN)."] = "",
+    steps: Annotated[bool, "One commit per step."] = False,
+    partial: Annotated[bool, "Even if the run is not completed; its work is not proven."] = False,
+) -> DescribedBranch:
+    """Put a run's work on a branch, with a description for a pull request.
+
+    The branch starts at HEAD; your files stay unchanged. The description (the goal, the check and its verdict, the
+    evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
+    `glab` are printed: nothing is pushed.
+    """
+    from bough.app.pull_request import write_description
+
+    status = (await opened.view(run)).status
+    if status not in DONE and not partial:
+        raise UsageError(
+            f"{run} is not completed ({describe_status(status)}), so its work is not proven: "
+            f"review it with `bough diff {run}`, accept it with `bough verify {run} --accept`, or pass --partial."
+        )
+    branch = branch or f"bough/{run}"
+    made = await opened.branch(run, branch, steps=steps)
+    path, goal = await write_description(opened, run)
+    title, file = shlex.quote(first_sentence(goal)), shlex.quote(str(path))
+    commands = [
+        f"git push -u origin {branch}",
+        f"gh pr create --head {branch} --title {title} --body-file {file}",
+        f'glab mr create -s {branch} --title {title} --description "$(cat {file})"',
+    ]
+    said = f"{run} is on the branch {branch} ({made[:10]}); the description is in {path}."
+    return DescribedBranch(run=run, branch=branch, commit=made, description=str(path), commands=commands, said=said)
+
+
+# ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@operation(of="list", begins=True)
+async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> ChangedList:
+    """Put a goal on the list."""
+    from bough.app.backlog import add_goals
+
+    (added,) = await add_goals(opened, backlog, [("", fields)])
+    return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
+
+
+@operation(of="list")
+async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dict[str, Any]) -> ChangedList:
+    """Change those fields of a goal; what somebody else changes meanwhile stays."""
+    from bough.app import backlog as lists
+
+    found = backlog.find(goal)
+    await lists.edit_goal(opened, backlog, found, convert({**to_builtins(found.entry), **fields}, GoalEntry))
+    late = found.name in await lists.find_held(opened, backlog)
+    said = f"Changed {found.name}.{' Its run has begun with what it said before.' if late else ''}"
+    return ChangedList(list=backlog.name, goal=found.name, said=said)
+
+
+@operation(of="list")
+async def move_goal(opened: Session, backlog: Backlog, *, goal: str, before: str = "") -> ChangedList:
+    """Move a goal before another one, or to the end."""
+    from bough.app.run_messages import find_person
+
+    found, other = backlog.find(goal), backlog.find(before).name if before else ""
+    if other == found.name:
+        raise UsageError(f"{found.name} cannot come before itself.")
+    await opened.store.post(backlog.stream, CONTROL, e.GoalMoved(found.name, other, find_person()))
+    said = f"Moved {found.name} {f'before {other}' if other else 'to the end'}."
+    return ChangedList(list=backlog.name, goal=found.name, said=said)
+
+
+@operation(of="list")
+async def drop_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedList:
+    """Remove a goal from the list. One that is running is stopped; its run and its work stay."""
+    from bough.app.run_messages import find_person
+
+    name = backlog.find(goal).name
+    await opened.store.post(backlog.stream, CONTROL, e.GoalDropped(name, find_person()))
+    needing = [one.name for one in backlog.items.values() if name in one.entry.needs and not one.dropped]
+    left = f" {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs." if needing else ""
+    return ChangedList(list=backlog.name, goal=name, said=f"Dropped {name}.{left}")
+
+
+@operation(of="list")
+async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
+    """Ask every process that works through the list to stop, as Ctrl-C does."""
+    from bough.app.run_messages import find_person
+
+    await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
+    said = "The night stops after the current effects. Continue it whenever you like."
+    return ChangedList(list=backlog.name, goal="", said=said)

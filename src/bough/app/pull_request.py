@@ -1,0 +1,49 @@
+"""What a pull request for a run says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bough.app.backlog import find_issue
+from bough.app.session import Session
+from bough.core.acceptance.evidence_table import Evidence
+from bough.core.conversation.text_fitting import fence_text
+from bough.core.textual.cleaning import clean_markdown, escape_text
+from bough.trust.files import Place
+from bough.views.vocabulary import describe_evidence, render_totals
+
+
+async def write_description(opened: Session, name: str) -> tuple[Path, str]:
+    """Write what a pull request for a run says: its evidence, not a model's words. Returns the file and the goal."""
+    state, task = await opened.run(name), await opened.task(name)
+    stat = await opened.diff(name, stat=True)
+    goal = escape_text(state.plan.goal.instructions.strip())
+    verdict = task.acceptance.verdict
+    said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
+    reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
+    parts = [clean_markdown(goal), "## Evidence", "\n".join([f"- {said}", *reason])]
+    table = await opened.evidence(name)
+    if table.accepted:
+        parts.append(f"**Not proven**: accepted by {table.accepted}.")
+    if table.rows:
+        asked = [
+            f"{render_totals(table)}.\n",
+            "| | requirement | | cases |",
+            "| --- | --- | --- | --- |",
+            *(_render_row(row) for row in table.rows),
+        ]
+        parts.append("\n".join(asked))
+    if rechecked := (await opened.view(name)).rechecked:
+        parts.append(f"Checked again: {clean_markdown(rechecked)}.")
+    parts += ["## Changes", fence_text(escape_text(stat.strip())), f"Made by bough (run `{name}`)."]
+    if issue := await find_issue(opened, state):
+        parts.append(f"Closes #{issue}")
+    path = opened.home / f"pr-{name}.md"
+    Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
+    return path, goal
+
+
+def _render_row(row: Evidence) -> str:
+    one = row.requirement
+    text = " ".join(one.whole.split()).replace("|", "\\|")
+    return f"| {one.number} | {text} | {row.standing} | {row.cases} |"

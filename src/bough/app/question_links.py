@@ -1,0 +1,164 @@
+"""Links to one question each: whoever has one can read that question, and answer it once, and nothing else.
+
+A link names the run, the event that asks and until when it is good, sealed with a key that is in the person's own state
+folder: no list of links is kept, and a journal or a repository cannot make one. It stands after `#`, so that no server,
+proxy or chat program on the way sees it. Opening it changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import secrets
+import time
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bough.adapters.stores.liveness import is_alive, worker_id
+from bough.app.hooks import Outbox
+from bough.app.journal import Journal
+from bough.app.notices import Link, describe_waiting
+from bough.app.run_messages import answer_once, clean_words, find_person, refuse_second
+from bough.app.session import Session
+from bough.config import load_hooks
+from bough.core import events as e
+from bough.core.errors import NotFound, UsageError
+from bough.core.ids import GOAL
+from bough.trust.files import Place
+from bough.views.formatting import format_moment
+from bough.views.waiting import KINDS, Waiting, WaitingView
+
+KEY, SERVER = "links.key", "serve.json"
+YES = frozenset({"yes", "y"})
+NO = frozenset({"no", "n"})
+
+
+def name_project(root: Path) -> str:
+    """How addresses name a project."""
+    return sha256(str(root).encode()).hexdigest()[:8]
+
+
+class LinkedQuestion(Struct, frozen=True):
+    """What a link leads to."""
+
+    run: str
+    goal: str
+    question: str
+    answers: tuple[str, ...]
+    command: str
+    open: bool
+    said: str = ""
+    """What became of it, as a sentence; empty: it waits."""
+
+
+# ── making and opening ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_token(root: Path, run: str, seq: int, until: float) -> str:
+    named = f"{name_project(root)}.{run}.{seq}.{int(until)}"
+    return f"{named}.{_seal(root, named)}"
+
+
+def open_token(root: Path, token: str) -> tuple[str, int]:
+    """The run and the event that asks. `NotFound` for a token that nobody made here, `UsageError` for an old one."""
+    named, _, seal = token.rpartition(".")
+    if not token.isascii() or len(token) > 500 or not hmac.compare_digest(seal, _seal(root, named)):
+        raise NotFound("This link leads nowhere: it was changed, or made on another machine.")
+    _, run, seq, until = named.split(".")
+    if time.time() >= int(until):
+        raise UsageError(f"This link was good until {format_moment(int(until))}: answer at a terminal, `bough runs`.")
+    return run, int(seq)
+
+
+def _seal(root: Path, named: str) -> str:
+    outbox = Outbox(root)
+    place = Place(outbox.folder, KEY)
+    try:
+        key = place.read(64)
+    except FileNotFoundError:
+        with outbox.lock(KEY):
+            if not place.is_regular():
+                place.write(secrets.token_bytes(32), 0o600)
+            key = place.read(64)
+    sealed = hmac.digest(key, named.encode(), "sha256")
+    return base64.urlsafe_b64encode(sealed[:24]).decode()
+
+
+def announce_server(root: Path, url: str) -> None:
+    """Let whoever tells of a question know where it can be answered."""
+    outbox = Outbox(root)
+    with suppress(OSError), outbox.lock(SERVER):  # Without a home there are no links.
+        Place(outbox.folder, SERVER).write(msgspec.json.encode({"url": url, "worker": worker_id()}), 0o600)
+
+
+def make_links(root: Path) -> Link:
+    """Links as long as somebody serves the project: empty ones otherwise."""
+
+    def link(run: str, waiting: Waiting) -> str:
+        with suppress(OSError, msgspec.MsgspecError, KeyError):
+            known = msgspec.json.decode(Place(Outbox(root).folder, SERVER).read(4_000), type=dict[str, str])
+            if is_alive(known["worker"]):
+                until = time.time() + load_hooks(os.environ).link_hours * 3600
+                return f"{known['url']}/question#{make_token(root, run, waiting.seq, until)}"
+        return ""
+
+    return link
+
+
+# ── reading and answering ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _find(journal: Journal, run: str, seq: int) -> tuple[Waiting, WaitingView, bool]:
+    """What the event asks, what is known since, and whether it still waits."""
+    seen, asked = WaitingView(), None
+    for record in await journal.store.read(run, kinds=KINDS):
+        seen.see(record)
+        if record.seq == seq:
+            asked = next((each for each in seen.open(live=True) if each.seq == seq), None)
+    if asked is None:
+        raise NotFound("This question is gone: its run was removed or rewound.")
+    live = await journal.holder(run) is not None
+    return asked, seen, any(each.seq == seq for each in seen.open(live))
+
+
+async def read_question(journal: Journal, token: str) -> LinkedQuestion:
+    run, seq = open_token(journal.root, token)
+    waiting, seen, is_open = await _find(journal, run, seq)
+    question, answers, command = describe_waiting(run, waiting)
+    said = "" if is_open else "It was withdrawn: nobody has to answer it any more."
+    for each in () if is_open else seen.answered:
+        if (each.kind, each.task, each.id, each.question) == (waiting.kind, waiting.task, waiting.id, waiting.question):
+            said = f"{each.by or 'Somebody'} answered it: {each.says}"
+            break
+    return LinkedQuestion(run, (await journal.view(run)).goal, question, answers, command, is_open, said)
+
+
+async def answer_by_link(session: Session, token: str, text: str) -> str:
+    """Answer the question of a link, and no other; returns its run. The first answer counts, wherever it is given."""
+    run, seq = open_token(session.root, token)
+    waiting, seen, is_open = await _find(session, run, seq)
+    if not is_open:
+        late = f"{run} no longer waits for an answer to this."
+        refuse_second(run, seen, waiting.kind, waiting.task, late, waiting.id)
+    words, person = clean_words(text), find_person()
+    yes, no = words.lower() in YES, words.lower() in NO
+    match waiting.kind:
+        case "question":
+            to = "" if waiting.task == GOAL else waiting.task
+            await answer_once(session, run, waiting, e.PersonSaid(words, person, to, seq))
+        case "plan":
+            wish = "" if yes or no else words
+            ruled = e.PlanRuled(waiting.task, "yes" if yes else "no" if no else "change", wish, by=person)
+            await answer_once(session, run, waiting, ruled)
+        case "command":
+            await answer_once(
+                session, run, waiting, e.CommandRuled(waiting.id, yes, "" if yes or no else words, person)
+            )
+        case _:
+            await session.rule_on_changes(run, allow=yes, say="" if yes or no else words, task=waiting.task)
+    return run

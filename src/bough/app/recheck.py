@@ -1,0 +1,187 @@
+"""Run again what was shown: by a receipt, or by a run on a main that has moved. No model is called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+import bough
+from bough.adapters import ssh_signatures
+from bough.adapters.models.absent import NOBODY
+from bough.adapters.stores.liveness import worker_id
+from bough.app.choices import Choices, RunObserver
+from bough.app.session import Session
+from bough.core import events as e
+from bough.core.acceptance import receipt as receipts
+from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.receipt import Claims, Receipt, Rerun, SideOutcome, Sides
+from bough.core.acceptance.verdict import Check
+from bough.core.errors import UsageError, WorkspaceError
+from bough.core.ids import GOAL, INSPECTION, RUN
+from bough.core.journal.run_fold import Run
+from bough.core.planning.plan import Plan, Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_result import list_live_probes
+from bough.core.verdict.registry import recognise
+from bough.ports import Ports
+from bough.trust.files import read_own
+from bough.views.vocabulary import describe_status
+
+Say = Callable[[str], None]
+LARGEST = 32 << 20
+"""Bytes of a receipt."""
+
+
+class Measuring(Struct, eq=False):
+    """Runs a command and probes on trees, each in a fresh checkout in the sandbox."""
+
+    run: Run
+    ports: Ports
+    check: Check
+    say: Say
+
+    async def measure(self, tree: str, probes: Sequence[Probe] = ()) -> SideOutcome:
+        ended, tests = await self.run_tests(tree)
+        return SideOutcome(ended, tests, await self.probe(tree, probes))
+
+    async def require(self, tree: str) -> None:
+        """Refuse to say anything where the check cannot run at all."""
+        task = replace(self._make_task(tree), base=tree)
+        known = await self.ports.verifier.at_base(self.run, task, self.check, self.say)
+        if known.lacking:
+            raise UsageError(f"`{self.check.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
+
+    async def run_tests(self, tree: str, only: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
+        """How the check ends there, and each test that is known by name."""
+        self.say(f"{self.check.command} on tree {tree[:10]}")
+        task, verifier = self._make_task(tree), self.ports.verifier
+        ran = await verifier.run_tests(self.run, task, self.check, product=tree, tests=tree, only=only)
+        tests: dict[str, str] = {case.id: case.outcome for case in ran.report.cases}
+        return "passed" if ran.exit_status == 0 else "failed", tests
+
+    async def probe(self, tree: str, probes: Sequence[Probe]) -> dict[str, str]:
+        if not probes:
+            return {}
+        task = self._make_task(tree)
+        done = await self.ports.verifier.probe(self.run, task, self.check, probes, self.say, once=True)
+        return {one.name: one.outcome for one in done}
+
+    def _make_task(self, tree: str) -> Task:
+        return Task(GOAL, step=self.run.plan.goal, base=self.run.base, tree=tree, rules=self.run.rules)
+
+
+@asynccontextmanager
+async def open_measuring(
+    session: Session, base: str, command: str, folder: str, choices: Choices, say: Say
+) -> AsyncIterator[Measuring]:
+    """`folder`: where the command runs, below the top of the project."""
+    from bough.app.run_ports import open_ports
+
+    # A command that was given runs where the person stands, a found one at the top.
+    step = Step(GOAL, "Run it again.", test_command=command if folder else None)
+    rules = choices.rules(session.config.limits)
+    name = f"{INSPECTION}{os.urandom(6).hex()}"
+    run = Run(name, plan=Plan(step), base=base, folder=folder, rules=rules)
+    async with (
+        open_ports(session, {"main": NOBODY}, choices, RunObserver(), folder=folder) as ports,
+        session.store.claim(name, RUN, worker_id(), rules.lease),
+    ):
+        try:
+            yield Measuring(run, ports, Check(command, "it ran before", recognise(command)), say)
+        finally:
+            await session.workspaces.forget(name)
+
+
+# ── a receipt ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def make_receipt(session: Session, name: str, choices: Choices, say: Say) -> Receipt:
+    """What a finished run shows, seen once more, with what it claims."""
+    run, task = await session.run(name), await session.task(name)
+    verdict = task.acceptance.verdict
+    if run.end is None or verdict is None or not verdict.command or task.base == task.tree:
+        why = "it is not finished" if run.end is None else "no check has judged a change in it"
+        raise UsageError(f"{name} has nothing that could be run again: {why}.")
+    view, table, records = await session.view(name), await session.evidence(name), await session.store.read(name)
+    folder = run.folder if run.plan.goal.test_command else ""
+    ran = task.examination.results
+    probes = tuple(one for one in list_live_probes(task) if one.name in ran)
+    async with open_measuring(session, run.base, verdict.command, folder, choices, say) as measuring:
+        before, after = await measuring.measure(run.base, probes), await measuring.measure(task.tree, probes)
+    rerun = Rerun(run.base, task.tree, verdict.command, Sides("", ""), folder=folder)
+    journal = b"".join(e.encode((one.task, one.version, one.at, one.event)) for one in records)
+    claims = Claims(
+        run=name,
+        status=describe_status(view.status, view.accepted, view.examines),
+        goal=run.plan.goal.instructions,
+        requirements=receipts.list_requirements(table),
+        models=run.models,
+        cost=view.spend.cost,
+        tokens=view.spend.tokens,
+        environment=run.checked.environment if run.checked is not None else "",
+        version=bough.__version__,
+        journal=f"sha256:{sha256(journal).hexdigest()}",
+    )
+    return receipts.make_receipt(receipts.record_outcomes(rerun, probes, before, after), claims)
+
+
+def sign_receipt(session: Session, body: bytes, key: Path) -> tuple[str, bytes]:
+    """The ending of the signature's file, and the signature."""
+    return ssh_signatures.ENDING, ssh_signatures.sign(body, key, session.root)
+
+
+def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Receipt, str]:
+    """A receipt, and who signed it; empty: nobody."""
+    try:
+        body = read_own(Path(file), LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
+    if len(body) > LARGEST:
+        raise UsageError(f"{file} is no receipt of bough's: it is larger than {LARGEST >> 20} MB.")
+    try:
+        signature = read_own(Path(f"{file}{ssh_signatures.ENDING}"), LARGEST)
+    except FileNotFoundError:
+        if signers is not None:
+            raise UsageError(f"{file} is not signed: {file}{ssh_signatures.ENDING} is missing.") from None
+        return receipts.read_receipt(body, file), ""
+    try:
+        who = ssh_signatures.check(body, signature, signers, session.root)
+    except ssh_signatures.WrongSignature as error:
+        error.args = (f"The signature of {file} is wrong, so nothing of it was run: {error}.",)
+        raise
+    return receipts.read_receipt(body, file), who
+
+
+async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices, say: Say) -> list[str]:
+    """What differs from what it says; empty: nothing. What differs once by chance does not count."""
+    rerun, edited = receipt.predicate.rerun, receipts.list_edits(receipt)
+    if session.config.sandbox.mode == "none":
+        raise UsageError(
+            "A receipt's command runs only in the sandbox, and your settings turn that off: see `bough config`."
+        )
+    for tree in (rerun.base, rerun.head):
+        try:
+            await session.workspaces.bring(tree)
+        except WorkspaceError as error:
+            raise UsageError(
+                f"The tree {tree[:10]} of the receipt is not in this repository: it is about another one, or its "
+                f"commits are not here yet (`git fetch`). {error}"
+            ) from None
+    probes = tuple(case.probe for case in rerun.probes)
+    found: list[str] | None = None
+    for _ in range(2):
+        async with open_measuring(session, rerun.base, rerun.command, rerun.folder, choices, say) as measuring:
+            before, after = await measuring.measure(rerun.base, probes), await measuring.measure(rerun.head, probes)
+            if rerun.tests and not after.tests:
+                await measuring.require(rerun.head)
+        now = receipts.list_differences(rerun, before, after)
+        found = now if found is None else [one for one in found if one in now]
+        if not found:
+            break
+    return [*edited, *(found or ())]

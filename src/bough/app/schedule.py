@@ -1,0 +1,151 @@
+"""A night that begins without the person: a timer of their own system, by systemd or cron, whichever is there.
+
+One timer a list: installing it again replaces it. It starts a script in the person's state folder, so that nothing has
+to be quoted for two systems.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from bough.app.hooks import Outbox
+from bough.core.errors import Unavailable, UsageError
+from bough.trust.files import Place
+from bough.trust.programs import NoProgram, find_program, make_environment, run_program
+
+UNITS = "systemd/user"
+
+
+class Schedule(Struct, frozen=True):
+    """When a list is worked on, and how that is begun."""
+
+    root: Path
+    list: str
+    at: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"bough-{Outbox(self.root).folder.name}-{self.list}"
+
+    @property
+    def script(self) -> Path:
+        return Outbox(self.root).folder / f"night-{self.list}"
+
+    def render_script(self) -> str:
+        own, where = [sys.executable, "-P", "-m", "bough", "backlog"], ["--dir", str(self.root), "--list", self.list]
+        labels = [word for label in self.labels for word in ("--label", label)]
+        lines = [shlex.join([*own, "sync", "github", *where, *labels])] if labels else []
+        lines.append(f"exec {shlex.join([*own, 'run', *where])}")
+        given = [name for name in ("PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if os.environ.get(name)]
+        kept = [f"export {name}={shlex.quote(os.environ[name])}" for name in given]  # Timers have none of them.
+        return "\n".join((f"#!/bin/sh\n# {self.name} at {self.at}", *kept, "cd /", *lines, ""))
+
+    def render_units(self) -> dict[str, str]:
+        start = str(self.script).replace("%", "%%").replace('"', '\\"')
+        about = f"[Unit]\nDescription=bough works through {self.list}\n"
+        return {
+            f"{self.name}.service": f'{about}[Service]\nType=oneshot\nExecStart=/bin/sh "{start}"\n',
+            f"{self.name}.timer": f"{about}[Timer]\nOnCalendar=*-*-* {self.at}:00\nPersistent=true\n"
+            "[Install]\nWantedBy=timers.target\n",
+        }
+
+    def render_line(self) -> str:
+        hour, minute = self.at.split(":")
+        start = shlex.quote(str(self.script)).replace("%", "\\%")
+        return f"{int(minute)} {int(hour)} * * * /bin/sh {start} # {self.name}"
+
+
+def make_schedule(root: Path, name: str, at: str, labels: tuple[str, ...] = ()) -> Schedule:
+    try:
+        return Schedule(root, name, time.strftime("%H:%M", time.strptime(at, "%H:%M")), labels)
+    except ValueError:
+        raise UsageError(f'`{at}` is not a time of day: write `bough backlog schedule "22:30"`.') from None
+
+
+def _call(*argv: str, feed: bytes = b"") -> str | None:
+    """What a program of the system says; None: it fails, or is not there."""
+    try:
+        done = run_program(argv, project=None, env=make_environment(), feed=feed, timeout=30)
+    except NoProgram:
+        return None
+    return None if done.returncode else done.stdout.decode("utf-8", "replace")
+
+
+def _read_crontab(name: str) -> list[str]:
+    """The person's other lines. What cannot be read must not be written over."""
+    done = run_program(("crontab", "-l"), project=None, env=make_environment(LC_ALL="C"), timeout=30)
+    if done.returncode and b"no crontab for" not in done.stderr:
+        raise Unavailable(f"`crontab -l` failed: {done.stderr.decode('utf-8', 'replace').strip() or 'no reason'}.")
+    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines() if not done.returncode else []
+    return [line for line in lines if not line.endswith(f" # {name}")]
+
+
+def _write_crontab(lines: list[str]) -> None:
+    body = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    if _call("crontab", "-", feed=body) is None:
+        raise Unavailable("cron did not take the line: add it yourself, with `crontab -e`.")
+
+
+def install(chosen: Schedule) -> str:
+    """Install the timer in place of an earlier one; returns which system has it."""
+    systemd = _call("systemctl", "--user", "show-environment") is not None
+    if not systemd and find_program("crontab", None) is None:
+        raise Unavailable("Neither systemd (for users) nor cron is there: start `bough backlog run` in your own way.")
+    remove(chosen)
+    with Outbox(chosen.root).lock("schedule"):
+        Place(chosen.script.parent, chosen.script.name).write(chosen.render_script().encode(), 0o700)
+    if systemd:
+        (_find_units() / UNITS).mkdir(parents=True, exist_ok=True)
+        for name, text in chosen.render_units().items():
+            Place(_find_units(), f"{UNITS}/{name}").write(text.encode())
+        _call("systemctl", "--user", "daemon-reload")
+        if _call("systemctl", "--user", "enable", "--now", f"{chosen.name}.timer") is None:
+            raise Unavailable(f"systemd did not take {chosen.name}.timer: see `systemctl --user status`.")
+        return "systemd"
+    _write_crontab([*_read_crontab(chosen.name), chosen.render_line()])
+    return "cron"
+
+
+def remove(chosen: Schedule) -> bool:
+    """Remove the timer; False: there is none."""
+    there = find(chosen)
+    if there == "systemd":
+        _call("systemctl", "--user", "disable", "--now", f"{chosen.name}.timer")
+        for name in chosen.render_units():
+            (_find_units() / UNITS / name).unlink(missing_ok=True)
+        _call("systemctl", "--user", "daemon-reload")
+    elif there:
+        _write_crontab(_read_crontab(chosen.name))
+    chosen.script.unlink(missing_ok=True)
+    return bool(there)
+
+
+def find(chosen: Schedule) -> str:
+    """The system that has a timer for the list; empty: none."""
+    if Place(_find_units(), f"{UNITS}/{chosen.name}.timer").is_regular():
+        return "systemd"
+    listed = _call("crontab", "-l") if Place(chosen.script.parent, chosen.script.name).is_regular() else None
+    return "cron" if f" # {chosen.name}\n" in f"{listed or ''}\n" else ""
+
+
+def find_moment(root: Path, name: str) -> str:
+    """The time at which a list is scheduled, as a sentence; empty: it is not."""
+    chosen = Schedule(root, name, "00:00")
+    try:
+        first = Place(chosen.script.parent, chosen.script.name).text().splitlines()[1]
+    except (OSError, IndexError):
+        return ""
+    there = find(chosen)
+    return f"The night begins every day at {first.rpartition(' at ')[2]}, by {there}." if there else ""
+
+
+def _find_units() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(base) if base.startswith("/") else Path(os.environ.get("HOME", "/nonexistent")) / ".config"

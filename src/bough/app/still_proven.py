@@ -1,0 +1,175 @@
+"""Is a run's work still proven on a main that has moved? Both are merged in a checkout of bough's own; what carried the
+requirements runs first, then the whole check. No model is called, and nothing of the person's changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from bough.adapters.workspaces.given_change import PersonCommits
+from bough.app.backlog import list_backlogs, load_backlog
+from bough.app.choices import Choices
+from bough.app.recheck import Measuring, Say, open_measuring
+from bough.app.session import Session
+from bough.core import events as e
+from bough.core.acceptance.probes import Probe
+from bough.core.backlog.decide import list_proven
+from bough.core.errors import UsageError
+from bough.core.ids import GOAL
+from bough.core.tree.task import Task
+from bough.core.tree.task_result import list_live_probes
+from bough.views.run_view import RunView
+
+MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
+FAR = 1_000
+"""Commits of main among which the one that broke it is looked for."""
+SHOWN = 3
+
+
+class CarriedProof(Struct, frozen=True):
+    """What a run's work was proven by."""
+
+    base: str
+    head: str
+    tests: tuple[str, ...]
+    probes: tuple[Probe, ...]
+
+
+def _find_carried(base: str, task: Task) -> CarriedProof:
+    verdict, known = task.acceptance.verdict, task.examination
+    tests = (*verdict.fixed, *verdict.added) if verdict is not None else ()
+    passed = [one for one in list_live_probes(task) if (ran := known.results.get(one.name)) and ran.outcome == "passed"]
+    return CarriedProof(base, task.tree, tests, tuple(passed))
+
+
+async def list_proven_runs(session: Session, what: str) -> list[str]:
+    """The run of that name, or those whose work is proven: of a backlog, or (empty) of the whole project."""
+    if what and what in await list_backlogs(session):
+        found = [item.run for item in list_proven(await load_backlog(session, what)) if item.removed is None]
+    elif what:
+        return [await session.find(what)]
+    else:
+        views = [await session.view(name) for name in await session.store.runs()]
+        found = [view.name for view in views if view.status == "completed" and _has_changes(view)]
+    if not found:
+        raise UsageError(f"No work of {what or 'this project'} is proven: nothing to check again.")
+    return found
+
+
+def _has_changes(view: RunView) -> bool:
+    goal = view.tasks.get(GOAL)
+    return goal is not None and goal.verdict is not None and bool(goal.verdict.command) and goal.tree != goal.base
+
+
+async def recheck_run(session: Session, name: str, onto: str, choices: Choices, say: Say) -> e.Rechecked:
+    """Merge, run, and record what came of it. `onto`: a branch or commit; empty: main."""
+    run, task = await session.run(name), await session.work(name)
+    verdict = task.acceptance.verdict
+    if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
+        raise UsageError(f"{name} has no finished work that a check has passed: nothing to check again.")
+    commits = PersonCommits(session.root)
+    tip = await asyncio.to_thread(_find_tip, commits, onto)
+    carried, folder = _find_carried(run.base, task), run.folder if run.plan.goal.test_command else ""
+    async with open_measuring(session, run.base, verdict.command, folder, choices, say) as measuring:
+        event = await MovedMain(session, commits, measuring, carried, tip).judge(onto)
+    async with session.hold(name) as (claim, now):
+        await session.store.append(claim, [event], now.version)
+    return event
+
+
+def _find_tip(commits: PersonCommits, onto: str) -> str:
+    if onto:
+        return commits.require(onto)
+    if not (tip := next((found for name in MAINS if (found := commits.find(name))), "")):
+        raise UsageError("There is no git repository with a commit here: nothing that could have moved.")
+    return tip
+
+
+class MovedMain(Struct, frozen=True):
+    """A main that may have moved since, and what has to hold on it."""
+
+    session: Session
+    commits: PersonCommits
+    measuring: Measuring
+    carried: CarriedProof
+    tip: str
+
+    async def judge(self, onto: str) -> e.Rechecked:
+        merged = await self._merge(self.tip)
+        if merged is None:
+            return await self._describe_conflict(onto)
+        failing = await self._find_failing(merged)
+        if not failing:
+            return e.Rechecked(onto, self.tip, "proven")
+        named = ", ".join(failing[:SHOWN]) + (f" and {len(failing) - SHOWN} more" if len(failing) > SHOWN else "")
+        culprit = await self._find_first(lambda commit: self._breaks(commit, failing))
+        return e.Rechecked(onto, self.tip, "broken", culprit, f"{named} fails")
+
+    async def _bring(self, commit: str) -> str:
+        tree = await asyncio.to_thread(self.commits.find_tree, commit)
+        await self.session.workspaces.bring(tree)
+        return tree
+
+    async def _merge(self, commit: str) -> str | None:
+        """The tree of the work on that commit; None: they conflict."""
+        carried, workspaces = self.carried, self.session.workspaces
+        merged = await workspaces.merge(carried.base, await self._bring(commit), carried.head)
+        return None if merged.conflicts else merged.tree
+
+    async def _describe_conflict(self, onto: str) -> e.Rechecked:
+        carried = self.carried
+        merged = await self.session.workspaces.merge(carried.base, await self._bring(self.tip), carried.head)
+
+        async def conflicts(commit: str) -> bool:
+            return await self._merge(commit) is None
+
+        return e.Rechecked(onto, self.tip, "conflicts", await self._find_first(conflicts), merged.conflicts[0])
+
+    async def _find_failing(self, merged: str) -> list[str]:
+        """What fails on the merge and not by main's own fault: what carried the requirements first, since that is
+        quick. Everything that fails has failed twice."""
+        probes = await self._list_failing_probes(merged, self.carried.probes)
+        if probes:
+            return probes
+        ended, tests = await self.measuring.run_tests(merged)
+        lost = [name for name in self.carried.tests if name not in tests] if tests else []
+        failing = [name for name, outcome in tests.items() if outcome in ("failed", "error")]
+        if ended == "passed" and not lost:
+            return []
+        alone, before = await self.measuring.run_tests(await self._bring(self.tip))
+        if not tests and alone == "failed":
+            raise UsageError(
+                f"`{self.measuring.check.command}` fails on {self.tip[:10]} without the work, too: it says nothing now."
+            )
+        new = [name for name in failing if before.get(name) not in ("failed", "error")]
+        if new:  # Not by chance.
+            _, again = await self.measuring.run_tests(merged, new)
+            new = [name for name in new if again.get(name) in ("failed", "error")]
+        return [*new, *lost] or (["the check"] if not failing and ended == "failed" else [])
+
+    async def _list_failing_probes(self, tree: str, probes: tuple[Probe, ...]) -> list[str]:
+        for _ in range(2):
+            ended = await self.measuring.probe(tree, probes)
+            probes = tuple(one for one in probes if ended[one.name] != "passed")
+        return [one.name for one in probes]
+
+    async def _breaks(self, commit: str, failing: list[str]) -> bool:
+        merged = await self._merge(commit)
+        if merged is None:
+            return True
+        probes = tuple(one for one in self.carried.probes if one.name in failing)
+        if probes:
+            return bool(await self._list_failing_probes(merged, probes))
+        ended, tests = await self.measuring.run_tests(merged, [name for name in failing if name != "the check"])
+        return any(tests.get(name, "failed") in ("failed", "error") for name in failing) if tests else ended == "failed"
+
+    async def _find_first(self, is_bad: Callable[[str], Awaitable[bool]]) -> str:
+        """The first commit of main since the work began that is bad, by halving; empty: where that was is unknown."""
+        commits = await asyncio.to_thread(self.commits.list_since, self.carried.base, self.tip, FAR)
+        first, last = 0, len(commits) - 1
+        while first < last:
+            middle = (first + last) // 2
+            first, last = (first, middle) if await is_bad(commits[middle]) else (middle + 1, last)
+        return commits[last] if commits else ""
