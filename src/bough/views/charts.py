@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -15,6 +15,12 @@ WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
 YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
 T = TypeVar("T")
+Span = tuple[float, float, int, str, int]
+"""Start, end, kind of work, label, how many of them it stands for."""
+Spent = tuple[float, int, int]
+"""Dollars, tokens, rounds."""
+TestCount = tuple[float, str, str, int, int]
+"""When, in which task, in what (`base`, `tool`, `check`), how many passed and failed."""
 POINTS = 120
 """Maximum points of a curve."""
 
@@ -45,8 +51,7 @@ class Charts:
         self.lanes: dict[str, Lane] = {}
         self.spent: list[tuple[float, str, float, int]] = []
         """When a round was paid for, in which branch below the goal, dollars, tokens."""
-        self.tests: list[tuple[float, str, str, int, int]] = []
-        """When, in which task, in what (`base`, `tool`, `check`), how many passed and failed."""
+        self.tests: list[TestCount] = []
 
     def see(self, record: e.Record) -> None:
         if record.task in (RUN, CONTROL):
@@ -128,31 +133,32 @@ class Charts:
         """The event that each round of a task began with."""
         return self.lanes[path].rounds if path in self.lanes else []
 
-    def timeline(self, paths: Iterable[str], start: float, end: float, now: float, pixels: int) -> list[dict[str, Any]]:
+    def timeline(
+        self, paths: Iterable[str], start: float, end: float, now: float, pixels: int
+    ) -> list[tuple[str, list[Span]]]:
         """Lanes between two moments, no finer than can be drawn."""
         least = max((end - start) / max(pixels, 1), 1e-6)
         drawn = []
         for path in paths:
             lane = self.lanes.get(path, Lane())
             under_way = [(begun, now, work, words) for begun, work, words in lane.open.values()]
-            drawn.append({"path": path, "spans": _merge_close_spans([*lane.spans, *under_way], start, end, least)})
+            drawn.append((path, _merge_close_spans([*lane.spans, *under_way], start, end, least)))
         return drawn
 
-    def burn(self) -> dict[str, Any]:
-        """What each branch had spent, over time."""
+    def burn(self) -> tuple[list[str], list[tuple[float, list[Spent]]]]:
+        """The branches, and what each had spent, over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
-        sums = {branch: [0.0, 0, 0] for branch in branches}
+        sums: dict[str, Spent] = dict.fromkeys(branches, (0.0, 0, 0))
         points, shown = [], {*_thin_out(range(len(self.spent)))}
         for number, (at, branch, cost, tokens) in enumerate(self.spent):
             spent = sums[branch]
-            sums[branch] = [spent[0] + cost, spent[1] + tokens, spent[2] + 1]
+            sums[branch] = (spent[0] + cost, spent[1] + tokens, spent[2] + 1)
             if number in shown:
-                points.append({"at": at, "spent": [sums[each] for each in branches]})
-        return {"branches": branches, "points": points}
+                points.append((at, [sums[each] for each in branches]))
+        return branches, points
 
-    def tests_over_time(self) -> list[dict[str, Any]]:
-        names = ("at", "task", "in", "passed", "failed")
-        return [dict(zip(names, each, strict=True)) for each in _thin_out(self.tests)]
+    def tests_over_time(self) -> list[TestCount]:
+        return _thin_out(self.tests)
 
 
 CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
@@ -178,16 +184,16 @@ def _split_tools(lane: Lane, held: float, ruled: float) -> None:
 
 def _merge_close_spans(
     spans: list[tuple[float, float, int, str]], start: float, end: float, least: float
-) -> list[list[Any]]:
+) -> list[Span]:
     """Merge spans that are too close together to draw."""
-    made: list[list[Any]] = []
+    made: list[Span] = []
     for begun, ended, work, words in spans:
         if ended < start or begun > end:
             continue
         last = made[-1] if made else None
         joins = last is not None and begun - last[1] < least and (last[2] == work or ended - last[0] < least)
         if last is not None and joins:
-            last[1], last[4] = max(last[1], ended), last[4] + 1
+            made[-1] = (last[0], max(last[1], ended), *last[2:4], last[4] + 1)
         else:
-            made.append([begun, ended, work, words[:80], 1])
+            made.append((begun, ended, work, words[:80], 1))
     return made

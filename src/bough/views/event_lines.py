@@ -1,14 +1,14 @@
 """One event as one line in plain words.
 
-A `Teller` follows a run's events, because a line may need earlier ones: a finished call carries only its id, and rounds
-are counted. The words themselves are in `telling/`, one file for each family of events.
+An `EventFormatter` follows a run's events, because a line may need earlier ones: a finished call carries only its id,
+and rounds are counted. The words themselves are in `telling/`, one file for each family of events.
 """
 
 from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line, one_line
+from bough.views.formatting import first_line
 from bough.views.telling import task_events
 from bough.views.telling.run_events import tell_person, tell_run
 from bough.views.telling.task_events import TaskMemory, shorten_call, tell_round
@@ -27,13 +27,13 @@ NEWS = frozenset[type](
         *(e.Estimated, e.PlanAnswered, e.PlanChanged, e.Granted, e.Disputed, e.ChangesAsked, e.ChangesRuled),
         *(e.FindingReturned, e.TransitionTaken, e.CommandStarted, e.CommandFinished, e.Reviewed, e.ChildMerged),
         *(e.ChildHeld, e.ContextPruned, e.Compacted, e.HelperFailed, e.PersonAnswered, e.MessageReceived),
-        e.ChildrenReopened,
+        *(e.ChildrenReopened, e.ModelSwitched),
     }
 )
 """The turning points, which a live viewer is told."""
 
 
-class Teller:
+class EventFormatter:
     def __init__(self) -> None:
         self._tasks: dict[str, TaskMemory] = {}
 
@@ -54,8 +54,8 @@ class Teller:
         """The same for a live viewer: whole rounds and turning points; None for the rest."""
         told = self.tell(record)
         match record.event:
-            case e.ModelAnswered(text=text, calls=calls, repaired=repaired):
-                called = ", ".join((*map(shorten_call, calls), *(f"bough {one_line(each)}" for each in repaired)))
+            case e.ModelAnswered(text=text, calls=calls):
+                called = ", ".join(map(shorten_call, calls))
                 words = called or (f"says: {first_line(text)}" if text.strip() else "empty answer")
                 return f"round {self.round(record.task)}: {words}", ""
             case e.StateChanged(to=state):  # The verdict already says that a test failed.

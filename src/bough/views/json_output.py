@@ -23,6 +23,7 @@ def run_to_dict(run: RunView, standing: str, holder: str | None) -> dict[str, An
         "goal": run.goal,
         "folder": run.folder,
         "models": run.models,
+        "fallbacks": run.fallbacks,
         "started_at": run.started_at,
         "seconds": round(run.elapsed(), 3),
         "limits": _struct_to_dict(run.limits),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bough.core.budget.limits import LAST_SHARE, Limits, Spend
 from bough.views.run_view import RunView
+from bough.views.vocabulary import EXAMINED_WORDS
 
 Suggestion = tuple[str, str]
 """A command line and its purpose."""
@@ -11,8 +12,18 @@ Suggestion = tuple[str, str]
 
 def list_next_steps(run: RunView, status: str, changed: bool) -> list[Suggestion]:
     """Commands that make sense now, likeliest first; without changes, none that are about changes."""
+    if run.examines and status in EXAMINED_WORDS:
+        return _list_steps_after_examination(run.name, status)
     about_changes = ("bough diff ", "bough apply ")
     return [step for step in _list_steps(run, status) if changed or not step[0].startswith(about_changes)]
+
+
+def _list_steps_after_examination(name: str, status: str) -> list[Suggestion]:
+    report = (f"bough report {name} --full", "see all evidence")
+    repair = (f'bough run --continue {name} "…"', "have it repaired or completed")
+    allow = (f"bough approve {name}", "allow these test changes and resume")
+    deny = (f"bough approve {name} --deny", "refuse them: the change counts as refuted")
+    return [allow, deny] if status == "needs_approval" else [report] if status == "completed" else [report, repair]
 
 
 def _list_steps(run: RunView, status: str) -> list[Suggestion]:
@@ -20,9 +31,9 @@ def _list_steps(run: RunView, status: str) -> list[Suggestion]:
     look = (f"bough diff {name}", "see the changes")
     partial = (f"bough apply {name} --partial", "apply the work even though it is not proven")
     match status:
-        case "completed" if run.applied:
+        case "completed" | "accepted" if run.applied:
             return [look]
-        case "completed":
+        case "completed" | "accepted":
             return [look, (f"bough apply {name}", "apply the changes to your files")]
         case "not_proven":
             other = (f"bough verify {name} --check CMD", "prove it with a check that fails without the work")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.core.acceptance.evidence_table import Evidence
 from bough.core.backlog.decide import KINDS, GoalStanding, Kind
 from bough.core.backlog.entry import GoalReport
-from bough.core.backlog.state import Backlog
+from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.ids import GOAL
+from bough.core.tree.task import Task
 from bough.views.formatting import (
+    first_sentence,
     format_clock,
     format_cost,
     format_count,
@@ -61,6 +65,8 @@ class GoalLine(Struct, frozen=True):
     conflicts: dict[str, tuple[str, ...]] = {}
     together: str = ""
     """Whether it is on the night branch: `on it`, or why it was left out; empty: there is none."""
+    notes: tuple[str, ...] = ()
+    """What was done, what was refuted and repaired, and which messages and test changes took part: a sentence each."""
 
 
 class NightPage(Struct, frozen=True):
@@ -72,7 +78,7 @@ class NightPage(Struct, frozen=True):
     branch: str = ""
     """The night branch, where there is one."""
     trouble: str = ""
-    """Why there is no night branch, although it was wanted."""
+    """Why there is no night branch, although it was wanted; or why it has another name."""
     spend: Spend = Spend()
 
     def of(self, *kinds: Kind) -> list[GoalLine]:
@@ -90,7 +96,30 @@ class NightPage(Struct, frozen=True):
         """0: everything is done; else as for a run, by what is worst: given up 3, not proven 5, waiting for a person 8,
         not finished 6."""
         ways: dict[Kind, int] = {"given_up": 3, "not_proven": 5, "waiting": 8, "running": 6, "ready": 6, "not_begun": 6}
-        return next((status for kind, status in ways.items() if self.of(kind)), 5 if self.trouble else 0)
+        return next(
+            (status for kind, status in ways.items() if self.of(kind)), 5 if self.trouble and not self.branch else 0
+        )
+
+
+def _put_in_order(items: Iterable[BacklogItem]) -> list[BacklogItem]:
+    """The goals as they begin: what is needed before what needs it, then by priority, then as they were added."""
+    names = {item.name: item for item in items}
+    waits = {name: {need for need in item.entry.needs if need in names} for name, item in names.items()}
+    needed_by: dict[str, list[str]] = {}
+    for name, needs in waits.items():
+        for need in needs:
+            needed_by.setdefault(need, []).append(name)
+    places = {name: (-item.entry.priority, at, name) for at, (name, item) in enumerate(names.items())}
+    ready = sorted(places[name] for name, needs in waits.items() if not needs)
+    ordered: list[BacklogItem] = []
+    while ready:
+        *_, name = heappop(ready)
+        ordered.append(names.pop(name))
+        for other in needed_by.get(name, ()):
+            waits[other].discard(name)
+            if not waits[other]:
+                heappush(ready, places[other])
+    return [*ordered, *names.values()]  # What needs itself, in a journal that somebody else wrote, comes last.
 
 
 def make_page(
@@ -99,13 +128,16 @@ def make_page(
     runs: Mapping[str, RunView],
     questions: Mapping[str, str],
     shown: Mapping[str, tuple[int, int]],
+    spent: Mapping[str, Spend],
+    notes: Mapping[str, tuple[str, ...]],
 ) -> NightPage:
-    """`shown`: how many requirements of a goal are proven, and of how many."""
+    """`shown`: how many requirements of a goal are proven, and of how many. `spent`: what each run of the night has
+    spent in it."""
     night = backlog.night
     joined = night.joined if night is not None else None
     together = joined.left_out | dict.fromkeys(joined.landed, "on it") if joined is not None else {}
     goals = []
-    for item in backlog.items.values():
+    for item in _put_in_order(backlog.items.values()):
         if item.dropped:
             continue
         name, report = item.name, item.report or GoalReport("")
@@ -132,20 +164,38 @@ def make_page(
                 added=report.added,
                 removed=report.removed,
                 files=len(report.files),
-                spend=run.spend if run is not None else Spend(),
-                seconds=run.elapsed() if run is not None else 0.0,
+                spend=sum_spends(spent[one] for one in spent if night is not None and night.runs[one].item == name),
+                seconds=run.elapsed() if run is not None and item.run in spent else 0.0,
                 question=questions.get(name, ""),
                 tried=goal.report if goal is not None and standing.kind == "given_up" else "",
                 conflicts=conflicts if standing.kind == "proven" else {},
                 together=together.get(name, ""),
+                notes=notes.get(name, ()),
             )
         )
-    page = NightPage(backlog.name, tuple(goals), spend=sum_spends(goal.spend for goal in goals))
+    page = NightPage(backlog.name, tuple(goals), spend=sum_spends(spent.values()))
     if night is not None:
         page = replace(page, started_at=night.at, ended_at=night.ended_at, why=night.why)
     if joined is not None:
-        page = replace(page, branch=joined.branch, trouble="" if joined.branch else joined.why)
+        page = replace(page, branch=joined.branch, trouble=joined.why)
     return page
+
+
+def list_notes(task: Task, rows: Sequence[Evidence]) -> Iterator[str]:
+    """What a person wants to know about work that is done, before they look at it."""
+    said = task.acceptance.summaries[-1].text if task.acceptance.summaries else ""
+    if said.strip():
+        yield f"done: {first_sentence(said)}"
+    for case in dict.fromkeys(case.says for row in rows for case in row.probes if case.repaired):
+        yield f"refuted by the examiner, then repaired: {one_line(case)}"
+    for one in (row.requirement for row in rows):
+        if one.dropped or one.superseded:
+            how = f"dropped by {one.dropped}" if one.dropped else f"replaced by requirement {one.superseded}"
+            yield f"{how}: {one_line(one.whole)}"
+        elif one.source:
+            yield f"asked later ({one.source}): {one_line(one.whole)}"
+    if tests := dict.fromkeys(change.test for change in task.test_changes.allowed):
+        yield f"tests changed with permission: {', '.join(tests)}"
 
 
 def describe_night(night: NightPage) -> str:
@@ -172,7 +222,8 @@ def describe_branch(night: NightPage) -> str:
     landed = sum(goal.together == "on it" for goal in night.goals)
     left_out = [goal.name for goal in night.goals if goal.together not in ("", "on it")]
     missing = f"; left out: {', '.join(left_out)}" if left_out else ""
-    return f"Together on the branch {night.branch}: {pluralize(landed, 'goal')}{missing}."
+    other = f" ({night.trouble})" if night.trouble else ""
+    return f"Together on the branch {night.branch}{other}: {pluralize(landed, 'goal')}{missing}."
 
 
 def describe_spent(night: NightPage) -> list[str]:
@@ -216,7 +267,8 @@ def describe_details(goal: GoalLine) -> Iterator[str]:
 
 
 def describe_findings(goal: GoalLine) -> Iterator[str]:
-    """What it conflicts with, and what was tried."""
+    """What was done, what it conflicts with, and what was tried."""
+    yield from goal.notes
     if goal.together and goal.together != "on it":
         yield f"left out of the night branch: {goal.together}"
     elif not goal.together:

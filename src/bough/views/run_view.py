@@ -15,6 +15,7 @@ from bough.core.ids import CONTROL, GOAL, RUN, child_path, parent_path
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import EXIT_STATUS, SETTLED, State
 from bough.views.task_view import TaskView, make_title, see_activity, see_rarer, see_task
+from bough.views.vocabulary import describe_recheck
 
 
 class RunView(Struct):
@@ -37,6 +38,12 @@ class RunView(Struct):
     since: float = 0.0
     """When the current stretch of work began; 0 while it is halted."""
     applied: str = ""
+    accepted: str = ""
+    """The person who took its work without proof."""
+    examines: str = ""
+    """Somebody else's change that it judges, as a phrase."""
+    rechecked: str = ""
+    """Whether its work still holds on a branch that has moved, in words."""
     held: dict[str, str] = field(default_factory=dict)
     """Command lines that wait for approval, by id."""
     tasks: dict[str, TaskView] = field(default_factory=dict)
@@ -50,6 +57,11 @@ class RunView(Struct):
     def question(self) -> str:
         """The run's question to the person, until it is answered."""
         return next((task.question for task in self.tasks.values() if task.question), "")
+
+    @property
+    def fallbacks(self) -> list[str]:
+        """The models that answered in place of the first ones."""
+        return list(dict.fromkeys(name for task in self.tasks.values() for name in task.fallbacks))
 
     @property
     def exit_status(self) -> int | None:
@@ -151,7 +163,7 @@ def _add_planned(run: RunView, path: str, step: Step, before: str = "") -> None:
 def _see_run(run: RunView, record: e.Record) -> None:
     match record.event:
         case e.RunStarted() as event:
-            run.goal = event.plan.goal.instructions
+            run.goal, run.examines = event.plan.goal.instructions, event.examines
             run.folder, run.models, run.limits = event.folder, event.models, event.limits
             run.started_at = run.since = record.at
             _add_planned(run, GOAL, event.plan.goal)
@@ -162,6 +174,7 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.held.clear()
         case e.RunReopened():
             run.worked, run.since = run.elapsed(), 0.0
+            run.accepted = ""
             run.status, run.summary = "stopped", "rewound; `bough resume` continues from there"
         case e.RunHalted() as event:
             run.held.clear()
@@ -169,7 +182,13 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.status, run.summary, run.until = event.reason, event.message, event.until
         case e.RunFinished() as event:
             run.worked, run.since = run.elapsed(record.at), 0.0
-            run.status, run.summary = event.end, event.summary
+            run.status, run.summary = "accepted" if run.accepted else event.end, event.summary
+        case e.Rechecked() as event:
+            run.rechecked = describe_recheck(event)
+        case e.Accepted() as event:
+            run.accepted = event.by or "you"
+        case e.Judged():
+            run.accepted = ""
         case e.CommandHeld(id=id, line=line):
             run.held[id] = line
         case e.CommandRuled(id=id):
@@ -194,7 +213,7 @@ class Outcome(Struct, frozen=True):
 
     run: str
     status: str
-    """How it ended (`completed`, `not_proven`, `failed`), or why it is halted: `budget`, `stopped`, `paused` …"""
+    """How it ended (`completed`, `accepted`, `not_proven`, `failed`), or why it is halted: `budget`, `stopped` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]
@@ -204,8 +223,8 @@ class Outcome(Struct, frozen=True):
 
     @property
     def completed(self) -> bool:
-        """True only when a check that bough ran has passed (or the goal says it needs none)."""
-        return self.status == "completed"
+        """True only when a check that bough ran has passed (or the goal needs none), or a person accepted the work."""
+        return self.status in ("completed", "accepted")
 
 
 def make_outcome(run: RunView) -> Outcome:

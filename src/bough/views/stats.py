@@ -142,7 +142,7 @@ KINDS = e.list_named(compute_stats)
 def _count_verdict(made: Stats, verdict: Verdict, role: str, tier: str | None) -> None:
     made.seconds += verdict.seconds
     made.check_seconds += verdict.seconds
-    made.disagreed += verdict.ruling in ("needs_approval", "tampered")
+    made.disagreed += verdict.ruling == "needs_approval"
     made.flaky += len(verdict.flaky)
     if verdict.ruling == "passed" and tier is not None:
         made.tiers.setdefault(tier, Share()).won += 1

@@ -52,6 +52,8 @@ class TaskView(Struct):
     """How many there may be."""
     source: str = ""
     """The run and the task that it was reused from, instead of being done again."""
+    fallbacks: tuple[str, ...] = ()
+    """The models that answered in place of the first ones."""
     tokens_by_role: dict[str, int] = field(default_factory=dict)
     """What its agents and helpers used, by role."""
     worker: str = ""
@@ -175,6 +177,12 @@ def see_activity(task: TaskView, record: e.Record) -> None:
 def see_rarer(task: TaskView, record: e.Record) -> None:
     """Process the rarer events: of plans, steps, examinations, people and stuck work."""
     match event := record.event:
+        case e.ModelSwitched():
+            if event.to != event.tier:
+                task.fallbacks = tuple(dict.fromkeys((*task.fallbacks, event.model)))
+            if event.restarts and task._asking:
+                task._asking = False
+                task._spent["rounds"] -= 1
         case e.Escalated(decision=decision):
             task.rung, task.trouble, task.doing = decision.rung, event.trouble, RUNGS_UNDER_WAY[decision.rung]
             task._climbing = decision.rung != "nudge"

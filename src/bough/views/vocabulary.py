@@ -3,15 +3,29 @@ verdicts in words, with their evidence."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
+from bough.core.events import Rechecked
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line, format_count, format_duration, one_line
+from bough.views.formatting import first_line, format_count, format_duration, one_line, pluralize
+
+if TYPE_CHECKING:
+    from bough.core.acceptance.evidence_table import RequirementStatus, Table
 
 Told = tuple[str, str]
 """What happened, and the name of the style that fits it."""
+STANDINGS: tuple[RequirementStatus, ...] = (
+    "proven",
+    "refuted",
+    "tested only by its author",
+    "not shown",
+    "nothing to run",
+    "superseded",
+)
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 _RUNGS = (
     ("other_protocol", "switches to the other protocol", ""),
@@ -55,6 +69,7 @@ STATUS_WORDS = {
     "running": "running",
     "interrupted": "interrupted",
     "completed": "completed",
+    "accepted": "accepted without proof",
     "not_proven": "finished, not proven",
     "failed": "failed",
     "budget": "budget spent",
@@ -67,7 +82,16 @@ STATUS_WORDS = {
     "quota": "quota exhausted",
 }
 """A run's status. `interrupted`: unfinished, and no process is running it."""
-OVER = ("completed", "not_proven", "failed")
+EXAMINED_WORDS = {
+    "completed": "proven",
+    "failed": "refuted",
+    "not_proven": "not shown",
+    "needs_approval": "needs your word",
+}
+"""The same of a run that examines somebody else's change, where it differs."""
+DONE = ("completed", "accepted")
+"""The statuses of runs whose work is taken: it is proven, or a person answers for it."""
+OVER = (*DONE, "not_proven", "failed")
 """The statuses of finished runs; a run with any other one can be resumed."""
 
 
@@ -81,14 +105,26 @@ def describe_roles(tokens: Mapping[str, int]) -> str:
     return ", ".join(f"{format_count(used)} {ROLES.get(role, role.replace('_', ' '))}" for role, used in ordered)
 
 
-def describe_status(status: str) -> str:
-    return STATUS_WORDS.get(status, status)
+def describe_status(status: str, accepted: str = "", examines: str = "") -> str:
+    """`accepted`: by whom, where a person has. `examines`: the change of somebody else that the run is about."""
+    if examines and status in EXAMINED_WORDS:
+        return EXAMINED_WORDS[status]
+    return f"accepted by {accepted}" if status == "accepted" and accepted else STATUS_WORDS.get(status, status)
 
 
 def ask_about_wishes(wishes: Mapping[str, str]) -> str:
     """The question whether the settings of a repository may have what they ask for."""
     listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
     return f"The settings of this repository ask for more than the defaults:\n{listed}\nAllow that here, from now on?"
+
+
+def describe_recheck(event: Rechecked) -> str:
+    """`proven at 1a2b3c4d5e`, `broken by 1a2b3c4d5e: test_totals fails`."""
+    if event.standing == "proven":
+        return f"proven at {event.commit[:10]}"
+    if event.standing == "conflicts":
+        return f"conflicts with {event.culprit[:10] or event.commit[:10]} in {event.why}"
+    return f"{f'broken by {event.culprit[:10]}' if event.culprit else f'broken at {event.commit[:10]}'}: {event.why}"
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
@@ -119,12 +155,11 @@ def describe_evidence(verdict: Verdict) -> str:
 
 
 def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
-    """What is wrong, in at most `most` lines: weakened tests, else failing tests, else the end of the check's output.
-    Empty when it passed."""
+    """What is wrong, in at most `most` lines: tests that disagree, else failing tests, else the end of the check's
+    output. Empty when it passed."""
     if verdict.ruling in ("passed", "not_verified"):
         return []
-    lines = [f"{place.path}:{place.line}: {place.what}" for place in verdict.tampering]
-    lines += [line for one in verdict.disagreements for line in _describe_disagreement(one)]
+    lines = [line for one in verdict.disagreements for line in _describe_disagreement(one)]
     lines = lines or [_describe_failure(failure) for failure in verdict.failures]
     if lines:
         return lines if len(lines) <= most else [*lines[: most - 1], f"… and {len(lines) - most + 1} more"]
@@ -141,3 +176,10 @@ def _describe_disagreement(one: Disagreement) -> list[str]:
 def _describe_failure(failure: Failure) -> str:
     message = first_line("\n".join(line for line in failure.text.splitlines() if failure.id not in line))
     return f"{failure.id} ({failure.kind})" + (f": {message}" if message else "")
+
+
+def render_totals(table: Table) -> str:
+    """`12 requirements: 9 proven, 1 refuted, 2 not shown`."""
+    counts = Counter(row.standing for row in table.rows)
+    said = ", ".join(f"{counts[standing]} {standing}" for standing in STANDINGS if counts[standing])
+    return f"{pluralize(len(table.rows), 'requirement')}: {said}"

@@ -50,6 +50,8 @@ class GivenAnswer(Struct, frozen=True):
     says: str
     by: str
     at: float
+    id: str = ""
+    """The id of the command; empty: it is no command."""
 
 
 class WaitingView:
@@ -84,8 +86,9 @@ class WaitingView:
                 self._ask(Waiting("plan", record.task, "Run this plan?", record.seq, record.at, plan=Plan(shown)))
             case e.PlanRuled() | e.PlanAnswered():
                 said = {"yes": "run it", "no": "as one piece of work", "own": "their own plan"}.get(event.says)
+                posted = isinstance(event, e.PlanRuled)
                 task = event.task if isinstance(event, e.PlanRuled) else record.task
-                self._answer(("plan", task), said or f"another plan: {event.wish}", event.by, record.at)
+                self._answer(("plan", task), said or f"another plan: {event.wish}", event.by, record.at, posted)
             case e.Planned() | e.PlanRefused():
                 self._open.pop(("plan", record.task), None)
             case e.CommandHeld(task=task, line=line, id=id, until=until):
@@ -93,13 +96,13 @@ class WaitingView:
             case e.CommandRuled():
                 said = "run it" if event.allow else f"do not run it{f': {event.say}' if event.say else ''}"
                 said = said if event.by else "nobody answered in time"
-                self._answer(("command", event.id), said, event.by, record.at)
+                self._answer(("command", event.id), said, event.by, record.at, posted=True)
             case e.QuestionAsked(question=question):
                 self._ask(Waiting("question", record.task, question, record.seq, record.at))
             case e.PersonSaid(task=to):  # It answers the questions of the tasks that it is for.
                 for kind, task in list(self._open):
                     if kind == "question" and (to in ("", task) or task.startswith(f"{to}/")):
-                        self._answer((kind, task), event.text, event.by, record.at)
+                        self._answer((kind, task), event.text, event.by, record.at, posted=True)
             case e.PersonAnswered():
                 if event.text:
                     self._answer(("question", record.task), event.text, event.by, record.at)
@@ -127,9 +130,11 @@ class WaitingView:
             case e.TaskHalted(reason="needs_approval") if verdict is not None and verdict.ruling == "needs_approval":
                 self._ask_about_tests(record, ())
             case e.ChangesAnswered():
-                self._answer_tests(record, event.task, event.allow, event.say, event.by)
+                said = "allowed" if event.allow else f"not allowed{f': {event.say}' if event.say else ''}"
+                self._answer(("tests", event.task), said, event.by, record.at, posted=True)
             case e.ChangesRuled() if event.by == "person" and (event.allowed or event.denied):
-                self._answer_tests(record, record.task, not event.denied, event.why, event.person)
+                said = f"not allowed{f': {event.why}' if event.why else ''}" if event.denied else "allowed"
+                self._answer(("tests", record.task), said, event.person, record.at)
             case e.ChangesRuled():
                 self._open.pop(("tests", record.task), None)
 
@@ -140,10 +145,6 @@ class WaitingView:
         reason = verdict.reason if verdict is not None else "Original tests would change."
         self._ask(Waiting("tests", record.task, reason, record.seq, record.at, tests=tests))
 
-    def _answer_tests(self, record: e.Record, task: str, allow: bool, say: str, by: str) -> None:
-        said = "allowed" if allow else f"not allowed{f': {say}' if say else ''}"
-        self._answer(("tests", task), said, by, record.at)
-
     def _keep(self, still: Callable[[Waiting], bool]) -> None:
         self._open = {key: each for key, each in self._open.items() if still(each)}
 
@@ -152,13 +153,14 @@ class WaitingView:
         self._open[key] = waiting
         self._answered.pop(key, None)
 
-    def _answer(self, key: Key, says: str, by: str, at: float) -> None:
-        waiting, before = self._open.pop(key, None), self._answered.pop(key, None)
-        about = waiting or before
+    def _answer(self, key: Key, says: str, by: str, at: float, posted: bool = False) -> None:
+        """Keep the first answer that was `posted`; what the run took, at its terminal or from there, is the truth."""
+        waiting = self._open.pop(key, None)
+        about = waiting or (None if posted else self._answered.get(key))
         if about is None:
             return
-        # What the run took is the truth: it may be that of the terminal, given at the same moment.
-        self._answered[key] = GivenAnswer(about.kind, about.task, about.question, says, by, at)
+        self._answered.pop(key, None)
+        self._answered[key] = GivenAnswer(about.kind, about.task, about.question, says, by, at, about.id)
         while len(self._answered) > KEPT:
             del self._answered[next(iter(self._answered))]
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.views.formatting import first_line, format_duration, headline, pluralize
-from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS, Told, choose_style, describe_verdict
+from bough.views.formatting import first_line, format_duration, format_money, headline, pluralize
+from bough.views.vocabulary import (
+    STATUS_STYLES,
+    STATUS_WORDS,
+    Told,
+    choose_style,
+    describe_recheck,
+    describe_verdict,
+)
 
 
 def tell_run(event: e.AnyEvent) -> Told | None:
@@ -16,6 +23,8 @@ def tell_run(event: e.AnyEvent) -> Told | None:
         case e.RunHalted():
             return f"run halted ({STATUS_WORDS[event.reason]}): {event.message}", "yellow"
         case e.RunFinished():
+            if event.summary.startswith("accepted by "):
+                return f"run ended: {event.summary}", "yellow"
             return f"run ended: {STATUS_WORDS[event.end]}: {event.summary}", STATUS_STYLES.get(event.end, "yellow")
         case e.RunReopened():
             return f"{event.by or 'a person'} rewound {event.task} to the end of round {event.round}", "yellow"
@@ -24,15 +33,17 @@ def tell_run(event: e.AnyEvent) -> Told | None:
         case e.BaseChecked():
             return f"before the work: {describe_base(event)}", "red" if event.lacking else ""
         case e.CheckScouted():
-            why = "; ".join(f"{command}: {why}" if command else why for command, why in event.refused.items())
-            left = f" (not used: {why})" if why else ""
-            return f"no check found: a model proposed {', '.join(event.commands) or 'none'}{left}", ""
+            return f"scout: {describe_scouting(event)}", ""
         case e.Judged():
             return f"verified again: {describe_verdict(event.verdict)}", choose_style(event.verdict)
         case e.Applied():
             return f"applied to the project{_name(event.by)}: {pluralize(len(event.files), 'file')}", "green"
         case e.Undone():
             return f"removed from your files again{_name(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
+        case e.HookFailed():
+            return f"your hook for {event.hook} {event.why}", "yellow"
+        case e.Rechecked():
+            return f"checked again: {describe_recheck(event)}", "green" if event.standing == "proven" else "red"
         case e.Accepted():
             return f"accepted without proof{_name(event.by)}{f': {event.why}' if event.why else ''}", "yellow"
         case _:
@@ -56,6 +67,9 @@ def tell_person(event: e.AnyEvent) -> Told | None:
             return _tell_message_read(event)
         case e.RequirementRestored():
             return f"requirement {event.number} counts again{_name(event.by)}", "yellow"
+        case e.RequirementsDropped():
+            numbers = ", ".join(map(str, event.numbers))
+            return f"requirement{'s' if len(event.numbers) > 1 else ''} {numbers} dropped{_name(event.by)}", "yellow"
         case e.QuestionAsked():
             return f"asks you: {first_line(event.question)}", "yellow"
         case e.PersonAnswered():
@@ -104,6 +118,15 @@ def _describe_answer(event: e.PlanRuled | e.PlanAnswered, person: str) -> str:
     return f"{person} {words[event.says]}"
 
 
+def describe_scouting(event: e.CheckScouted) -> str:
+    """What a model proposed as the check, what does not count and why, and what it cost."""
+    refused = "; ".join(f"`{command}`: {why}" if command else why for command, why in event.refused.items())
+    asked = f"{event.model or 'a model'}, {pluralize(event.rounds, 'request')}" if event.rounds else "a model"
+    price = f", {format_money(event.cost)}" if event.cost else ""
+    left = f"; not used: {refused}" if refused else ""
+    return f"{asked}{price}, proposed {', '.join(f'`{one}`' for one in event.commands) or 'no command'}{left}"
+
+
 def describe_base(event: e.BaseChecked) -> str:
     """What the check says before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
     ran, took = event.passed + event.failed, format_duration(event.seconds)
@@ -114,6 +137,8 @@ def describe_base(event: e.BaseChecked) -> str:
         return f"cannot start{how}: {event.lacking}"
     if event.exit_status is None:
         return f"timed out: killed after {took}; raise `[check] timeout`"
+    if event.exit_status == 0 and event.failed:
+        return f"{event.failed} of {pluralize(ran, 'test')} fail, with exit status 0 ({took})"
     if event.exit_status == 0:
         told = f"its output speaks of {pluralize(event.told, 'test')}, " if event.told else ""
         return f"passes ({pluralize(event.passed, 'test') + ', ' if event.passed else told}{took})"

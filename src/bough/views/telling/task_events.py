@@ -75,6 +75,8 @@ def tell_round(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
         case e.ModelFailed():
             memory.asking = True
             return f"the model did not answer: {event.message.rstrip('.')}{_describe_wait(event.wait)}", "yellow"
+        case e.ModelSwitched():
+            return f"{event.model} answers from here on: {event.why.rstrip('.')}", "yellow"
         case e.TaskRewound():
             memory.asking = False
             return f"rewound to its version {event.version}; later events no longer count", "yellow"
@@ -128,8 +130,7 @@ def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
     memory.calls = {call.id: call for call in event.calls}
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (first_line(event.text), calls) if part) or "empty answer"
-    repaired = f"; bough {'; '.join(map(one_line, event.repaired))}" if event.repaired else ""
-    return f"round {memory.rounds}: {describe_answer(event)}: {words}{repaired}", ""
+    return f"round {memory.rounds}: {describe_answer(event)}: {words}", ""
 
 
 def describe_answer(event: e.ModelAnswered) -> str:
