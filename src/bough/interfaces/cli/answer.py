@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from bough.interfaces.cli.options import bough_command, dir_option, option, run_
 
 @bough_command('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron")
 @click.argument("run")
-@click.argument("text")
+@click.argument("text", default="")
 @dir_option
 @option("--task", "TASK", "Which task's question, when several have one.", default="")
 @run_options
@@ -24,14 +25,17 @@ async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_
     status 5); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
     asking at another terminal resumes there. Exit status: as for `bough run`.
     """
-    from bough.app.run_messages import answer_question
+    if not text.strip():
+        raise click.UsageError(f"name the RUN first: bough answer latest {shlex.quote(run)}")
+    from bough.app.operations import OPERATIONS
     from bough.interfaces.cli.execution import make_display
-    from bough.interfaces.cli.resume import resume_run
+    from bough.interfaces.cli.resume import continue_run
 
     display, choices = make_display(as_json), app.Choices(**chosen)
     async with app.open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
-        if holder := await answer_question(opened, name, text, task=task):
-            display.notice(f"Answered: {holder} continues {name}.")
+        done = await OPERATIONS["answer"].does(opened, name, text=text, task=task)
+        if not done.next:
+            display.notice(done.said)
             return 0
-        return await resume_run(opened, name, display, choices, apply, as_json)
+        return await continue_run(opened, name, display, choices, apply, as_json)

@@ -9,7 +9,7 @@ import click
 
 from bough import app
 from bough.interfaces.cli.options import bough_command, flag, option, run_argument, run_options
-from bough.interfaces.cli.printing import print_json, print_result
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'")
@@ -54,8 +54,10 @@ async def command(
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
     continues there, and the first answer counts. Without --plan or --command, this answers whatever it asks.
     """
+    from bough.app.operations import OPERATIONS
+    from bough.interfaces.cli.drawn import print_operation
     from bough.interfaces.cli.execution import make_display
-    from bough.interfaces.cli.resume import resume_run
+    from bough.interfaces.cli.resume import continue_run
 
     if answer is not None and (plan is not None or deny or file or (say and answer != "no")):
         raise click.UsageError("--command takes only --say, and only with `--command no`")
@@ -67,21 +69,33 @@ async def command(
         raise click.UsageError("--say needs --deny")
     async with app.open_session(folder) as opened:
         name = await opened.find(run)
+        if "show" in (answer, plan):
+            await _show_waiting(opened, name, task, "command" if answer else "plan", as_json)
+            return 0
         if answer is None and plan is None:
             live = await opened.holder(name) is not None
             kind = await _find_kind(opened, name, task) if live else "tests"
             if kind == "tests":
                 display = make_display(as_json)
-                tests = await opened.rule_on_changes(name, allow=not deny, say=say, task=task)
-                display.notice(f"{'Not allowed' if deny else 'Allowed'}: {', '.join(tests)}")
-                return 0 if live else await resume_run(opened, name, display, app.Choices(**chosen), apply, as_json)
+                done = await OPERATIONS["approve"].does(opened, name, allow=not deny, say=say, task=task)
+                display.notice(done.said)
+                return 0 if live else await continue_run(opened, name, display, app.Choices(**chosen), apply, as_json)
             answer = ("no" if deny else "yes") if kind == "command" else None
             plan = "yes" if not deny else "change" if say else "no"
         if answer is not None:
-            await _answer_command(opened, name, answer, say, as_json, task)
+            done = await OPERATIONS["command"].does(opened, name, allow=answer == "yes", say=say, task=task)
         else:
-            await _answer_plan(opened, name, str(plan), say, file or "", as_json, task)
+            text = _read_steps(file) if file else say
+            done = await OPERATIONS["plan"].does(opened, name, says=plan, task=task, text=text)
+    print_operation(done, as_json)
     return 0
+
+
+def _read_steps(file: str) -> str:
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file} cannot be read: {error}") from None
 
 
 async def _find_kind(opened: app.Session, name: str, task: str) -> str:
@@ -98,43 +112,19 @@ async def _find_kind(opened: app.Session, name: str, task: str) -> str:
     return asked[0].kind
 
 
-async def _answer_command(opened: app.Session, name: str, answer: str, say: str, as_json: bool, task: str) -> None:
-    from bough.app import run_messages
-
-    if answer == "show":
-        held = [each.question for each in await run_messages.list_waiting(opened, name, "command", task)]
-        if as_json:
-            print_json({"run": name, "commands": held})
-        else:
-            click.echo("\n".join(held) if held else f"{name} has no command waiting for approval.")
-        return
-    line = await run_messages.rule_on_command(opened, name, answer == "yes", say, task=task)
-    said = f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}"
-    print_result(as_json, said, run=name, command=line, says=answer)
-
-
-async def _answer_plan(
-    opened: app.Session, name: str, says: str, wish: str, file: str, as_json: bool, task: str
-) -> None:
-    from bough.app.run_messages import find_proposal, read_own_plan, rule_on_plan
+async def _show_waiting(opened: app.Session, name: str, task: str, kind: str, as_json: bool) -> None:
+    from bough.app.run_messages import find_proposal, list_waiting
     from bough.core.workflow.writing import write_workflow
-    from bough.ports import Approval
 
-    waiting, plan = await find_proposal(opened, name, task)
-    if says == "show":
-        text = write_workflow(plan)  # To edit.
-        if as_json:
-            print_json({"run": name, "task": waiting.task, "plan": text})
-        else:
-            click.echo(text, nl=False)
-        return
-    if says == "own":
-        try:
-            approval = read_own_plan(plan, Path(file).read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"{file} cannot be read: {error}") from None
+    if kind == "command":
+        held = [each.question for each in await list_waiting(opened, name, "command", task)]
+        facts: dict[str, Any] = {"commands": held}
+        text = "\n".join(held) if held else f"{name} has no command waiting for approval."
     else:
-        approval = Approval(says, wish)  # type: ignore[arg-type]
-    await rule_on_plan(opened, name, waiting, approval)
-    said = f"Answered: {name} continues with the plan of {waiting.task}."
-    print_result(as_json, said, run=name, task=waiting.task, says=says)
+        waiting, plan = await find_proposal(opened, name, task)
+        text = write_workflow(plan).rstrip("\n")  # To edit.
+        facts = {"task": waiting.task, "plan": f"{text}\n"}
+    if as_json:
+        print_json({"run": name, **facts})
+    else:
+        click.echo(text)

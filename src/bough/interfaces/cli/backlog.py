@@ -13,7 +13,9 @@ import click
 
 from bough import app
 from bough.core.errors import NotFound, Unavailable
+from bough.interfaces.cli.backlog_check import check
 from bough.interfaces.cli.backlog_run import list_option, run, run_theirs
+from bough.interfaces.cli.backlog_sync import schedule, sync
 from bough.interfaces.cli.options import (
     POSITIVE,
     BoughGroup,
@@ -55,7 +57,10 @@ def command() -> None:
     """
 
 
+command.add_command(check)
 command.add_command(run)
+command.add_command(sync)
+command.add_command(schedule)
 
 
 _goal_options = add_options(
@@ -82,6 +87,12 @@ def _open_backlog(command: F) -> F:
             return await command(opened, await load_backlog(opened, name), **said)
 
     return dir_option(list_option(cast(F, opening)))
+
+
+async def _change(name: str, opened: app.Session, backlog: Backlog, **arguments: Any) -> None:
+    from bough.app.operations import OPERATIONS
+
+    click.echo((await OPERATIONS[name].does(opened, backlog, **arguments)).said)
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +132,7 @@ async def add(
     entries = read_list(_read_text(file), file if file != "-" else "stdin") if file is not None else []
     if goal is not None:
         entries = [(item, GoalEntry(goal, **_collect(said)))]
-    await _add(folder, name, entries, as_json, keep_going=False)
+    await _add(folder, name, entries, as_json, again=file is not None)
 
 
 def _read_text(file: str) -> str:
@@ -139,13 +150,13 @@ def _read_text(file: str) -> str:
         raise click.UsageError(f"{file} is not a text file in UTF-8") from None
 
 
-async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, *, keep_going: bool) -> None:
+async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, **how: bool) -> None:
     from bough.app.backlog import add_goals, load_backlog
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence
 
     async with app.open_session(folder, create=True) as opened:
-        done = await add_goals(opened, await load_backlog(opened, name), entries, keep_going=keep_going)
+        done = await add_goals(opened, await load_backlog(opened, name), entries, **how)
     if as_json:
         print_json(
             [
@@ -197,24 +208,24 @@ async def import_(
     if stdin:
         issues = read_issues(_read_text("-"), "standard input")
     else:
-        issues = read_issues(_ask_tracker(where, labels, limit, folder), "gh" if where == "github" else "glab")
+        issues = read_issues(ask_tracker(where, labels, limit, folder), "gh" if where == "github" else "glab")
     issues = [issue for issue in issues if not labels or set(issue.labels) & set(labels)][:limit]
     if not issues:
         raise click.UsageError("there are no such issues")
     if not yes and (stdin or as_json or not is_interactive()):
         raise click.UsageError("nobody can be asked here: pass --yes to import without asking")
-    if not yes and not _confirm(issues):
+    if not yes and not confirm_issues(issues):
         return
     entries = [(issue.name, issue.entry) for issue in issues]
     await _add(folder, name, entries, as_json, keep_going=True)
 
 
-def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) -> str:
+def ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path, state: str = "open") -> str:
     from bough.workflows import find_root
 
     if where == "github":
-        argv = ["gh", "issue", "list", "--state", "open", "--limit", str(limit)]
-        argv += ["--json", "number,title,body,labels,url"]
+        argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]
+        argv += ["--json", "number,title,body,labels,url,state"]
     else:
         argv = ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))]
     if len(labels) == 1:  # Several would have to hold all at once there.
@@ -226,7 +237,7 @@ def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) 
         raise Unavailable(f"{error} Where it works, run {other}.") from None
 
 
-def _confirm(issues: Sequence[Issue]) -> bool:
+def confirm_issues(issues: Sequence[Issue]) -> bool:
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence, one_line, pluralize
 
@@ -250,6 +261,8 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     import msgspec
 
     from bough.app.backlog import load_backlog, load_page
+    from bough.app.journal import find_project_root
+    from bough.app.schedule import find_moment
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.night_page import STYLES
     from bough.interfaces.terminal.output import make_output
@@ -273,6 +286,8 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         )
         return
     out = make_output()
+    if when := find_moment(find_project_root(folder), name):
+        out.line((when, "dim"))
     if not goals:
         out.paragraph(text='The backlog is empty: add a goal with `bough backlog add "GOAL"`.')
         return
@@ -300,18 +315,10 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
 @_open_backlog
 async def edit(opened: app.Session, backlog: Backlog, item: str, no_needs: bool, **said: Any) -> None:
     """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
-    from msgspec.structs import replace
-
-    from bough.app.backlog import edit_goal
-
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
     if not fields:
         raise click.UsageError("say what to change")
-    found = backlog.find(item)
-    await edit_goal(opened, backlog, found, replace(found.entry, **fields))
-    running = found.running and await opened.store.holder(backlog.stream, found.name) is not None
-    late = " Its run has begun with what it said before." if running else ""
-    click.echo(f"Changed {found.name}.{late}")
+    await _change("edit_goal", opened, backlog, goal=item, fields=fields)
 
 
 @command.command("drop", epilog=format_example("bough backlog drop fix-totals", "bough backlog drop 3 4"))
@@ -319,14 +326,8 @@ async def edit(opened: app.Session, backlog: Backlog, item: str, no_needs: bool,
 @_open_backlog
 async def drop(opened: app.Session, backlog: Backlog, items: tuple[str, ...]) -> None:
     """Remove goals from the list. One that is running is stopped; its run and its work stay."""
-    from bough.app.backlog import drop_goal
-
     for found in [backlog.find(item) for item in items]:
-        needing = await drop_goal(opened, backlog, found)
-        click.echo(f"Dropped {found.name}.")
-        if needing:
-            said = f"bough: {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs."
-            click.echo(said, err=True)
+        await _change("drop_goal", opened, backlog, goal=found.name)
 
 
 @command.command(
@@ -338,13 +339,9 @@ async def drop(opened: app.Session, backlog: Backlog, items: tuple[str, ...]) ->
 @_open_backlog
 async def move(opened: app.Session, backlog: Backlog, item: str, before: str | None, last: bool) -> None:
     """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
-    from bough.app.backlog import move_goal
-
     if (before is None) == (not last):
         raise click.UsageError("give --before ITEM, or --last")
-    found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
-    await move_goal(opened, backlog, found, other)
-    click.echo(f"Moved {found.name}.")
+    await _change("move_goal", opened, backlog, goal=item, before=before or "")
 
 
 # ── report ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -54,6 +54,7 @@ list_option = option("--list", "NAME", "Which backlog.", to="name", default="bac
 @flag("--partial", "Branches also for work that is finished and not proven.")
 @flag("--give-up", "Give up a stuck goal instead of waiting for your answer.")
 @option("--apply-together", "BRANCH", "Prove all branches together, on one.", to="together", default="")
+@flag("--no-review", "Do not read the goals first (`bough backlog check`), which happens at a terminal.")
 @option("--max-disk", "GB", "What bough may keep here.", POSITIVE)
 @dir_option
 @list_option
@@ -66,6 +67,7 @@ async def run(
     partial: bool,
     give_up: bool,
     together: str,
+    no_review: bool,
     max_disk: float | None,
     folder: Path,
     name: str,
@@ -83,6 +85,8 @@ async def run(
     With --apply-together finished branches are merged one after the other and proven on top of each other, by the whole
     check and by the tests and probes of the goals before; one that breaks another is left out and named.
 
+    A goal that you did not list on this machine is asked about, or waits for `bough trust`.
+
     Exit status: as for `bough backlog report`.
     """
     from bough.app.backlog import load_backlog
@@ -97,8 +101,13 @@ async def run(
     ask = ask_consent if not as_json and is_interactive() else None
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         remember_project(opened.root)
-        if not (await load_backlog(opened, name)).items:
+        backlog = await load_backlog(opened, name)
+        if not backlog.items:
             raise NotFound(f"The backlog {name} is empty: add a goal with `bough backlog add GOAL`.")
+        if ask is not None:
+            await _ask_first(opened, backlog, folder)
+        if ask is not None and not no_review:
+            await _review(opened, backlog, choices)
         usual = opened.config.backlog
         plan = NightPlan(
             name,
@@ -115,17 +124,40 @@ async def run(
         return await watch_night(opened, plan, choices, as_json)
 
 
+async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> None:
+    """Ask about goals that the person did not list on this machine."""
+    from bough.app.permission_store import SETTINGS
+    from bough.app.permissions import list_asked, list_barred
+    from bough.interfaces.cli.consent_prompt import ask_permission
+
+    if await list_barred(opened, backlog):
+        for subject, asked in (await list_asked(folder)).items():
+            if subject != SETTINGS and (said := ask_permission(opened.root, subject, asked.wants)) is not None:
+                asked.answer(said)
+
+
+async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -> None:
+    """Read the goals while the person is there to answer. A night does not wait for a reader that fails."""
+    from bough.app.backlog_review import review_goals
+    from bough.core.errors import Unavailable
+    from bough.interfaces.cli.backlog_check import tell_findings
+
+    try:
+        backlog, spend = await review_goals(opened, backlog, choices)
+    except Unavailable as error:
+        click.echo(f"The goals were not read: {error}")
+        return
+    await tell_findings(opened, backlog, spend, asks=True)
+
+
 def parse_until(text: str, now: float) -> float:
     """The next moment at which the clock says that."""
+    from bough.app.hooks import find_next_moment
+
     try:
-        clock = time.strptime(text, "%H:%M")
+        return find_next_moment(text, now)
     except ValueError:
         raise click.UsageError(f"`{text}` is not a time of day: write --until 07:00") from None
-    today = time.localtime(now)
-    at = time.mktime((*today[:3], clock.tm_hour, clock.tm_min, 0, 0, 0, -1))
-    if at <= now:
-        at = time.mktime((today[0], today[1], today[2] + 1, clock.tm_hour, clock.tm_min, 0, 0, 0, -1))
-    return at
 
 
 async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices, as_json: bool) -> int:
@@ -151,8 +183,12 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
             if told := _tell(backlog, record):
                 display.tell(told)
 
+    def merged(record: e.Record) -> None:
+        if not as_json:
+            display.tell(_tell_merged(record))
+
     recorded = print_json_line if as_json else display.recorded
-    watch = NightObserver(stop, listed, recorded, display.doing)
+    watch = NightObserver(stop, listed, recorded, merged, display.doing)
     stop.watch(lambda: None if as_json else display.tell([("Stopping: the same command continues.", "")]))
     enable_gc()
     try:
@@ -185,8 +221,9 @@ def _tell(backlog: Backlog, record: e.Record) -> Line:
             said = STATUS_WORDS.get(report.status, report.status)
             style = STATUS_STYLES.get(report.status, "yellow")
             text = f"{item.name}: {said}{f' on {report.branch}' if report.branch else ''} – {report.why}"
-        case e.GoalListed() if item is not None and backlog.open_night is not None:
-            text = f"{item.name}: added to the list"
+            text += "".join(f"; conflicts with {name} in {', '.join(at)}" for name, at in report.conflicts.items())
+        case e.GoalsListed(entries) if backlog.open_night is not None:
+            text = f"{', '.join(entries)}: added to the list"
         case e.GoalDropped(name):
             text = f"{name}: dropped from the list"
         case e.NightJoining(run):
@@ -200,35 +237,54 @@ def _tell(backlog: Backlog, record: e.Record) -> Line:
     return [(f"{clock}  ", "dim"), (text, style)]
 
 
-async def open_pull_request(opened: app.Session, run: str, branch: str) -> str:
-    """Push the branch and open a draft, with the person's own programs and rights."""
+def _tell_merged(record: e.Record) -> Line:
+    from bough.core import events as e
+    from bough.core.tree.task_state import State
+    from bough.views.formatting import first_sentence, format_clock
+
+    assert isinstance(record.event, e.ChildSettled)
+    done, why = record.event.state is State.COMPLETED, record.event.why
+    text = "on the night branch" if done else f"left out of the night branch – {first_sentence(why)}"
+    return [(f"{format_clock(record.at)}  ", "dim"), (f"{record.event.child}: {text}", "green" if done else "yellow")]
+
+
+async def open_pull_request(opened: app.Session, run: str, branch: str) -> tuple[str, str]:
+    """Push the branch and open a draft, with the person's own programs and rights. Its address, and a remark."""
     import asyncio
 
+    from bough.app.hooks import ask_before
+    from bough.app.pull_request import write_description
     from bough.core.errors import Unavailable
-    from bough.interfaces.cli.pr import write_description
+    from bough.trust.remotes import push_branch
     from bough.views.formatting import first_sentence
 
     description, goal = await write_description(opened, run)
     create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
+    remarks: list[str] = []
+    await ask_before(opened, "before_push", run, f"{branch} is about to be pushed.", branch)
     try:
-        await asyncio.to_thread(run_theirs, ["git", "push", "--quiet", "origin", f"refs/heads/{branch}"], opened.root)
+        remarks = await asyncio.to_thread(push_branch, opened.root, branch, 300.0)
         said = await asyncio.to_thread(run_theirs, [*create, "--body-file", str(description)], opened.root)
     except Unavailable as error:
         if "already exists" not in str(error):
             raise Unavailable(f"no pull request: {error}") from None
         view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # A process that was killed has made it.
         said = await asyncio.to_thread(run_theirs, view, opened.root)
-    return said.splitlines()[-1] if said else ""
+    return said.splitlines()[-1] if said else "", "; ".join(remarks)
 
 
 def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
-    """What a program of the person's own says. It must not ask anything: nobody is there to answer."""
+    """What a client of a forge says, with the person's rights there, in a repository of bough's own: it starts git,
+    which would start programs of the project's. It must not ask anything: nobody is there to answer."""
     from bough.core.errors import Unavailable
-    from bough.trust.programs import make_environment, run_program
+    from bough.trust.programs import make_tracker_environment, run_program
+    from bough.trust.remotes import open_clean_repository
 
-    env, name = {**make_environment(), "GIT_TERMINAL_PROMPT": "0", "GH_PROMPT_DISABLED": "1"}, " ".join(argv[:2])
+    env = make_tracker_environment(argv[0], GIT_TERMINAL_PROMPT="0", GH_PROMPT_DISABLED="1")
+    name = " ".join(argv[:2])
     try:
-        done = run_program(argv, project=root, env=env, cwd=root, timeout=timeout)
+        with open_clean_repository(root) as clean:
+            done = run_program(argv, project=root, env=env, cwd=clean, timeout=timeout)
     except FileNotFoundError:
         raise Unavailable(f"`{argv[0]}` is not on your PATH: install it.") from None
     except subprocess.TimeoutExpired:

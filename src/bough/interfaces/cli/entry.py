@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ GROUPS = {
         "doctor": "Check what works here and what is missing.",
         "check": "Run the project's check as bough finds it, before any work.",
         "run": "Work on a goal in a private workspace.",
+        "examine": "Judge a change that anybody made.",
         "plan": "Plan a goal without running it.",
         "workflow": "Check, list and show written plans.",
         "backlog": "Work through a list of goals and find proven branches in the morning.",
@@ -45,6 +47,8 @@ GROUPS = {
         "undo": "Remove an applied run's changes from your files.",
         "pr": "Put a run's work on a branch, with a description for a pull request.",
         "verify": "Check a run's work again, or accept it.",
+        "receipt": "Write what a run shows as a file that anybody can run again.",
+        "recheck": "Run again what was shown, without a model.",
         "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
     },
     "Talk to it": {
@@ -58,11 +62,10 @@ GROUPS = {
     "Keep house": {
         "rm": "Remove runs, with their work.",
         "prune": "Remove old runs.",
-        "trust": "Show what this repository's settings ask for, and allow it or not.",
+        "trust": "Show what this project asks for and what you allowed, and allow, refuse or revoke it.",
         "config": "Show which settings are in force, and where they come from.",
+        "hooks": "List and try your hooks: what bough starts when something happens.",
         "completion": "Print shell completion for bash, zsh or fish.",
-        "lessons": "Show what runs proved about this repository.",
-        "optimise": "Learn better planning prompts from the runs of this project.",
     },
     "Connect": {
         "acp": "Run as an agent in your editor over the Agent Client Protocol.",
@@ -94,7 +97,7 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
+        command = _load_command(name)
         command.name, command.short_help = name, COMMANDS[name]
         return command
 
@@ -115,6 +118,16 @@ class CommandGroup(click.Group):
             with formatter.section(title):
                 # One column for all groups: the eye runs down it.
                 formatter.write_dl([(f"{name:{max(map(len, COMMANDS))}}", about) for name, about in commands.items()])
+
+
+def _load_command(name: str) -> click.Command:
+    """A command that has no file of its own is drawn from the operation of that name."""
+    if not Path(__file__).with_name(f"{name}.py").exists():
+        from bough.interfaces.cli.drawn import draw_command
+
+        return draw_command(name)
+    command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
+    return command
 
 
 @click.group(

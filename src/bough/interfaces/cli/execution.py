@@ -221,6 +221,7 @@ async def run_to_end(
     process; empty: nobody answers."""
     stop = Stop()
     name: list[str] = []
+    mounted, examines = [""], [False]
     person = Person(goal or Step("", ""), display, stop)
 
     def recorded(record: e.Record) -> None:
@@ -228,7 +229,9 @@ async def run_to_end(
             name[:] = [record.run]
         if isinstance(record.event, e.RequirementsRead):
             person.requirements = record.event.requirements
-        if lines := render_banner(record, session.confinement):
+        if isinstance(record.event, e.RunStarted):
+            examines[:] = [bool(record.event.examines)]
+        if lines := render_banner(record, mounted[-1], examines[0]):
             display.announce(lines, more=isinstance(record.event, e.RunStarted | e.BaseStarted))
         display.recorded(record)
 
@@ -252,7 +255,7 @@ async def run_to_end(
     enable_gc()
     try:
         with display.shown(), handle_interrupts(stop):
-            watch = RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
+            watch = RunObserver(stop, display.progress, recorded, display.doing, display.waiting, mounted.append)
             if asks == "here":
                 watch = replace(watch, approve=person.approve if goal else None, ask=person.ask, permit=person.permit)
             elif asks:
@@ -351,7 +354,7 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
         page.line("")  # on a terminal the live tree was here
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
-    page.line((f"{icon} {describe_status(run.status)}", style), f"  {run.name}")
+    page.line((f"{icon} {describe_status(run.status, run.accepted, run.examines)}", style), f"  {run.name}")
     goal = run.tasks.get(GOAL)
     verdict = goal.verdict if goal else None
     if verdict is not None:
@@ -366,11 +369,19 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
     if report:
         page.line("")
         print_report(page, report)
+    if run.examines:
+        from bough.interfaces.cli.examine import print_examined
+
+        await print_examined(session, run.name, page)
     steps = list_next_steps(run, run.status, bool(stat.strip()))
     if steps:
         page.line("")
     print_advice(page, steps)
-    if run.status in OVER and (closing := render_closing(await session.evidence(outcome.run), page.width)):
+    if (
+        run.status in OVER
+        and not run.examines
+        and (closing := render_closing(await session.evidence(outcome.run), page.width))
+    ):
         page.line("")
         page.lines(closing)
     if changes:

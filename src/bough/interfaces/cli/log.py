@@ -50,14 +50,14 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
     if as_json:
         return print_json_line
     from bough.interfaces.terminal.output import format_line, make_output
-    from bough.views.event_lines import Teller
+    from bough.views.event_lines import EventFormatter
 
     page = make_output()
     if rounds:
         from bough.interfaces.terminal.conversation import Conversation
 
         return Conversation(page).tell
-    teller = Teller()
+    teller = EventFormatter()
     return lambda record: page.line(*format_line(record, teller.tell(record)))
 
 

@@ -111,6 +111,12 @@ class BoughGroup(click.Group):
 
     command_class = BoughCommand
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
 
 def bough_command(*examples: str, cls: type[click.Command] = BoughCommand) -> Callable[[Callable[..., Any]], Any]:
     """A command with examples of its use. Its name and its line in the list are in `entry`."""
@@ -133,15 +139,22 @@ def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-_models = add_options(
-    option(
-        "--model",
-        "M",
-        "provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
-        "or the name of a preset in your settings.",
-    ),
+model_option = option(
+    "--model",
+    "M",
+    "provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
+    "or the name of a preset in your settings.",
+)
+_own_models = add_options(
+    model_option,
     option("--fast-model", "M", "For pruning, summaries and estimates (default: --model)."),
     option("--strong-model", "M", "For the last repair and for stuck work (default: --model)."),
+    option(
+        "--fallback-model",
+        "M",
+        "Who answers while a model is unavailable, overloaded or out of quota; repeat it for an order.",
+        multiple=True,
+    ),
     option("--base-url", "URL", "Any OpenAI-compatible endpoint."),
     option(
         "--protocol",
@@ -149,6 +162,12 @@ _models = add_options(
         "How models act: tool calls, blocks in their text, or auto-detected (auto, the default).",
         PROTOCOLS,
     ),
+)
+_trust = flag(
+    "--trust-config", "Let this folder's settings raise limits, choose models and start MCP servers, from now on."
+)
+_models = add_options(
+    _own_models,
     option(
         "--agent",
         "A",
@@ -167,9 +186,7 @@ _models = add_options(
         "WHAT",
         "Hosts the agent and its commands can reach (default: its vendor's; for a custom command: off).",
     ),
-    flag(
-        "--trust-config", "Let this folder's settings raise limits, choose models and start MCP servers, from now on."
-    ),
+    _trust,
 )
 _record = option(
     "--record", "FILE", "Record the model's answers; replay:FILE plays them back.", click.Path(path_type=Path)
@@ -196,10 +213,8 @@ checks_option = option(
 )
 
 
-def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
-    """How one run works, or every run of a night (`each`: whose limits these are)."""
+def _limits(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
     return add_options(
-        _models,
         option("--rounds", "N", f"Limit on rounds{each}.", click.IntRange(1)),
         option(
             "--max-tokens",
@@ -217,6 +232,14 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
         ),
         flag("--allow-unpriced", "Let --max-cost ignore calls without a known price."),
         option("--max-minutes", "N", f"Limit on minutes of work{each}.", POSITIVE, to="minutes"),
+    )
+
+
+def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
+    """How one run works, or every run of a night (`each`: whose limits these are)."""
+    return add_options(
+        _models,
+        _limits(each, cost),
         sandbox_options,
         setup_option,
         checks_option,
@@ -225,11 +248,6 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
             "--workers/--no-workers",
             default=None,
             help="Run tasks on the workers of --store, or here (default: on workers if there are any).",
-        ),
-        click.option(
-            "--lessons/--no-lessons",
-            default=None,
-            help="Tell runs what earlier ones proved, and keep what they prove (default: no): see `bough lessons`.",
         ),
         _record,
         json_option("One event per line, as it happens."),
@@ -243,6 +261,18 @@ run_options = add_options(
     flag("--apply", "Apply the changes to your files when the run completes."),
 )
 """How a run works, when it starts or resumes."""
+judging_options = add_options(
+    _own_models,
+    _trust,
+    _limits(),
+    sandbox_options,
+    setup_option,
+    checks_option,
+    _record,
+    json_option("One event per line, as it happens."),
+    flag("--wait-for-quota", "When the model's quota is exhausted, wait until it resets, then resume."),
+)
+"""How a run works in which no agent does anything."""
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

@@ -69,7 +69,9 @@ async def command(
         now = time.time()
         chosen = [name for name, ended in candidates if age is not None and now - ended > age]
         left = [name for name, _ in candidates if name not in chosen]
+        killed: list[str] = []
         if not dry_run:
+            killed = await opened.clear_inspections()
             for name in chosen:
                 await opened.remove(name)
             await opened.tidy()
@@ -82,11 +84,13 @@ async def command(
         print_json({"runs": chosen, "removed": not dry_run, "before": before, "after": after})
         return
     page = make_output()
-    if not chosen:
+    if killed:
+        page.paragraph(text=f"Removed what {pluralize(len(killed), 'killed check')} left behind.")
+    if not chosen and not killed:
         page.paragraph(text=f"Nothing to remove: .bough uses {_format_size(before)}.")
-    elif dry_run:
+    elif chosen and dry_run:
         page.paragraph(text=f"Would remove {pluralize(len(chosen), 'run')}: {', '.join(chosen)}.")
-    else:
+    elif chosen:
         page.paragraph(
             text=(
                 f"Removed {pluralize(len(chosen), 'run')}: .bough uses {_format_size(after)}, down from "

@@ -10,8 +10,9 @@ from bough.interfaces.cli.printing import print_json
 @bough_command("bough report", "bough report --full", "bough report amber-heron --json")
 @look_at_run
 @flag("--full", "The whole text of each requirement, with all evidence.")
+@flag("--markdown", "For the text of a pull request: at most 60 lines, the rest folded.")
 @json_option("As a JSON object.")
-async def command(opened: app.Journal, name: str, full: bool, as_json: bool) -> int:
+async def command(opened: app.Journal, name: str, full: bool, markdown: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
     One line per requirement of RUN (default: the latest). With --full also the tasks that cover it with their verdicts,
@@ -25,12 +26,14 @@ async def command(opened: app.Journal, name: str, full: bool, as_json: bool) -> 
     not shown                  nothing shows that the work made the difference
     nothing to run             documents, comments, or the form of the code; the check still passes
     superseded                 a later message of yours asks for something else
+    dropped                    an answer or a message of yours drops it
 
     Exit status: 0 when nothing is refuted, else 3.
     """
-    from bough.interfaces.terminal.evidence import render_closing, render_evidence, render_totals
+    from bough.interfaces.terminal.evidence import render_closing, render_evidence
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
+    from bough.views.vocabulary import render_totals
 
     table = await opened.evidence(name)
     found = await opened.view(name)
@@ -39,6 +42,11 @@ async def command(opened: app.Journal, name: str, full: bool, as_json: bool) -> 
     if as_json:
         more = {"notes": table.notes, "background": table.background, "accepted_by": table.accepted}
         print_json({"run": name, "status": standing, "requirements": table.rows, **more})
+        return status
+    if markdown:
+        from bough.views.markdown import render_report
+
+        print(render_report(found, standing, table), end="")
         return status
     page = make_output()
     page.lines(render_heading(found, standing, None))

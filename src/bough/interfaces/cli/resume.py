@@ -21,7 +21,9 @@ async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **c
 
     It continues at the first unfinished effect; nothing that is finished is done again. Models, limits and --network
     are those it started with unless given here; what it has spent is never reset. A run that is already running is
-    refused, naming the process; for a finished run, the summary is shown. Exit status: as for `bough run`.
+    refused, naming the process; for a finished run, the summary is shown. What a run that you did not begin on this
+    machine opens (agents, variables, network, set-up, models, rounds) is asked about, or given by the same options
+    here; else it stays halted. Exit status: as for `bough run`; 8 also where such a permission is missing.
     """
     from bough.interfaces.cli.execution import make_display
 
@@ -36,8 +38,10 @@ async def resume_run(
 ) -> int:
     """Resume a run on the display; return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
-    from bough.core.errors import UsageError
+    from bough.app.permissions import allow_run, list_wants
+    from bough.core.errors import ClaimHeld
     from bough.core.ids import RUN
+    from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.interfaces.cli.execution import finish_run, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import is_interactive
     from bough.views.run_view import LIVE_KINDS
@@ -48,13 +52,31 @@ async def resume_run(
         way = f"watch it with `bough log {name} --follow`, or stop it first with `bough stop {name}`"
         if is_stopped(holder):
             way = "resume it with `fg`, or end it with `kill -9` and try again"
-        raise UsageError(f"{name} is already running in {describe_worker(holder)}: {way}.")
+        raise ClaimHeld(f"{name} is already running in {describe_worker(holder)}: {way}.", holder)
     for record in await opened.store.read(name, kinds=LIVE_KINDS):
         display.seen(record)
     if (await opened.run(name)).end is not None:
         display.notice(f"{name} is finished: nothing to resume. `bough rewind {name}` reopens it.")
         return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
     asks = "here" if not as_json and is_interactive() else ""
+    stored = await opened.run(name)
+    wants = await list_wants(opened, stored, choices) if asks else {}
+    if wants and (said := ask_permission(opened.root, name, wants)) is not None:
+        allow_run(opened, stored, wants, said)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
     outcome = await run_to_end(opened, display, work, asks=asks)
     return await finish_run(opened, outcome, apply=apply, as_json=as_json)
+
+
+async def continue_run(
+    opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
+) -> int:
+    """Resume a run that was just answered, unless a night or another process was faster: the answer is taken there."""
+    from bough.adapters.stores.liveness import describe_worker
+    from bough.core.errors import ClaimHeld
+
+    try:
+        return await resume_run(opened, name, display, choices, apply, as_json)
+    except ClaimHeld as held:
+        display.notice(f"Answered: {describe_worker(held.holder)} continues {name}.")
+        return 0

@@ -7,17 +7,15 @@ from pathlib import Path
 import click
 
 from bough import app
+from bough.app.operations import OPERATIONS
+from bough.core.ids import GOAL
+from bough.interfaces.cli.drawn import print_operation
 from bough.interfaces.cli.options import bough_command, json_option, option, run_argument, task_argument
-from bough.interfaces.cli.printing import print_json, print_result
+from bough.interfaces.cli.printing import print_json
+from bough.views.formatting import format_clock, pad
 
 
-@bough_command(
-    "bough rewind",
-    "bough rewind amber-heron --to 3",
-    "bough rewind amber-heron buffer/insert-line --to 0",
-    'bough rewind amber-heron --to 3 --say "Use a table, not recursion"',
-    "bough resume amber-heron",
-)
+@bough_command(*OPERATIONS["rewind"].examples)
 @run_argument
 @task_argument
 @option("--to", "POINT", "The point to continue from; 0: before the first.", click.IntRange(0))
@@ -34,17 +32,12 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
     """
     if say and to is None:
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
-    from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
-    from bough.views.formatting import format_clock, pad
 
     async with app.open_session(folder) as opened:
         name, path = await opened.find_task(run, task)
         if to is not None:
-            rewound = await opened.rewind(name, to, path or GOAL, say)
-            where = f"point {to} of {path or GOAL}: {rewound.words}"
-            said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
-            print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
+            print_operation(await OPERATIONS["rewind"].does(opened, name, to=to, task=path or GOAL, say=say), as_json)
             return
         points = await opened.points(name, path or GOAL)
     if as_json:

@@ -73,7 +73,8 @@ def _render_lines(made: Stats, runs: int) -> list[str]:
         lines.append(f"rungs taken: {counted}")
     for tier, share in sorted(made.tiers.items()):
         cost = f", {share.cost:.2f} USD" if share.cost else ""
-        won = "" if tier == "helpers" else f", {format_times_passed(share.won)}"
+        times = f"the check passed {format_times(share.won)} after its work"
+        won = "" if tier == "helpers" else f", {times if share.won else 'its work never passed a check'}"
         who = tier if tier == "helpers" else f"{tier} model"
         lines.append(f"{who}: {pluralize(share.rounds, 'round')}, {share.tokens:,} tokens{cost}{won}")
     if made.pruned:
@@ -85,10 +86,6 @@ def _render_lines(made: Stats, runs: int) -> list[str]:
 
 def format_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def format_times_passed(count: int) -> str:
-    return f"the check passed {format_times(count)} after its work" if count else "its work never passed a check"
 
 
 def _format_part(part: int, whole: int) -> str:

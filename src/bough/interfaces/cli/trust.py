@@ -2,44 +2,88 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, json_option
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option
 from bough.interfaces.cli.printing import print_json
 
+if TYPE_CHECKING:
+    from bough.app.permission_store import Answers
+    from bough.interfaces.terminal.output import TerminalOutput
 
-@bough_command("bough trust", "bough trust --yes", "bough trust --no")
+
+@bough_command("bough trust", "bough trust --yes", "bough trust amber-heron --yes", "bough trust --revoke")
+@click.argument("subject", required=False)
 @dir_option
 @click.option("--yes", "answer", flag_value="yes", help="Allow all of it here, from now on.")
 @click.option("--no", "answer", flag_value="no", help="Allow none of it; it is not asked about again.")
-@json_option("What waits for an answer, as a JSON object.")
-def command(folder: Path, answer: str | None, as_json: bool) -> int:
-    """Show what this repository's settings ask for, and allow it or not.
+@flag("--revoke", "Forget what you allowed and refused: it is asked about again.")
+@option("--moved-from", "PATH", "Take over what you allowed where the project was before.", to="before")
+@json_option("What waits for an answer and what you answered, as a JSON object.")
+async def command(
+    subject: str | None, folder: Path, answer: str | None, revoke: bool, before: str | None, as_json: bool
+) -> int:
+    """Show what this project asks for and what you allowed, and allow, refuse or revoke it.
 
-    Most settings in a repository's bough.toml (and its .mcp.json) apply only once you have allowed them: what spends,
-    opens, weakens a verdict, lends, prices or starts something. Answer here before a night of runs, where nobody is
-    there to be asked; `bough run` asks at the terminal.
+    Three things ask: the repository's settings (bough.toml, .mcp.json), for all that spends, opens, weakens a verdict,
+    lends, prices or starts something; a run that you did not begin on this machine, for its agents, variables, network,
+    set-up, models and rounds; a goal of a backlog that you did not list here. A folder, journal or row brings no
+    permission along: they are kept in your own state folder, for this machine and this folder.
 
-    The exit status is 1 while something waits for an answer.
+    SUBJECT is `settings`, a run, or a goal as LIST/NAME; without it, all of them. The exit status is 1 while something
+    waits for an answer.
     """
-    from bough.app.settings_consent import answer_wishes, list_open_wishes
-    from bough.interfaces.cli.consent_prompt import ask_consent
+    from bough.app.journal import find_project_root
+    from bough.app.permission_store import SETTINGS, Permissions
+    from bough.app.permissions import list_asked
+    from bough.core.errors import UsageError
+    from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.interfaces.terminal.output import is_interactive, make_output
 
-    root, wishes = list_open_wishes(folder)
-    if wishes and answer is None and is_interactive() and not as_json:
-        said = ask_consent(root, wishes)
-        answer = None if said is None else "yes" if said else "no"
-    if wishes and answer is not None:
-        answer_wishes(root, wishes, allowed=answer == "yes")
-    left = wishes if answer is None else {}
+    root = find_project_root(folder)
+    permissions = Permissions(os.environ, root)
+    if before is not None and not permissions.carry_over(Path(before)):
+        raise UsageError(f"You have allowed nothing for {before}: name the folder that the project was in.")
+    known = [name for name in permissions.all() if subject in (None, name, name.partition(" ")[2])]
+    for name in known if revoke else ():
+        permissions.revoke(name)
+    asked = {name: one for name, one in (await list_asked(folder)).items() if subject in (None, name)}
+    if subject and not asked and not known:
+        raise UsageError(f"`{subject}` asks for nothing here: `bough trust` lists what does.")
+    left: dict[str, dict[str, str]] = {}
+    for name, one in asked.items():
+        said = {"yes": True, "no": False}.get(answer or "")
+        if answer is None and is_interactive() and not as_json and not revoke:
+            said = ask_permission(root, name, one.wants)
+        if said is None:
+            left[name] = dict(one.wants)
+        else:
+            one.answer(said)
+    answers = permissions.all()
     if as_json:
-        print_json({"folder": str(root), "wishes": left})
+        print_json({"folder": str(root), "wishes": left.get(SETTINGS, {}), "waiting": left, "answers": answers})
     else:
-        page = make_output()
-        what = {"yes": "Allowed: ", "no": "Not allowed: "}.get(answer or "", "Waits for your answer: ")
-        listed = ", ".join(f"{name} = {value}" for name, value in wishes.items())
-        page.paragraph(text=f"{what}{listed}" if wishes else f"The settings in {root} ask for nothing more.")
+        shown = {name: one for name, one in answers.items() if subject in (None, name, name.partition(" ")[2])}
+        _print(make_output(), left, shown, root)
     return 1 if left else 0
+
+
+def _print(page: TerminalOutput, left: dict[str, dict[str, str]], answers: dict[str, Answers], root: Path) -> None:
+    from bough.app.permissions import BEGAN
+
+    def tell(what: str, name: str, wants: dict[str, str]) -> None:
+        listed = ", ".join(f"{want.partition(' ')[0]} = {value}" for want, value in wants.items() if want != BEGAN)
+        page.paragraph(text=f"{what} {name}: {listed or 'the run as it began'}")
+
+    for name, wants in left.items():
+        tell("Waits for your answer:", name, wants)
+    for name, one in answers.items():
+        for what, wants in (("Allowed:", one.allowed), ("Not allowed:", one.refused)):
+            if wants:
+                tell(what, name, wants)
+    if not left and not answers:
+        page.paragraph(text=f"Nothing in {root} asks for more, and you have allowed nothing there.")

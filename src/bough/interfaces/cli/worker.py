@@ -56,7 +56,9 @@ def command(
 
     Start any number on any number of machines, each in its own folder: an empty one, or a clone of the project whose
     environment (`.venv`, `node_modules`) its tasks then use. Files come through the store. Keys, sandbox and
-    `[workspace] setup` belong to this machine; models, limits and checks to the run.
+    `[workspace] setup` belong to this machine; models, limits and checks to the run. Outside agents, variables, a
+    network, a set-up and endpoints that a run asks for beyond your own settings are refused, and the run is told,
+    unless [worker] in your settings allows them.
 
     Ctrl-C or SIGTERM drains it: it takes no more tasks and exits when it has finished the current ones; a second signal
     stops it at once, and other workers take over its tasks, as after a crash. To upgrade, drain it and start the new

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
+
 from bough.core import events as e
 from bough.core.planning.plan import count_most_leaves
 from bough.core.settings.agent_settings import MODEL, title_of
 from bough.interfaces.terminal.output import Line, TerminalOutput
 from bough.views.formatting import format_limits, headline, one_line, pad, pluralize
-from bough.views.telling.run_events import describe_base
+from bough.views.telling.run_events import describe_base, describe_scouting
 
 LABEL = 9
 SHOWN_ASIDE = 5
 """Tests that cannot run here, named one by one."""
 
 
-def render_banner(record: e.Record, sandbox: str) -> list[Line]:
-    """The lines for the first events of a run, started or resumed. `sandbox`: how commands are confined."""
+def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> list[Line]:
+    """The lines for the first events of a run, started or resumed. `sandbox`: how commands are confined. `examines`: it
+    judges somebody else's change, which is not to blame for what fails already."""
     event = record.event
     facts: dict[str, str] = {}
     match event:
         case e.BaseStarted():
             return [_make_fact("check", describe_check(event))]
         case e.BaseChecked():
-            return _render_base(event)
+            return _render_base(event, examines)
+        case e.CheckScouted():
+            return [_make_fact("scout", describe_scouting(event))]
         case e.RunStarted(plan=plan):
             title = headline(plan.goal.instructions)
             named = ", ".join(f"{name} = {value}" for name, value in event.settings.items())
@@ -30,7 +35,8 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
             tasks = pluralize(count_most_leaves(plan.goal), "task") + at_once
             facts = {
                 "follows": event.continues and f"{event.continues}{', with its changes' if event.origin else ''}",
-                "examined": _describe_examination(event),
+                "examines": event.examines,
+                "examined": "" if event.examines else _describe_examination(event),
                 "settings": named and f"of this repository: {named}",
                 "plan": tasks if plan.goal.steps else "",
             }
@@ -40,10 +46,14 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
             return []
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
     models = main if strong in ("", main) else f"{main}; {strong} for the last repair"
+    others = ", ".join(name for key, name in event.models.items() if key.startswith("main+"))
     facts |= {
         "agent": _describe_agents(event.agents),
         "model": title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models,
-        "budget": format_limits(event.limits, grows=getattr(event, "grows", False)),
+        "fallback": others,
+        "budget": format_limits(
+            event.limits, grows=getattr(event, "grows", False) and not getattr(event, "examines", "")
+        ),
         "sandbox": sandbox,
     }
     head: Line = [(record.run, "bold"), (f"  {title}", "")]
@@ -61,10 +71,19 @@ def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:
     return f"{event.command} ({'; '.join(filter(None, (event.why, event.environment)))})"
 
 
-def _render_base(event: e.BaseChecked) -> list[Line]:
+def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
     if not event.command:
-        return [_make_fact("check", "none found: pass one with --check CMD, or let bough write tests")]
+        none = [_make_fact("check", "none found: pass one with --check CMD, or ask for tests in the goal")]
+        return [*none, _make_fact("", f"not used: {event.belief}")] if event.belief else none
     lines = [_make_fact("base", describe_base(event))]
+    if event.failed > len(event.aside) and event.exit_status != 0 and not event.lacking and not examines:
+        named = f": {', '.join(event.failing[:SHOWN_ASIDE])}" if event.failing else ""
+        lines.append(_make_fact("", f"fails already{named}; what you do not ask for may stay so with --accept-failing"))
+    if event.belief:
+        lines.append(_make_fact("", event.belief))
+    if event.scouted:
+        quoted = json.dumps(event.command, ensure_ascii=False)
+        lines.append(_make_fact("", f"kept for this project; for everybody, in bough.toml: check.command = {quoted}"))
     for id, lack in [*event.aside.items()][:SHOWN_ASIDE]:
         lines.append(_make_fact("", f"not runnable here, so set aside: {id} ({lack})"))
     if (more := len(event.aside) - SHOWN_ASIDE) > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.textual.cleaning import escape_text
 from bough.interfaces.terminal.output import TerminalOutput, format_line
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.formatting import first_line, last_line, one_line
 from bough.views.telling.task_events import describe_answer
 
@@ -17,7 +17,7 @@ class Conversation:
 
     def __init__(self, page: TerminalOutput) -> None:
         self._page = page
-        self._teller = Teller()
+        self._teller = EventFormatter()
 
     def tell(self, record: e.Record) -> None:
         words, style = self._teller.tell(record)
@@ -29,8 +29,6 @@ class Conversation:
                 self._print(record, head, style, event.text)
                 for call in event.calls:
                     self._page.text(f"{MARGIN}→ {one_line(call.name)} {escape_text(call.arguments)}", "cyan")
-                for each in event.repaired:
-                    self._page.text(f"{MARGIN}bough {one_line(each)}", "cyan")
             case (
                 e.ToolFinished(output=text) | e.MessageAdded(text=text) | e.HelperAnswered(text=text) | e.Reported(text)
             ):

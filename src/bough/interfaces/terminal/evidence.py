@@ -17,6 +17,7 @@ STYLES: dict[RequirementStatus, str] = {
     "not shown": "yellow",
     "nothing to run": "dim",
     "superseded": "dim",
+    "dropped": "dim",
 }
 SHOWN = {
     "check": "your check fails without the work and passes with it",
@@ -38,13 +39,6 @@ CLOSING: tuple[RequirementStatus, ...] = ("refuted", "not shown", AUTHOR)
 """What is left to be done, for the end of a page."""
 
 
-def render_totals(table: Table) -> str:
-    """`12 requirements: 9 proven, 1 refuted, 2 not shown`."""
-    counts = Counter(row.standing for row in table.rows)
-    said = ", ".join(f"{counts[standing]} {standing}" for standing in STYLES if counts[standing])
-    return f"{pluralize(len(table.rows), 'requirement')}: {said}"
-
-
 def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Line]:
     """One line per requirement, and why a case of it was dropped; `whole`: in full, with all evidence."""
     lines: list[Line] = []
@@ -55,7 +49,7 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
         lead = f"  {row.requirement.number:>{numbers}}  "
         room = max(width - len(lead) - wide - 2 - len(row.cases) - 3, 20)
         text = one_line(row.requirement.whole)
-        cases: Line = [(f" ({row.cases})", "dim")] if row.cases and row.standing != "superseded" else []
+        cases: Line = [(f" ({row.cases})", "dim")] if row.cases and row.requirement.counts else []
         shown = text if whole else cut(text, room)
         standing = (pad(row.standing, wide), STYLES[row.standing])
         lines.append([(lead, "dim"), standing, ("  ", ""), (shown, ""), *cases])
@@ -69,11 +63,10 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
 
 def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
     """What a person has to know besides the standing."""
-    if row.requirement.superseded:
-        yield (
-            f"replaced by {row.requirement.superseded}; `bough say RUN --restore {row.requirement.number}` undoes it",
-            "dim",
-        )
+    one = row.requirement
+    if not one.counts:
+        how = f"dropped by {one.dropped}" if one.dropped else f"replaced by {one.superseded}"
+        yield f"{how}; `bough say RUN --restore {one.number}` undoes it", "dim"
     for case in row.probes:
         if case.outcome == "failed":
             yield f"{case.name} fails: {case.says}", "red"
@@ -97,7 +90,7 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
         repaired = " after a repair" if case.repaired else ""
         why = f" ({case.why})" if case.why else ""
         yield f"{case.name} {case.outcome}{repaired}{before}: {case.says}{why}", style
-    if not row.proofs and not row.probes and not row.requirement.superseded:
+    if not row.proofs and not row.probes and row.requirement.counts:
         yield "not covered by any task", "yellow"
 
 

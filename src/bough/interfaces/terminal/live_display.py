@@ -24,7 +24,7 @@ from bough.core.ids import GOAL
 from bough.core.tree.task_state import SETTLED, State
 from bough.interfaces.terminal.output import Display, Line, Span, TerminalOutput, format_line
 from bough.interfaces.terminal.run_tree import render_name
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.formatting import (
     count_cells,
     cut,
@@ -133,7 +133,7 @@ class LiveDisplay(Display):
         self._paper = paper
         self._clock = clock
         self._run = RunView("")
-        self._teller = Teller()
+        self._teller = EventFormatter()
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
         self._doing: dict[str, tuple[str, _Stream]] = {}

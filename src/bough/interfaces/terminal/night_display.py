@@ -6,8 +6,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
-from bough.app.night_branch import TOGETHER
 from bough.core import events as e
+from bough.core.backlog.state import TOGETHER
 from bough.core.events import Record
 from bough.core.tree.task_state import SETTLED
 from bough.interfaces.terminal.live_display import Painter, draw_frames

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from bough.core.events import Record
 from bough.interfaces.terminal.output import Display, Line, TerminalOutput, format_line
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.formatting import format_duration, last_line, one_line
 
 SILENCE = 4.5
@@ -23,7 +23,7 @@ class PlainDisplay(Display):
 
     def __init__(self, paper: TerminalOutput) -> None:
         self._paper = paper
-        self._teller = Teller()
+        self._teller = EventFormatter()
         self._gone = False
         self._waiting = ""
         self._doing: dict[str, tuple[str, float]] = {}

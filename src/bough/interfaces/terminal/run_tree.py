@@ -115,12 +115,12 @@ def _render_line(name: list[Span], room: int, cells: Cells, widths: dict[str, in
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
     """Name the run, its status and what it has spent."""
     style = STATUS_STYLES.get(status, "yellow")
-    model = one_line(run.models.get("main", ""))
-    facts = [format_spend(run.spend), format_duration(run.elapsed(now)), *([model] if model else [])]
+    model = one_line(" then ".join(filter(None, (run.models.get("main", ""), *run.fallbacks))))
+    facts = [format_spend(run.spend), format_duration(run.elapsed(now)), *filter(None, (model, run.rechecked))]
     return [
         [
             (one_line(run.name), "bold"),
-            (f"  {STATUS_ICONS.get(status, '○')} {describe_status(status)}  ", style),
+            (f"  {STATUS_ICONS.get(status, '○')} {describe_status(status, run.accepted, run.examines)}  ", style),
             (first_sentence(run.goal), ""),
         ],
         [(" · ".join(facts), "dim")],
@@ -148,7 +148,7 @@ def _summarize(run: RunView, status: str) -> Cells:
     cost = format_cost(spend) if spend.cost or not spend.unpriced else f"{format_count(spend.tokens)} tokens"
     applied = ", applied" if run.applied else ""
     return {
-        "status": (describe_status(status) + applied, STATUS_STYLES.get(status, "yellow")),
+        "status": (describe_status(status, run.accepted, run.examines) + applied, STATUS_STYLES.get(status, "yellow")),
         "rounds": (f"{spend.rounds}/{run.limits.rounds}", ""),
         "cost": (cost, ""),
         "took": (format_duration(run.elapsed(now)), ""),

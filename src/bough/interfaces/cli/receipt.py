@@ -1,0 +1,55 @@
+"""`bough receipt`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from bough import app
+from bough.interfaces.cli.options import bough_command, open_run, option
+
+
+@bough_command(
+    "bough receipt --output receipt.json", "bough receipt amber-heron --output r.json --sign ~/.ssh/id_ed25519"
+)
+@open_run
+@option("--output", "F", "Write it there (default: standard output).")
+@option("--sign", "KEY", "Sign it with your ssh key: F.sig.", click.Path(path_type=Path))
+async def command(opened: app.Session, name: str, output: str | None, sign: Path | None) -> None:
+    """Write what a run shows as a file that anybody can run again.
+
+    The check and the examiner's cases run once more on the files without and with the change of RUN (default: the
+    latest), and the outcomes are written down, with the trees, the command and the cases: `bough recheck F` sees them
+    again in any clone that has these trees, without a model. Requirements, models and cost are claims: only a signature
+    protects them. It is an in-toto statement, and holds no secrets.
+    """
+    if sign is not None and output is None:
+        raise click.UsageError("--sign needs --output F: the signature is written to F.sig")
+    await write_receipt(opened, name, output, sign)
+
+
+async def write_receipt(
+    opened: app.Session, name: str, output: str | None, sign: Path | None = None, quiet: bool = False
+) -> None:
+    from bough.app.recheck import make_receipt, sign_receipt
+    from bough.core.acceptance.receipt import write_receipt as write
+    from bough.interfaces.cli.printing import print_result
+
+    body = write(await make_receipt(opened, name, app.Choices(), lambda line: None))
+    if output is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(body)
+        return
+    files = {output: body}
+    if sign is not None:
+        ending, signature = sign_receipt(opened, body, sign)
+        files[f"{output}{ending}"] = signature
+    for path, content in files.items():
+        try:
+            Path(path).write_bytes(content)
+        except OSError as error:
+            raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+    if not quiet:
+        print_result(False, f"Wrote what {name} shows to {output}: `bough recheck {output}` runs it again anywhere.")

@@ -1,0 +1,108 @@
+"""`bough recheck`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option, setup_option
+
+DIFFERS = 3
+
+
+@bough_command(
+    "bough recheck receipt.json --signers ~/.ssh/allowed_signers",
+    "bough recheck amber-heron",
+    "bough recheck --all --onto origin/main",
+)
+@click.argument("what", default="")
+@dir_option
+@option(
+    "--signers",
+    "F",
+    "Whose signatures of a receipt count: a file as git's `gpg.ssh.allowedSignersFile`.",
+    click.Path(path_type=Path),
+)
+@option("--onto", "REF", "The branch or commit that a run's work has to hold on (default: main as it is now).")
+@flag("--all", "Every run of this project whose work is proven.", "every")
+@setup_option
+@json_option("As a JSON object: what differs, and who signed it; of runs: a list.")
+async def command(
+    what: str, folder: Path, signers: Path | None, onto: str | None, every: bool, as_json: bool, **chosen: Any
+) -> int:
+    """Run again what was shown, without a model.
+
+    WHAT is a receipt (a file: F.json, ./F), a run, or a backlog, for its proven goals.
+
+    A receipt's command and cases run on both of its trees, in the sandbox without network; the trees must be in this
+    repository. Nothing else of a receipt is obeyed, and what it claims beside (requirements, models, cost) is only as
+    good as its signature.
+
+    A run's work is merged with main as it is now, in a checkout of bough's own. What carried its requirements runs
+    first, then the whole check: proven there, in conflict with a commit, or broken by one, which is found by halving.
+    The run remembers it.
+
+    Exit status: 0 the same or still proven, 3 something differs, 2 cannot run here.
+    """
+    receipt = what.endswith(".json") or "/" in what
+    if every == bool(what):
+        raise click.UsageError("name a receipt, a run or a backlog, or pass --all")
+    if signers is not None and not receipt:
+        raise click.UsageError("--signers needs a receipt")
+    if onto is not None and receipt:
+        raise click.UsageError("--onto needs a run: a receipt is run on its own trees")
+    choices = app.Choices(**chosen, network="off" if receipt else None)
+    async with app.open_session(folder, create=receipt, choices=choices) as opened:
+        if receipt:
+            return await _recheck_receipt(opened, what, signers, choices, as_json)
+        return await _recheck_runs(opened, what, onto or "", choices, as_json)
+
+
+async def _recheck_receipt(
+    opened: app.Session, what: str, signers: Path | None, choices: app.Choices, as_json: bool
+) -> int:
+    from bough.app.recheck import read_receipt, recheck_receipt
+    from bough.interfaces.cli.printing import print_json
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import pluralize
+
+    receipt, who = read_receipt(opened, what, signers)
+    rerun, page = receipt.predicate.rerun, make_output()
+    if not as_json:
+        page.text(f"Running `{rerun.command}` without and with the change.", "dim")
+        page.flush()
+    found = await recheck_receipt(opened, receipt, choices, lambda line: None)
+    if as_json:
+        print_json({"same": not found, "differences": found, "signed_by": who})
+        return DIFFERS if found else 0
+    for one in found:
+        page.paragraph(text=one, style="red")
+    counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
+    said = "Not the same as in the receipt." if found else f"The same as in the receipt: {counted} on both sides."
+    signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
+    page.paragraph(text=f"{said} {signed}", style="" if found else "green")
+    return DIFFERS if found else 0
+
+
+async def _recheck_runs(opened: app.Session, what: str, onto: str, choices: app.Choices, as_json: bool) -> int:
+    from msgspec.structs import asdict
+
+    from bough.app.still_proven import list_proven_runs, recheck_run
+    from bough.interfaces.cli.printing import print_json
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.vocabulary import describe_recheck
+
+    page, found = make_output(), list[dict[str, Any]]()
+    for name in await list_proven_runs(opened, what):
+        event = await recheck_run(opened, name, onto, choices, lambda line: None)
+        said = describe_recheck(event)
+        found.append({"run": name, "said": said, **asdict(event)})
+        if not as_json:
+            page.paragraph((f"{name}  ", "bold"), text=said, style="green" if event.standing == "proven" else "red")
+            page.flush()
+    if as_json:
+        print_json(found)
+    return 0 if all(one["standing"] == "proven" for one in found) else DIFFERS
