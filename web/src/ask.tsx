@@ -1,6 +1,6 @@
 import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { Answered, at, Run, send, serverNow, Step, Waiting } from "./api";
+import { GivenAnswer, at, Run, send, serverNow, PlanStep, Waiting } from "./api";
 import { age, duration } from "./format";
 import { Icon, link, Text, useTick } from "./parts";
 
@@ -28,7 +28,11 @@ export function useSending(top: string, refresh: Refresh) {
       setBusy(false);
     }
   };
-  const note: ComponentChildren = said && <p class={said.bad ? "problem" : "said"} role={said.bad ? "alert" : "status"}><Icon name={said.bad ? "alert" : "check"} /> {said.text}</p>;
+  const note: ComponentChildren = said && (
+    <p class={said.bad ? "problem" : "said"} role={said.bad ? "alert" : "status"}>
+      <Icon name={said.bad ? "alert" : "check"} /> {said.text}
+    </p>
+  );
   return { act, busy, note };
 }
 
@@ -39,21 +43,83 @@ const KINDS: Record<string, { icon: string; asks: string; region: string }> = {
   tests: { icon: "test", asks: "May these tests change?", region: "Waiting for your approval" },
 };
 
-// Everything of a run that waits for the person, and what was answered a moment ago.
-export function Needs({ run, refresh, named = false }: { run: Run; refresh: Refresh; named?: boolean }) {
-  return <>{run.waiting.map((waiting) => <Question key={`${waiting.kind}${waiting.id}${waiting.task}${waiting.at}`} run={run} waiting={waiting} refresh={refresh} named={named} />)}</>;
+export function keyOf(run: Run, waiting: Waiting): string {
+  return `${run.project}/${run.run}/${waiting.kind}${waiting.id}${waiting.task}${waiting.at}`;
 }
 
-function Question({ run, waiting, refresh, named }: { run: Run; waiting: Waiting; refresh: Refresh; named: boolean }) {
-  const { act, busy, note } = useAction(run.project, run, refresh);
+export interface Asked {
+  run: Run;
+  waiting: Waiting;
+  late?: boolean;
+}
+
+// What is asked, and what was when the person answered too late: it stays, with their text, until they put it away.
+export function useAsked(now: Asked[]): { asked: Asked[]; keep: (one: Asked, on: boolean) => void } {
+  const [kept, setKept] = useState<Asked[]>([]);
+  const keys = now.map((each) => keyOf(each.run, each.waiting));
+  const same = (one: Asked) => (each: Asked) => keyOf(each.run, each.waiting) === keyOf(one.run, one.waiting);
+  const late = kept.filter((each) => !keys.includes(keyOf(each.run, each.waiting)));
+  return {
+    asked: [...late.map((each) => ({ ...each, late: true })), ...now],
+    keep: (one, on) => setKept((was) => [...was.filter((each) => !same(one)(each)), ...(on ? [one] : [])]),
+  };
+}
+
+export function summarize({ waiting }: Asked): { icon: string; asks: string } {
+  return KINDS[waiting.kind];
+}
+
+// Everything of a run that waits for the person.
+export function Needs({ run, refresh }: { run: Run; refresh: Refresh }) {
+  const { asked, keep } = useAsked(run.waiting.map((waiting) => ({ run, waiting })));
+  return (
+    <>
+      {asked.map((each) => (
+        <Question key={keyOf(run, each.waiting)} {...each} refresh={refresh} keep={(on) => keep(each, on)} />
+      ))}
+    </>
+  );
+}
+
+export function Question({
+  run,
+  waiting,
+  refresh,
+  keep,
+  late = false,
+  named = false,
+}: Asked & {
+  refresh: Refresh;
+  keep: (on: boolean) => void;
+  named?: boolean;
+}) {
+  const { act: send, busy, note } = useAction(run.project, run, refresh);
+  const act = async (action: string, body: unknown) => {
+    keep(true);
+    const done = await send(action, body);
+    keep(!done);
+    return done;
+  };
   const kind = KINDS[waiting.kind];
   const Heading = named ? "h3" : "h2";
   return (
-    <section class="question" aria-label={kind.region}>
-      <Heading><Icon name={kind.icon} /> {kind.asks}{waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}</Heading>
+    <section class="question" aria-label={kind.region} onInput={() => keep(true)}>
+      <Heading>
+        <Icon name={kind.icon} /> {kind.asks}
+        {waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}
+      </Heading>
       <p class="where">
-        {named && <><a href={link("run", run.project, run.run)}>{run.title}</a> · </>}
-        {waiting.task && <>task <a href={link("task", run.project, run.run, waiting.task)}>{waiting.task}</a>{waiting.title && `: ${waiting.title}`} · </>}
+        {named && (
+          <>
+            <a href={link("run", run.project, run.run)}>{run.title}</a> ·{" "}
+          </>
+        )}
+        {waiting.task && (
+          <>
+            task <a href={link("task", run.project, run.run, waiting.task)}>{waiting.task}</a>
+            {waiting.title && `: ${waiting.title}`} ·{" "}
+          </>
+        )}
         asked {age(waiting.at, serverNow())}
       </p>
       {waiting.kind === "command" && <CommandQuestion waiting={waiting} act={act} busy={busy} />}
@@ -61,6 +127,14 @@ function Question({ run, waiting, refresh, named }: { run: Run; waiting: Waiting
       {waiting.kind === "plan" && <PlanQuestion waiting={waiting} act={act} busy={busy} />}
       {waiting.kind === "question" && <OpenQuestion waiting={waiting} act={act} busy={busy} />}
       {note}
+      {late && (
+        <p class="actions">
+          <span class="dim">It was answered elsewhere meanwhile; what you wrote is still here.</span>
+          <button type="button" onClick={() => keep(false)}>
+            Put it away
+          </button>
+        </p>
+      )}
     </section>
   );
 }
@@ -71,26 +145,66 @@ function Countdown({ until, from }: { until: number; from: number }) {
   const left = Math.max(0, until - serverNow());
   return (
     <span class="countdown" role="timer" aria-label={`Denied in ${Math.ceil(left)} seconds`}>
-      <span class="meter warn"><span style={{ width: `${Math.min(1, left / Math.max(1, until - from)) * 100}%` }} /></span> {left > 0 ? `denied in ${duration(Math.ceil(left))}` : "denied: nobody answered"}
+      <span class="meter warn">
+        <span style={{ width: `${Math.min(1, left / Math.max(1, until - from)) * 100}%` }} />
+      </span>{" "}
+      {left > 0 ? `denied in ${duration(Math.ceil(left))}` : "denied: nobody answered"}
     </span>
   );
 }
 
-interface Part { waiting: Waiting; act: (action: string, body: unknown) => Promise<boolean>; busy: boolean }
+interface Part {
+  waiting: Waiting;
+  act: (action: string, body: unknown) => Promise<boolean>;
+  busy: boolean;
+}
 
-function YesNo({ yes, no, busy, on }: { yes: string; no: string; busy: boolean; on: (allow: boolean, say: string) => void }) {
+function YesNo({
+  yes,
+  no,
+  busy,
+  on,
+}: {
+  yes: string;
+  no: string;
+  busy: boolean;
+  on: (allow: boolean, say: string) => void;
+}) {
   const [text, setText] = useState("");
   return (
-    <form class="answer" onSubmit={(event) => { event.preventDefault(); on(false, text); }}>
-      <button type="button" class="first" disabled={busy} onClick={() => on(true, "")}>{yes}</button>
-      <button type="submit" disabled={busy}>{no}</button>
-      <label class="grow">Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+    <form
+      class="answer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        on(false, text);
+      }}
+    >
+      <button type="button" class="first" disabled={busy} onClick={() => on(true, "")}>
+        {yes}
+      </button>
+      <button type="submit" class="deny" disabled={busy}>
+        {no}
+      </button>
+      <label class="grow">
+        Message to the agent if you deny it{" "}
+        <input value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
     </form>
   );
 }
 
 function CommandQuestion({ waiting, act, busy }: Part) {
-  return <><pre class="quote">{waiting.question}</pre><YesNo yes="Run it" no="Do not run it" busy={busy} on={(allow, say) => void act("command", { id: waiting.id, allow, say })} /></>;
+  return (
+    <>
+      <pre class="quote">{waiting.question}</pre>
+      <YesNo
+        yes="Run it"
+        no="Do not run it"
+        busy={busy}
+        on={(allow, say) => void act("command", { id: waiting.id, allow, say })}
+      />
+    </>
+  );
 }
 
 function TestsQuestion({ waiting, act, busy }: Part) {
@@ -98,11 +212,21 @@ function TestsQuestion({ waiting, act, busy }: Part) {
     <>
       <p>{waiting.question}</p>
       {waiting.tests.map((one) => (
-        <details key={one.test} open={waiting.tests.length < 4}><summary><code>{one.test}</code></summary>
-          {one.was && <pre class="del">{one.was}</pre>}{one.now ? <pre class="ins">{one.now}</pre> : <p class="dim">The test is unchanged or gone.</p>}{one.said && <Text text={one.said} lines={6} />}
+        <details key={one.test} open={waiting.tests.length < 4}>
+          <summary>
+            <code>{one.test}</code>
+          </summary>
+          {one.was && <pre class="del">{one.was}</pre>}
+          {one.now ? <pre class="ins">{one.now}</pre> : <p class="dim">The test is unchanged or gone.</p>}
+          {one.said && <Text text={one.said} lines={6} />}
         </details>
       ))}
-      <YesNo yes="Allow" no="Do not allow" busy={busy} on={(allow, say) => void act("approve", { allow, say, task: waiting.task })} />
+      <YesNo
+        yes="Allow"
+        no="Do not allow"
+        busy={busy}
+        on={(allow, say) => void act("approve", { allow, say, task: waiting.task })}
+      />
     </>
   );
 }
@@ -112,9 +236,20 @@ function OpenQuestion({ waiting, act, busy }: Part) {
   return (
     <>
       <Text text={waiting.question} lines={12} prose />
-      <form onSubmit={(event) => { event.preventDefault(); void act("answer", { text, task: waiting.task === "goal" ? "" : waiting.task }); }}>
-        <label>Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
-        <p class="actions"><button type="submit" class="first" disabled={busy || !text.trim()}>Answer</button></p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void act("answer", { text, task: waiting.task === "goal" ? "" : waiting.task });
+        }}
+      >
+        <label>
+          Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        </label>
+        <p class="actions">
+          <button type="submit" class="first" disabled={busy || !text.trim()}>
+            Answer
+          </button>
+        </p>
       </form>
     </>
   );
@@ -129,28 +264,75 @@ function PlanQuestion({ waiting, act, busy }: Part) {
   return (
     <>
       <PlanTree steps={waiting.steps ?? []} />
-      <details class="edit"><summary>Edit it as TOML</summary>
-        <label>The plan <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
+      <details class="edit">
+        <summary>Edit it as TOML</summary>
+        <label>
+          The plan{" "}
+          <textarea
+            class="plan"
+            spellcheck={false}
+            value={plan}
+            onInput={(event) => setPlan(event.currentTarget.value)}
+          />
+        </label>
       </details>
-      <form class="answer" onSubmit={(event) => { event.preventDefault(); void act("plan", { says: "change", task, text: wish }); }}>
-        <button type="button" class="first" disabled={busy} onClick={() => void act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}>{changed ? "Run my plan" : "Run it"}</button>
-        <button type="button" disabled={busy} onClick={() => void act("plan", { says: "no", task })}>As one piece of work</button>
-        <label class="grow">Or say what should be different <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
-        <button type="submit" disabled={busy || !wish.trim()}>Ask for another plan</button>
+      <form
+        class="answer"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void act("plan", { says: "change", task, text: wish });
+        }}
+      >
+        <button
+          type="button"
+          class="first"
+          disabled={busy}
+          onClick={() => void act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}
+        >
+          {changed ? "Run my plan" : "Run it"}
+        </button>
+        <button type="button" class="deny" disabled={busy} onClick={() => void act("plan", { says: "no", task })}>
+          As one piece of work
+        </button>
+        <label class="grow">
+          Or say what should be different <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} />
+        </label>
+        <button type="submit" disabled={busy || !wish.trim()}>
+          Ask for another plan
+        </button>
       </form>
     </>
   );
 }
 
-export function PlanTree({ steps }: { steps: Step[] }) {
+export function PlanTree({ steps }: { steps: PlanStep[] }) {
   return (
     <ol class="plantree">
       {steps.map((step) => (
         <li key={step.name}>
           <strong>{step.title || step.name}</strong> <code>{step.name}</code>
           {step.needs.length > 0 && <span class="dim"> after {step.needs.join(", ")}</span>}
-          {step.says && step.says !== step.title && <p class="dim">{step.says.length > 240 ? `${step.says.slice(0, 240)}…` : step.says}</p>}
-          {(step.check || step.files.length > 0) && <p class="dim">{step.check && <>proven by <code>{step.check}</code> </>}{step.files.length > 0 && <>in <code>{step.files.slice(0, 4).join(", ")}{step.files.length > 4 ? " …" : ""}</code></>}</p>}
+          {step.says && step.says !== step.title && (
+            <p class="dim">{step.says.length > 240 ? `${step.says.slice(0, 240)}…` : step.says}</p>
+          )}
+          {(step.check || step.files.length > 0) && (
+            <p class="dim">
+              {step.check && (
+                <>
+                  proven by <code>{step.check}</code>{" "}
+                </>
+              )}
+              {step.files.length > 0 && (
+                <>
+                  in{" "}
+                  <code>
+                    {step.files.slice(0, 4).join(", ")}
+                    {step.files.length > 4 ? " …" : ""}
+                  </code>
+                </>
+              )}
+            </p>
+          )}
           {step.steps.length > 0 && <PlanTree steps={step.steps} />}
         </li>
       ))}
@@ -160,14 +342,28 @@ export function PlanTree({ steps }: { steps: Step[] }) {
 
 const WORDS: Record<string, string> = { question: "Question", plan: "Plan", command: "Command", tests: "Test changes" };
 
-export function AnsweredList({ answered, recent }: { answered: Answered[]; recent?: number }) {
+export function AnsweredList({ answered, recent }: { answered: GivenAnswer[]; recent?: number }) {
   const shown = recent === undefined ? answered : answered.filter((each) => serverNow() - each.at < recent);
   if (!shown.length) return null;
   return (
     <ul class="answered" aria-label="Answered">
       {shown.map((each) => (
         <li key={`${each.kind}${each.task}${each.at}`}>
-          <Icon name={each.by ? "check" : "clock"} /> <span><b>{WORDS[each.kind]}</b>{each.task ? ` of ${each.task}` : ""}: {each.says.length > 160 ? `${each.says.slice(0, 160)}…` : each.says}{each.kind === "command" && <> <code>{each.question.slice(0, 80)}</code></>} <span class="dim">{each.by ? `answered by ${each.by}, ` : ""}{age(each.at, serverNow())}</span></span>
+          <Icon name={each.by ? "check" : "clock"} />{" "}
+          <span>
+            <b>{WORDS[each.kind]}</b>
+            {each.task ? ` of ${each.task}` : ""}: {each.says.length > 160 ? `${each.says.slice(0, 160)}…` : each.says}
+            {each.kind === "command" && (
+              <>
+                {" "}
+                <code>{each.question.slice(0, 80)}</code>
+              </>
+            )}{" "}
+            <span class="dim">
+              {each.by ? `answered by ${each.by}, ` : ""}
+              {age(each.at, serverNow())}
+            </span>
+          </span>
         </li>
       ))}
     </ul>

@@ -4,7 +4,7 @@ export function count(n: number): string {
 }
 
 export function money(dollars: number, unpriced = 0): string {
-  if (!dollars) return unpriced ? "–" : "$0";
+  if (!dollars) return unpriced ? "unpriced" : "$0";
   const places = dollars < 0.01 ? 4 : 2;
   return `$${dollars.toFixed(places)}${unpriced ? "+" : ""}`;
 }
@@ -20,7 +20,14 @@ export function duration(seconds: number): string {
 }
 
 export function clock(at: number): string {
-  return at ? new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false }) : "";
+  return at
+    ? new Date(at * 1000).toLocaleTimeString([], {
+        hour: "2-digit",
+        minute: "2-digit",
+        second: "2-digit",
+        hour12: false,
+      })
+    : "";
 }
 
 export function age(at: number, now: number): string {
@@ -37,14 +44,42 @@ export function many(n: number, word: string): string {
 }
 
 export const ICONS: Record<string, string> = {
-  pending: "○", in_progress: "●", testing: "◐", test_failed: "✘", completed: "✔", blocked: "⊘", decomposed: "◌", skipped: "○", failed: "✘", cancelled: "✘",
+  pending: "○",
+  in_progress: "●",
+  testing: "◐",
+  test_failed: "✘",
+  completed: "✔",
+  blocked: "⊘",
+  decomposed: "◌",
+  skipped: "○",
+  failed: "✘",
+  cancelled: "✘",
 };
+
+// The ends of a run whose work can be taken as it is, and all its ends.
+export const DONE = ["completed", "accepted"];
+export const OVER = [...DONE, "not_proven", "failed"];
 
 // Which colour a state, a run's status or a ruling has.
 export function tone(word: string): string {
-  if (["completed", "passed", "proven"].includes(word)) return "good";
+  if ([...DONE, "passed", "proven"].includes(word)) return "good";
   if (["failed", "test_failed", "blocked", "cancelled", "refuted", "tampered"].includes(word)) return "bad";
   if (["running", "in_progress", "testing"].includes(word)) return "busy";
-  if (["needs_approval", "stopped", "budget", "unavailable", "interrupted", "not_proven", "environment", "paused", "needs_answer", "waiting", "not shown"].includes(word)) return "warn";
+  if (
+    [
+      "needs_approval",
+      "stopped",
+      "budget",
+      "unavailable",
+      "interrupted",
+      "not_proven",
+      "environment",
+      "paused",
+      "needs_answer",
+      "waiting",
+      "not shown",
+    ].includes(word)
+  )
+    return "warn";
   return "calm";
 }

@@ -9,8 +9,11 @@ const GAP_Y = 16;
 
 // The steps below a task, each to the right of what it needs.
 export function Graph({ project, tree, below }: { project: string; tree: Tree; below: string }) {
-  const steps = tree.order.map((path) => tree.lines.get(path)).filter((line): line is Line => line !== undefined && line.parent === below);
-  if (steps.length < 2) return <p class="empty">There is no plan with several steps {below === "goal" ? "" : `in ${below} `}to draw.</p>;
+  const steps = tree.order
+    .map((path) => tree.lines.get(path))
+    .filter((line): line is Line => line !== undefined && line.parent === below);
+  if (steps.length < 2)
+    return <p class="empty">There is no plan with several steps {below === "goal" ? "" : `in ${below} `}to draw.</p>;
   const named = new Map(steps.map((line) => [line.name, line]));
   const column = new Map<string, number>();
   const place = (line: Line, above: Set<string>): number => {
@@ -35,16 +38,53 @@ export function Graph({ project, tree, below }: { project: string; tree: Tree; b
   const height = Math.max(...spots.map((each) => each.y)) + HEIGHT + 4;
   return (
     <div class="graph" tabIndex={0} role="region" aria-label="Steps and what they need">
-      <svg class="drawn" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`${steps.length} steps`}>
-        {spots.flatMap(({ line, x, y }) => line.needs.map((name) => spot.get(name)).filter((from) => from !== undefined).map((from) => {
-          const x1 = from!.x + WIDTH, y1 = from!.y + HEIGHT / 2, y2 = y + HEIGHT / 2, middle = (x1 + x) / 2;
-          return <path key={`${from!.line.name}-${line.name}`} class={`edge ${from!.line.state === "completed" ? "good" : ""}`} d={`M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x} ${y2}`} />;
-        }))}
+      <svg
+        class="drawn"
+        width={width}
+        height={height}
+        viewBox={`0 0 ${width} ${height}`}
+        role="group"
+        aria-label={`${steps.length} steps`}
+      >
+        {spots.flatMap(({ line, x, y }) =>
+          line.needs
+            .map((name) => spot.get(name))
+            .filter((from) => from !== undefined)
+            .map((from) => {
+              const x1 = from!.x + WIDTH,
+                y1 = from!.y + HEIGHT / 2,
+                y2 = y + HEIGHT / 2,
+                middle = (x1 + x) / 2;
+              return (
+                <path
+                  key={`${from!.line.name}-${line.name}`}
+                  class={`edge ${from!.line.state === "completed" ? "good" : ""}`}
+                  d={`M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x} ${y2}`}
+                />
+              );
+            }),
+        )}
         {spots.map(({ line, x, y }) => (
-          <a key={line.path} href={link(line.leaf ? "task" : "run", project, tree.run.run, line.leaf ? line.path : "graph", ...(line.leaf ? [] : [line.path]))}>
+          <a
+            key={line.path}
+            href={link(
+              line.leaf ? "task" : "run",
+              project,
+              tree.run.run,
+              line.leaf ? line.path : "graph",
+              ...(line.leaf ? [] : [line.path]),
+            )}
+          >
             <rect class={`node ${tone(line.state)}`} x={x} y={y} width={WIDTH} height={HEIGHT} rx="7" />
-            <text class="label" x={x + 12} y={y + 22}>{ICONS[line.state]} {cut(line.title || line.name, 30)}</text>
-            <text class="small" x={x + 12} y={y + 41}>{cut(`${line.words}${line.leaf ? "" : ", has steps"}${line.started_at ? ` · ${many(line.rounds[1], "round")}` : ""}`, 38)}</text>
+            <text class="label" x={x + 12} y={y + 22}>
+              {ICONS[line.state]} {cut(line.title || line.name, 30)}
+            </text>
+            <text class="small" x={x + 12} y={y + 41}>
+              {cut(
+                `${line.words}${line.leaf ? "" : ", has steps"}${line.started_at ? ` · ${many(line.rounds[1], "round")}` : ""}`,
+                38,
+              )}
+            </text>
           </a>
         ))}
       </svg>

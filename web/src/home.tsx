@@ -1,14 +1,11 @@
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Problem, Run, seeClock, send } from "./api";
-import { AnsweredList, Needs } from "./ask";
-import { age, duration, money, tone } from "./format";
-import { Night, NightGoals, NightHead } from "./night";
+import { Home as Answer, Problem, Project, Run, seeClock, send } from "./api";
+import { AnsweredList, Asked, keyOf, Question, summarize, useAsked } from "./ask";
+import { age, DONE, duration, money, tone } from "./format";
+import { NightGoals, NightHead } from "./night";
 import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
 import { showState } from "./signal";
-
-interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string>; nights?: Night[] }
-interface Answer { projects: Project[]; beside: number | null }
 
 // What needs me, what is happening, what came of it: in that order.
 export function Home() {
@@ -26,56 +23,134 @@ export function Home() {
   const urgent = (run: Run) => Math.min(...run.waiting.map((each) => (each.until || 9e9) + each.at / 1e6));
   const waiting = all.filter((run) => run.waiting.length > 0).sort((a, b) => urgent(a) - urgent(b));
   const live = all.filter((run) => run.holder !== null && run.waiting.length === 0);
-  useEffect(() => { if (data) showState(waiting.reduce((sum, run) => sum + run.waiting.length, 0), live.length ? "busy" : "calm", "bough", waiting[0]?.title); });
+  const inbox = useAsked(waiting.flatMap((run) => run.waiting.map((each) => ({ run, waiting: each }))));
+  useEffect(() => {
+    if (data)
+      showState(
+        waiting.reduce((sum, run) => sum + run.waiting.length, 0),
+        live.length ? "busy" : "calm",
+        "bough",
+        waiting[0]?.title,
+      );
+  });
   // Opened with `bough run --web`: that run is what the person wants to see.
-  const beside = data?.beside ? all.find((run) => run.holder?.startsWith(`process ${data.beside} on this machine`)) : undefined;
-  useEffect(() => { if (beside && !window.location.hash) window.location.replace(link("run", beside.project, beside.run)); }, [beside?.run]);
-  if (!data) return error ? <main><Trouble error={error} /></main> : <Loading />;
-  const wanted = (run: Run) => !words || `${run.run} ${run.goal} ${run.words}`.toLowerCase().includes(words.toLowerCase());
+  const beside = data?.beside
+    ? all.find((run) => run.holder?.startsWith(`process ${data.beside} on this machine`))
+    : undefined;
+  useEffect(() => {
+    if (beside && !window.location.hash) window.location.replace(link("run", beside.project, beside.run));
+  }, [beside?.run]);
+  if (!data)
+    return error ? (
+      <main>
+        <Trouble error={error} />
+      </main>
+    ) : (
+      <Loading />
+    );
+  const wanted = (run: Run) =>
+    !words || `${run.run} ${run.goal} ${run.words}`.toLowerCase().includes(words.toLowerCase());
   const many = data.projects.length > 1;
   const refresh = () => setTurn((n) => n + 1);
   const nights = data.projects.flatMap((project) => (project.nights ?? []).map((night) => ({ project, night })));
   // A goal of a list is shown there, and a live one with what it does: neither appears twice.
-  const listed = new Set(nights.flatMap(({ project, night }) => night.groups.flatMap((group) => group.goals.map((goal) => `${project.project}/${goal.run}`))));
+  const listed = new Set(
+    nights.flatMap(({ project, night }) =>
+      night.groups.flatMap((group) => group.goals.map((goal) => `${project.project}/${goal.run}`)),
+    ),
+  );
   const busy = new Set(live.map((run) => run.run));
   type Each = (typeof nights)[number];
-  const head = ({ project, night }: Each) => <NightHead key={`${project.project}/${night.list}`} night={night} where={many ? project.root : ""} />;
-  const goals = ({ project, night }: Each) => <NightGoals project={project.project} night={night} live={busy} refresh={refresh} />;
+  const head = ({ project, night }: Each) => (
+    <NightHead key={`${project.project}/${night.list}`} night={night} where={many ? project.root : ""} />
+  );
+  const goals = ({ project, night }: Each) => (
+    <NightGoals project={project.project} night={night} live={busy} refresh={refresh} />
+  );
   return (
     <main>
       <div class="bar">
         <h1>Runs</h1>
         <span class="push" />
-        {all.length > 4 && <label class="find">Find <input type="search" value={words} placeholder="name, goal or state" onInput={(event) => setWords(event.currentTarget.value)} /></label>}
-        {data.projects.map((project) => <a key={project.project} class="button first" href={link("new", project.project)}><Icon name="plus" /> New run{many ? ` in ${project.root.split("/").pop()}` : ""}</a>)}
+        {all.length > 4 && (
+          <label class="find">
+            Find{" "}
+            <input
+              type="search"
+              value={words}
+              placeholder="name, goal or state"
+              onInput={(event) => setWords(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        {data.projects.map((project) => (
+          <a key={project.project} class="button first new-run" href={link("new", project.project)}>
+            <Icon name="plus" /> New run{many ? ` in ${project.root.split("/").pop()}` : ""}
+          </a>
+        ))}
       </div>
       {error ? <Lost error={error} /> : null}
-      {data.projects.map((project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />)}
-      {all.length === 0 && nights.length === 0 && !data.projects.some((project) => project.error) && <Begin projects={data.projects} />}
-      {data.projects.map((project) => <Wishes key={project.project} project={project} named={many} done={refresh} />)}
+      {data.projects.map(
+        (project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />,
+      )}
+      {all.length === 0 && nights.length === 0 && !data.projects.some((project) => project.error) && (
+        <Begin projects={data.projects} />
+      )}
+      {data.projects.map((project) => (
+        <Wishes key={project.project} project={project} named={many} done={refresh} />
+      ))}
       {nights.filter(({ night }) => night.began).map(head)}
-      {waiting.length > 0 && (
-        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count warn">{waiting.reduce((sum, run) => sum + run.waiting.length, 0)}</span></h2>
-          {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
-        </section>
-      )}
-      {all.map((run) => <AnsweredList key={run.run} answered={run.answered} recent={600} />)}
+      <Inbox {...inbox} refresh={refresh} />
+      {all.map((run) => (
+        <AnsweredList key={run.run} answered={run.answered} recent={600} />
+      ))}
       {live.filter(wanted).length > 0 && (
-        <section aria-labelledby="live"><h2 id="live">Happening now <span class="count busy">{live.length}</span></h2>
-          <ul class="cards">{live.filter(wanted).map((run) => <Live key={run.run} run={run} />)}</ul>
+        <section aria-labelledby="live">
+          <h2 id="live">
+            Happening now <span class="count busy">{live.length}</span>
+          </h2>
+          <ul class="cards">
+            {live.filter(wanted).map((run) => (
+              <Live key={run.run} run={run} />
+            ))}
+          </ul>
         </section>
       )}
-      {nights.map((each) => <Fragment key={`${each.project.project}/${each.night.list}`}>{!each.night.began && head(each)}{goals(each)}</Fragment>)}
+      {nights.map((each) => (
+        <Fragment key={`${each.project.project}/${each.night.list}`}>
+          {!each.night.began && head(each)}
+          {goals(each)}
+        </Fragment>
+      ))}
       {data.projects.map((project) => {
-        const rest = project.runs.filter((run) => run.holder === null && run.waiting.length === 0 && wanted(run) && (words || !listed.has(`${project.project}/${run.run}`)));
+        const rest = project.runs.filter(
+          (run) =>
+            run.holder === null &&
+            run.waiting.length === 0 &&
+            wanted(run) &&
+            (words || !listed.has(`${project.project}/${run.run}`)),
+        );
         if (!rest.length && project.total <= project.runs.length) return null;
         return (
           <section key={project.project} aria-label={`What came of it in ${project.root}`}>
-            <header class="bar"><h2>{many ? project.root : "What came of it"}</h2><span class="push" />
-              <a href={link("stats", project.project)}>Statistics</a>{project.runs.length > 1 && <a href={link("compare", project.project)}>Compare</a>}
+            <header class="bar">
+              <h2>{many ? project.root : "What came of it"}</h2>
+              <span class="push" />
+              <a href={link("stats", project.project)}>Statistics</a>
+              {project.runs.length > 1 && <a href={link("compare", project.project)}>Compare</a>}
             </header>
-            <ul class="list">{rest.map((run) => <Ended key={run.run} run={run} />)}</ul>
-            {project.total > project.runs.length && <p><button type="button" onClick={() => setLimit(limit + 20)}>Show older runs ({project.total - project.runs.length})</button></p>}
+            <ul class="list">
+              {rest.map((run) => (
+                <Ended key={run.run} run={run} />
+              ))}
+            </ul>
+            {project.total > project.runs.length && (
+              <p>
+                <button type="button" onClick={() => setLimit(limit + 20)}>
+                  Show older runs ({project.total - project.runs.length})
+                </button>
+              </p>
+            )}
           </section>
         );
       })}
@@ -84,27 +159,148 @@ export function Home() {
   );
 }
 
+const KEYS: [string, string][] = [
+  ["j, k", "next, previous of what needs you"],
+  ["y, n", "yes, no"],
+  ["Enter", "write the answer"],
+  ["c", "new run"],
+  ["/", "find"],
+  ["?", "these keys"],
+];
+
+// What needs the person, a line each; the chosen one is open beside it.
+function Inbox({
+  asked,
+  keep,
+  refresh,
+}: {
+  asked: Asked[];
+  keep: (one: Asked, on: boolean) => void;
+  refresh: () => void;
+}) {
+  const [chosen, setChosen] = useState("");
+  const [help, setHelp] = useState(false);
+  const keys = asked.map((each) => keyOf(each.run, each.waiting));
+  const place = Math.max(0, keys.indexOf(chosen));
+  const move = (by: number) =>
+    setChosen((was) => keys[Math.max(0, Math.min(Math.max(0, keys.indexOf(was)) + by, keys.length - 1))] ?? "");
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLElement && event.target.closest("input, textarea, select, dialog");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      const button = (css: string) => document.querySelector<HTMLElement>(`.inbox .question ${css}`);
+      const onButton = event.target instanceof HTMLElement && event.target.closest("button, a, summary");
+      const deeds: Record<string, () => void> = {
+        j: () => move(1),
+        k: () => move(-1),
+        y: () => button("button.first:not([type=submit])")?.click(),
+        n: () => button("button.deny")?.click(),
+        c: () => document.querySelector<HTMLElement>(".new-run")?.click(),
+        "/": () => document.querySelector<HTMLElement>(".bar .find input")?.focus(),
+        "?": () => setHelp((was) => !was),
+        Escape: () => setHelp(false),
+      };
+      if (!onButton) deeds.Enter = () => button(":is(textarea:not(.plan), input)")?.focus();
+      if (!deeds[event.key]) return;
+      event.preventDefault();
+      deeds[event.key]();
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, [place, keys.join("|")]);
+  const open = asked[place];
+  return (
+    <>
+      {help && (
+        <section class="panel keys" aria-label="Keys">
+          <dl>
+            {KEYS.map(([key, what]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+      {open && (
+        <section class="inbox" aria-labelledby="needs">
+          <h2 id="needs">
+            Needs you <span class="count warn">{asked.length}</span>
+          </h2>
+          {asked.length > 1 && (
+            <ul class="list">
+              {asked.map((each, n) => (
+                <li key={keys[n]}>
+                  <button type="button" class="ask" aria-pressed={n === place} onClick={() => setChosen(keys[n])}>
+                    <Icon name={summarize(each).icon} />
+                    <span>
+                      <strong>{summarize(each).asks}</strong>
+                      <small>{each.run.title}</small>
+                    </span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+          <Question key={keys[place]} {...open} refresh={refresh} keep={(on) => keep(open, on)} named />
+        </section>
+      )}
+    </>
+  );
+}
+
 export function Lost({ error }: { error: unknown }) {
   if (error instanceof Problem && error.status) return <Trouble error={error} />;
-  return <p class="lost" role="alert"><Icon name="alert" /> Connection lost: what you see is from before. The page reconnects on its own. If the server has ended, start <code>bough serve</code> and open the address that it prints.</p>;
+  return (
+    <p class="lost" role="alert">
+      <Icon name="alert" /> Connection lost: what you see is from before. The page reconnects on its own. If the server
+      has ended, start <code>bough serve</code> and open the address that it prints.
+    </p>
+  );
 }
 
 // What the repository's settings ask for: nothing of it applies before the person allows it.
 function Wishes({ project, named, done }: { project: Project; named: boolean; done: () => void }) {
   const [said, setSaid] = useState("");
   const wishes = Object.entries(project.wishes ?? {});
-  if (!wishes.length) return said ? <p class="said" role="status">{said}</p> : null;
+  if (!wishes.length)
+    return said ? (
+      <p class="said" role="status">
+        {said}
+      </p>
+    ) : null;
   const answer = (allow: boolean) =>
     send<{ said: string }>(`/api/${encodeURIComponent(project.project)}/do/trust`, { wishes: project.wishes, allow })
-      .then((answered) => setSaid(answered.said), (error: Error) => setSaid(error.message))
+      .then(
+        (answered) => setSaid(answered.said),
+        (error: Error) => setSaid(error.message),
+      )
       .then(done);
   return (
     <section class="panel" aria-label={`Settings of ${project.root}`}>
-      <p>The settings of {named ? <code>{project.root}</code> : "this repository"} ask for more than the defaults. They are ignored until you allow them.</p>
-      <ul>{wishes.map(([name, value]) => <li key={name}><code>{name} = {value}</code></li>)}</ul>
+      <p>
+        The settings of {named ? <code>{project.root}</code> : "this repository"} ask for more than the defaults. They
+        are ignored until you allow them.
+      </p>
+      <ul>
+        {wishes.map(([name, value]) => (
+          <li key={name}>
+            <code>
+              {name} = {value}
+            </code>
+          </li>
+        ))}
+      </ul>
       <div class="actions">
-        <button type="button" onClick={() => answer(true)}>Allow</button>
-        <button type="button" onClick={() => answer(false)}>Do not allow</button>
+        <button type="button" onClick={() => answer(true)}>
+          Allow
+        </button>
+        <button type="button" onClick={() => answer(false)}>
+          Do not allow
+        </button>
       </div>
       {said && <p role="status">{said}</p>}
     </section>
@@ -121,12 +317,29 @@ function Begin({ projects }: { projects: Project[] }) {
   return (
     <section class="empty">
       <h2>No runs yet</h2>
-      <p>Give bough a goal and it works on it in a private copy of {projects.length === 1 ? <code>{projects[0].root}</code> : "your project"}, until a check that it ran itself has passed.</p>
-      {projects.length > 0 && <p><a class="button first" href={link("new", projects[0].project)}><Icon name="plus" /> Start a run</a></p>}
+      <p>
+        Give bough a goal and it works on it in a private copy of{" "}
+        {projects.length === 1 ? <code>{projects[0].root}</code> : "your project"}, until a check that it ran itself has
+        passed.
+      </p>
+      {projects.length > 0 && (
+        <p>
+          <a class="button first" href={link("new", projects[0].project)}>
+            <Icon name="plus" /> Start a run
+          </a>
+        </p>
+      )}
       <table>
         <caption>or in a terminal</caption>
         <tbody>
-          {TERMINAL.map(([command, what]) => <tr key={command}><td><code>{command}</code></td><td>{what}</td></tr>)}
+          {TERMINAL.map(([command, what]) => (
+            <tr key={command}>
+              <td>
+                <code>{command}</code>
+              </td>
+              <td>{what}</td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </section>
@@ -138,7 +351,17 @@ export function Doing({ run }: { run: Run }) {
   if (run.missing) return <>{run.missing}</>;
   if (!doing) return <>between two steps</>;
   const others = doing.others > 0 ? ` and ${doing.others} more at work` : "";
-  return <>{doing.title ? `${doing.title}: ` : ""}{doing.doing} <span class="dim">for <Since at={doing.at} />{others}</span>{doing.line && <code class="last-line">{doing.line}</code>}</>;
+  return (
+    <>
+      {doing.title ? `${doing.title}: ` : ""}
+      {doing.doing}{" "}
+      <span class="dim">
+        for <Since at={doing.at} />
+        {others}
+      </span>
+      {doing.line && <code class="last-line">{doing.line}</code>}
+    </>
+  );
 }
 
 function Live({ run }: { run: Run }) {
@@ -146,8 +369,18 @@ function Live({ run }: { run: Run }) {
     <li>
       <a class="card" href={link("run", run.project, run.run)}>
         <strong class="title">{run.title}</strong>
-        <span class="doing"><span class="pulse" aria-hidden="true" /> <span><Doing run={run} /></span></span>
-        <span class="numbers"><Progress run={run} /><Elapsed run={run} /><span>{money(run.spend.cost, run.spend.unpriced)}</span><span class="name">{run.run}</span></span>
+        <span class="doing">
+          <span class="pulse" aria-hidden="true" />{" "}
+          <span>
+            <Doing run={run} />
+          </span>
+        </span>
+        <span class="numbers">
+          <Progress run={run} />
+          <Elapsed run={run} />
+          <span>{money(run.spend.cost, run.spend.unpriced)}</span>
+          <span class="name">{run.run}</span>
+        </span>
       </a>
     </li>
   );
@@ -155,8 +388,19 @@ function Live({ run }: { run: Run }) {
 
 export function Progress({ run }: { run: Run }) {
   const rest = run.given_up ? `, ${run.given_up} given up` : "";
-  const words = run.leaves > 1 ? `${run.done} of ${run.leaves} tasks done${rest}` : run.progress < 1 ? "one piece of work" : run.status === "completed" ? "done" : "ended";
-  return <span class="progress"><Meter share={run.progress} label={words} tone={run.progress === 1 ? tone(run.status) : "busy"} /> {words}</span>;
+  const words =
+    run.leaves > 1
+      ? `${run.done} of ${run.leaves} tasks done${rest}`
+      : run.progress < 1
+        ? "one piece of work"
+        : DONE.includes(run.status)
+          ? "done"
+          : "ended";
+  return (
+    <span class="progress">
+      <Meter share={run.progress} label={words} tone={run.progress === 1 ? tone(run.status) : "busy"} /> {words}
+    </span>
+  );
 }
 
 function Ended({ run }: { run: Run }) {
@@ -164,9 +408,23 @@ function Ended({ run }: { run: Run }) {
   return (
     <li>
       <a class="entry" href={link("run", run.project, run.run)}>
-        <span class={`mark ${colour}`}><Icon name={STATUS_ICON[colour]} /></span>
-        <span class="main"><strong>{run.title}</strong><small>{run.words}{run.applied ? ", applied" : ""}{run.summary && run.status !== "completed" ? `: ${run.summary}` : ""}</small></span>
-        <span class="side"><span>{money(run.spend.cost, run.spend.unpriced)}</span><span>{duration(run.seconds)}</span><span>{age(run.last_at, run.now)}</span><span class="name">{run.run}</span></span>
+        <span class={`mark ${colour}`}>
+          <Icon name={STATUS_ICON[colour]} />
+        </span>
+        <span class="main">
+          <strong>{run.title}</strong>
+          <small>
+            {run.words}
+            {run.applied ? ", applied" : ""}
+            {run.summary && !DONE.includes(run.status) ? `: ${run.summary}` : ""}
+          </small>
+        </span>
+        <span class="side">
+          <span>{money(run.spend.cost, run.spend.unpriced)}</span>
+          <span>{duration(run.seconds)}</span>
+          <span>{age(run.last_at, run.now)}</span>
+          <span class="name">{run.run}</span>
+        </span>
       </a>
     </li>
   );

@@ -39,11 +39,18 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
     if (!element) return;
     const y = place * HEIGHT;
     if (y < element.scrollTop) element.scrollTop = y;
-    else if (y + HEIGHT > element.scrollTop + element.clientHeight) element.scrollTop = y + HEIGHT - element.clientHeight;
+    else if (y + HEIGHT > element.scrollTop + element.clientHeight)
+      element.scrollTop = y + HEIGHT - element.clientHeight;
     requestAnimationFrame(() => element.querySelector<HTMLElement>('[tabindex="0"]')?.focus());
   }, [chosen, place]);
 
-  const toggle = (path: string, close: boolean) => setClosed((was) => { const next = new Set(was); if (close) next.add(path); else next.delete(path); return next; });
+  const toggle = (path: string, close: boolean) =>
+    setClosed((was) => {
+      const next = new Set(was);
+      if (close) next.add(path);
+      else next.delete(path);
+      return next;
+    });
   const go = (index: number) => {
     focus.current = true;
     setChosen(shown[Math.max(0, Math.min(shown.length - 1, index))]);
@@ -52,13 +59,27 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
     const line = tree.lines.get(chosen);
     const page = Math.max(1, Math.floor(room / HEIGHT) - 1);
     const moves: Record<string, () => void> = {
-      ArrowDown: () => go(place + 1), ArrowUp: () => go(place - 1), Home: () => go(0), End: () => go(shown.length - 1),
-      PageDown: () => go(place + page), PageUp: () => go(place - page),
+      ArrowDown: () => go(place + 1),
+      ArrowUp: () => go(place - 1),
+      Home: () => go(0),
+      End: () => go(shown.length - 1),
+      PageDown: () => go(place + page),
+      PageUp: () => go(place - page),
       ArrowRight: () => (line && !line.leaf && closed.has(chosen) ? toggle(chosen, false) : go(place + 1)),
-      ArrowLeft: () => (line && !line.leaf && !closed.has(chosen) ? toggle(chosen, true) : line?.parent ? go(shown.indexOf(line.parent)) : undefined),
-      Enter: () => { window.location.hash = link("task", project, tree.run.run, chosen); },
+      ArrowLeft: () =>
+        line && !line.leaf && !closed.has(chosen)
+          ? toggle(chosen, true)
+          : line?.parent
+            ? go(shown.indexOf(line.parent))
+            : undefined,
+      Enter: () => {
+        window.location.hash = link("task", project, tree.run.run, chosen);
+      },
     };
-    if (moves[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); moves[event.key](); }
+    if (moves[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      moves[event.key]();
+    }
   };
 
   const first = Math.max(0, Math.floor(top / HEIGHT) - AROUND);
@@ -69,8 +90,22 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
     <div class="treegrid" role="treegrid" aria-label="Tasks" aria-rowcount={shown.length + 1} onKeyDown={key}>
       <div role="rowgroup">
         <div class="row head" role="row" aria-rowindex={1}>
-          <span role="columnheader">Task</span><span role="columnheader" class="state">State</span><span role="columnheader" class="number">Rounds</span>
-          <span role="columnheader" class="check">Check</span><span role="columnheader" class="number own">Own cost</span><span role="columnheader" class="number all">With subtasks</span>
+          <span role="columnheader">Task</span>
+          <span role="columnheader" class="state">
+            State
+          </span>
+          <span role="columnheader" class="number">
+            Rounds
+          </span>
+          <span role="columnheader" class="check">
+            Check
+          </span>
+          <span role="columnheader" class="number own">
+            Own cost
+          </span>
+          <span role="columnheader" class="number all">
+            With subtasks
+          </span>
         </div>
       </div>
       <div class="scroll" role="rowgroup" ref={box} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
@@ -78,8 +113,19 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
           {part.map((path) => {
             const index = shown.indexOf(path);
             return (
-              <Row key={path} line={tree.lines.get(path)} path={path} index={index} current={path === chosen} closed={closed.has(path)}
-                live={tree.run.holder !== null} activity={tree.run.activity[path]} toggle={toggle} choose={setChosen} href={link("task", project, tree.run.run, path)} />
+              <Row
+                key={path}
+                line={tree.lines.get(path)}
+                path={path}
+                index={index}
+                current={path === chosen}
+                closed={closed.has(path)}
+                live={tree.run.holder !== null}
+                activity={tree.run.activity[path]}
+                toggle={toggle}
+                choose={setChosen}
+                href={link("task", project, tree.run.run, path)}
+              />
             );
           })}
         </div>
@@ -88,30 +134,93 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
   );
 }
 
-interface Props { line?: Line; path: string; index: number; current: boolean; closed: boolean; live: boolean; activity?: { what: string; line: string }; href: string; toggle: (path: string, close: boolean) => void; choose: (path: string) => void }
+interface Props {
+  line?: Line;
+  path: string;
+  index: number;
+  current: boolean;
+  closed: boolean;
+  live: boolean;
+  activity?: { what: string; line: string };
+  href: string;
+  toggle: (path: string, close: boolean) => void;
+  choose: (path: string) => void;
+}
 
 function Row({ line, path, index, current, closed, live, activity, toggle, choose, href }: Props) {
   const style = { transform: `translateY(${index * HEIGHT}px)` };
-  if (!line) return <div class="row" role="row" aria-rowindex={index + 2} style={style} tabIndex={current ? 0 : -1}><span role="gridcell">{path}</span></div>;
+  if (!line)
+    return (
+      <div class="row" role="row" aria-rowindex={index + 2} style={style} tabIndex={current ? 0 : -1}>
+        <span role="gridcell">{path}</span>
+      </div>
+    );
   const [own, all, granted] = line.rounds;
   return (
-    <div class={`row ${tone(line.state)}`} role="row" aria-rowindex={index + 2} aria-level={line.depth + 1} aria-expanded={line.leaf ? undefined : !closed}
-      style={style} tabIndex={current ? 0 : -1} onFocus={() => choose(path)}>
+    <div
+      class={`row ${tone(line.state)}`}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-level={line.depth + 1}
+      aria-expanded={line.leaf ? undefined : !closed}
+      style={style}
+      tabIndex={current ? 0 : -1}
+      onFocus={() => choose(path)}
+    >
       <span role="gridcell" class="name" style={{ paddingLeft: `${Math.min(line.depth, 8) * 1.1}rem` }}>
-        {line.leaf ? <span class="fold" /> : (
-          <button type="button" class="fold" tabIndex={-1} aria-label={closed ? `Expand ${line.name}` : `Collapse ${line.name}`} onClick={() => toggle(path, !closed)}>{closed ? "▸" : "▾"}</button>
+        {line.leaf ? (
+          <span class="fold" />
+        ) : (
+          <button
+            type="button"
+            class="fold"
+            tabIndex={-1}
+            aria-label={closed ? `Expand ${line.name}` : `Collapse ${line.name}`}
+            onClick={() => toggle(path, !closed)}
+          >
+            {closed ? "▸" : "▾"}
+          </button>
         )}
-        <span class="icon" aria-hidden="true">{ICONS[line.state]}</span>
+        <span class="icon" aria-hidden="true">
+          {ICONS[line.state]}
+        </span>
         <span class="what">
-          <a href={href} tabIndex={-1}>{line.name}</a>
-          <small>{now(line, live, activity)}{live && activity?.line && line.doing !== "thinking" ? <code> {activity.line}</code> : null}</small>
+          <a href={href} tabIndex={-1}>
+            {line.name}
+          </a>
+          <small>
+            {now(line, live, activity)}
+            {live && activity?.line && line.doing !== "thinking" ? <code> {activity.line}</code> : null}
+          </small>
         </span>
       </span>
-      <span role="gridcell" class="state">{line.words}{line.halted && ` (${line.halted})`}{line.worker && ` on ${line.worker}`}</span>
-      <span role="gridcell" class="number">{line.started_at ? `${all}/${granted}` : "–"}{!line.leaf && line.started_at ? <small>{own} own</small> : null}</span>
-      <span role="gridcell" class="check">{line.check ? <>{line.check.ruling.replaceAll("_", " ")}<small>{tests(line)}</small></> : "–"}</span>
-      <span role="gridcell" class="number own">{line.started_at ? money(line.cost[0], line.unpriced) : "–"}<small>{line.started_at ? `${count(line.tokens[0])} tok` : ""}</small></span>
-      <span role="gridcell" class="number all">{line.leaf ? "" : money(line.cost[1], line.unpriced)}{line.leaf ? null : <small>{count(line.tokens[1])} tok</small>}</span>
+      <span role="gridcell" class="state">
+        {line.words}
+        {line.halted && ` (${line.halted})`}
+        {line.worker && ` on ${line.worker}`}
+      </span>
+      <span role="gridcell" class="number">
+        {line.started_at ? `${all}/${granted}` : "–"}
+        {!line.leaf && line.started_at ? <small>{own} own</small> : null}
+      </span>
+      <span role="gridcell" class="check">
+        {line.check ? (
+          <>
+            {line.check.ruling.replaceAll("_", " ")}
+            <small>{tests(line)}</small>
+          </>
+        ) : (
+          "–"
+        )}
+      </span>
+      <span role="gridcell" class="number own">
+        {line.started_at ? money(line.cost[0], line.unpriced) : "–"}
+        <small>{line.started_at ? `${count(line.tokens[0])} tok` : ""}</small>
+      </span>
+      <span role="gridcell" class="number all">
+        {line.leaf ? "" : money(line.cost[1], line.unpriced)}
+        {line.leaf ? null : <small>{count(line.tokens[1])} tok</small>}
+      </span>
     </div>
   );
 }
@@ -124,5 +233,11 @@ function tests(line: Line): string {
 
 // What it is doing, why it waits, or what it is for.
 export function now(line: Line, live: boolean, activity?: { what: string }): string {
-  return (live && (line.doing || activity?.what)) || line.stuck || (line.state === "pending" && line.why) || line.about || line.title;
+  return (
+    (live && (line.doing || activity?.what)) ||
+    line.stuck ||
+    (line.state === "pending" && line.why) ||
+    line.about ||
+    line.title
+  );
 }

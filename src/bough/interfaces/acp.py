@@ -32,7 +32,7 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.ports import Approval
 from bough.steering import Stop
 from bough.trust.files import Place
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
 from bough.views.vocabulary import OVER, ask_about_wishes, describe_status
@@ -61,7 +61,7 @@ class EditorSession:
         self._client = client
         self._updates: asyncio.Queue[Any] = asyncio.Queue()
         self._steps: dict[str, tuple[str, State]] = {}
-        self._teller = Teller()
+        self._teller = EventFormatter()
 
     # ── what the editor shows ───────────────────────────────────────────────────────────────────────────────────
 

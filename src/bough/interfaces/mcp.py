@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from inspect import Parameter
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -23,10 +24,13 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from bough import __version__
+from bough.app.operation import take_arguments
+from bough.app.operations import OPERATIONS
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
+from bough.core.errors import BoughError
 from bough.trust.programs import open_own, start_own
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.vocabulary import ask_about_wishes
 
 POLL = 0.2
@@ -134,6 +138,26 @@ class Commands:
         options += ["--continue", continues] if continues else []
         return await self.run_and_wait(context, wait_seconds, "run", *options, "--", goal)
 
+    async def examine(
+        self,
+        context: Context,
+        goal: Annotated[
+            str, Field(description="What the change should achieve, in the words of whoever asked for it.")
+        ],
+        what: Annotated[
+            str, Field(description="A branch, a range A..B or a commit; empty: the uncommitted changes.")
+        ] = "",
+        check: Annotated[str, Field(description="The command that has to pass; empty: the project's own tests.")] = "",
+        wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
+    ) -> dict[str, Any]:
+        """Judge a change, before you say that it is done: tests and fresh cases run without and with it. Status
+        `completed` is proven, `failed` refuted (the failing cases are in the answer), `not_proven` not shown,
+        `needs_approval` for a person to decide. Changes no file."""
+        options = ["--goal", goal, *(["--check", check] if check else [])]
+        found = await self.run_and_wait(context, wait_seconds, "examine", *options, "--", *([what] if what else []))
+        report = msgspec.json.decode(await self.output("report", "--json", "--", found["run"]), type=dict[str, Any])
+        return {**found, "evidence": report["requirements"]}
+
     async def answer(self, context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
         """Answer a waiting run's question and resume it."""
         return await self.run_and_wait(context, 1e9, "answer", "--", run, text)
@@ -179,18 +203,27 @@ class Commands:
         """Where every goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
         return await self.json("backlog report")
 
-    async def say(self, text: str, run: Run = "latest") -> dict[str, Any]:
-        """Send a message to a run's agents; they read it before their next round."""
-        return await self.json("say", "--", run, text)
+    def draw_tool(self, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
+        """An operation as a tool: its arguments, and its facts with the sentence."""
+        made = OPERATIONS[name]
 
-    async def stop(self, run: Run = "latest") -> str:
-        """Stop a live run after its current effect; it can be resumed."""
-        return await self.output("stop", "--", run)
+        async def tool(run: str = "latest", **arguments: Any) -> dict[str, Any]:
+            try:
+                done = await made.call(self.folder, run, **arguments)
+            except BoughError as error:
+                raise ToolError(str(error)) from None
+            return {"said": done.said, **msgspec.to_builtins(done.facts)}
+
+        own = {key: (Annotated[kind, Field(description=about)], it) for key, kind, it, about in made.arguments}
+        tool.__name__, tool.__doc__ = name, made.about.partition("\n")[0]
+        tool.__annotations__ = {"run": Run, **{key: kind for key, (kind, _) in own.items()}, "return": dict[str, Any]}
+        named = Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, default="latest", annotation=Run)
+        return take_arguments(tool, [named], own)
 
     async def apply(self, run: Run = "latest") -> dict[str, Any]:
         """Apply a completed run's changes to the person's files. Changes that take effect on their own (hooks, CI, new
         programs) are refused: the person applies those with `bough apply --edges`."""
-        return await self.json("apply", "--", run)
+        return await self.draw_tool("apply")(run)
 
     async def runs(self) -> str:
         """The runs of this project."""
@@ -214,7 +247,7 @@ class _ProgressReporter(msgspec.Struct, eq=False):
     _read: int = 0
     _rest: bytes = b""
     _count: int = 0
-    _teller: Teller = msgspec.field(default_factory=Teller)
+    _teller: EventFormatter = msgspec.field(default_factory=EventFormatter)
 
     async def tell(self) -> None:
         latest = ""
@@ -245,8 +278,10 @@ def make_server(commands: Commands) -> MCPServer:
     server = MCPServer(
         *("bough", "bough"), instructions=ABOUT, version=__version__, log_level="WARNING", lifespan=lifespan
     )
-    for act in (commands.run, commands.answer, commands.resume, commands.backlog_add, commands.say, commands.stop):
+    for act in (commands.run, commands.examine, commands.answer, commands.resume, commands.backlog_add):
         server.add_tool(act)
+    for name in ("say", "stop", "pause"):
+        server.add_tool(commands.draw_tool(name))
     for read in (commands.plan, commands.status, commands.show, commands.diff, commands.backlog_report):
         server.add_tool(read, annotations=ToolAnnotations(read_only_hint=True))
     server.add_tool(commands.apply, annotations=ToolAnnotations(destructive_hint=True))

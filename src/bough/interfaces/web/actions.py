@@ -1,26 +1,22 @@
-"""What a person can do from the page. Each action does what the command of the same name does, with the same code."""
+"""What a person can do from the page: the operations, and actions that start a process of their own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from inspect import signature
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any
 
 import msgspec
 
-from bough.app import Session, open_journal, open_session, run_messages
 from bough.app import backlog as backlogs
+from bough.app import open_journal, open_session, run_messages
+from bough.app.operation import make_request
+from bough.app.operations import OPERATIONS
+from bough.app.question_links import answer_by_link
 from bough.app.settings_consent import answer_wishes, list_open_wishes
-from bough.core.backlog.entry import GoalEntry
-from bough.core.backlog.state import Backlog
 from bough.core.errors import NotFound, UsageError
-from bough.core.ids import GOAL, RUN
-from bough.ports import Approval
 from bough.trust.programs import open_own
-from bough.views.formatting import pluralize
 
 PATIENCE = 1.5
 """Seconds to wait for a run that cannot be resumed to say so."""
@@ -29,7 +25,7 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 Does = Callable[..., Awaitable[str]]
 Table = dict[str, tuple[Does, type[msgspec.Struct]]]
 OF_RUN: Table = {}
-"""What can be done to a run."""
+"""What can be done to a run besides the operations."""
 OF_PROJECT: Table = {}
 
 
@@ -37,13 +33,7 @@ def _action(table: Table) -> Callable[[Does], Does]:
     """Enter an action under its name. Its named parameters are the keys of a request for it."""
 
     def enter(does: Does) -> Does:
-        types = get_type_hints(does, include_extras=True)
-        named = [one for one in signature(does).parameters.values() if one.kind is one.KEYWORD_ONLY]
-        keys = [
-            (one.name, types[one.name], msgspec.NODEFAULT if one.default is one.empty else one.default) for one in named
-        ]
-        request = msgspec.defstruct(does.__name__, keys, kw_only=True, forbid_unknown_fields=True)
-        table[does.__name__] = does, request
+        table[does.__name__] = does, make_request(does)
         return does
 
     return enter
@@ -52,108 +42,57 @@ def _action(table: Table) -> Callable[[Does], Does]:
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
     """Do what the page asks, and return what to tell the person: for `start` the name of the run. Without a run it is
     about the project."""
-    table = OF_RUN if run else OF_PROJECT
-    if name not in table:
-        raise UsageError(f"Unknown action `{name}`.")
-    does, request = table[name]
+    drawn = OPERATIONS.get(name)
+    if drawn is None or (drawn.of == "run") != bool(run):
+        drawn = None
+        if name not in (table := OF_RUN if run else OF_PROJECT):
+            raise UsageError(f"Unknown action `{name}`.")
+    does, request = (drawn.call, drawn.request) if drawn else table[name]
     try:
         asked = msgspec.structs.asdict(msgspec.json.decode(body, type=request))
-        if not run:
-            return {"run" if name == "start" else "said": await does(root, **asked)}
-        async with open_session(root) as opened:
-            return {"said": await does(opened, run, **asked)}
+        if drawn is None:
+            done = await does(root, *([run] if run else []), **asked)
+            return {"run" if name == "start" else "said": done}
+        made = await drawn.call(root, run or asked.pop("list"), **asked)
     except msgspec.MsgspecError as error:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None
+    resumed = [await resume(root, run)] if name in ("answer", "approve") and made.next else []
+    return {**made.facts, "said": " ".join((made.said, *resumed))}
 
 
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@_action(OF_RUN)
-async def stop(opened: Session, run: str, *, now: bool = False) -> str:
-    if await opened.stop(run, now) is None:
-        return f"{run} is not running: nothing to stop."
-    return f"Asked {run} to stop {'now' if now else 'after its current effect'}."
+async def answer_linked(root: Path, token: str, text: str) -> str:
+    """Answer the one question that a link leads to."""
+    async with open_session(root) as opened:
+        run = await answer_by_link(opened, token, text)
+        if await opened.holder(run) is not None:
+            return f"Answered: {run} continues."
+        if await run_messages.list_waiting(opened, run):
+            return f"Answered. {run} has more to ask."
+    return f"Answered. {await resume(root, run)}"
 
 
 @_action(OF_RUN)
-async def pause(opened: Session, run: str) -> str:
-    if await run_messages.pause_run(opened, run) is None:
-        return f"{run} is not running: nothing to pause."
-    return f"{run} pauses after its current effect."
-
-
-@_action(OF_RUN)
-async def say(opened: Session, run: str, *, text: str, task: str = "") -> str:
-    if await run_messages.say_to_run(opened, run, text, task) is None:
-        return f"Saved. {run} is not running: its agents read it when you resume it."
-    whom = f"the agents at {task}" if task else f"the agents of {run}"
-    return f"Sent: {whom} will see it before their next round."
-
-
-@_action(OF_RUN)
-async def answer(opened: Session, run: str, *, text: str, task: str = "") -> str:
-    holder = await run_messages.answer_question(opened, run, text, task=task)
-    return f"Answered: {run} continues." if holder else f"Answered. {await resume(opened, run)}"
-
-
-@_action(OF_RUN)
-async def resume(
-    opened: Session, run: str, *, model: str = "", rounds: Count = 0, cost: Amount = 0.0, say: str = ""
-) -> str:
+async def resume(root: Path, run: str, *, model: str = "", rounds: Count = 0, cost: Amount = 0.0, say: str = "") -> str:
     """Resume the run in a process of its own, so that it continues when the dashboard ends. What is given is different
     from here on; the rest is as before."""
     if say.strip():
-        await run_messages.say_to_run(opened, run, say)
+        await OPERATIONS["say"].call(root, run, text=say)
     chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost}
-    own = await start_bough(opened.root, "resume", run, *_list_options(chosen))
+    own = await start_bough(root, "resume", run, *_list_options(chosen))
     return f"{run} resumed and halted again." if await own.has_ended() else f"{run} is running again."
 
 
 @_action(OF_RUN)
-async def approve(opened: Session, run: str, *, allow: bool, say: str = "", task: str = "") -> str:
-    live = await opened.store.holder(run, RUN) is not None
-    tests = await opened.rule_on_changes(run, allow=allow, say=say, task=task)
-    left = await run_messages.list_waiting(opened, run)
-    said = f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}."
-    if live:
-        return f"{said} {run} continues."
-    return f"{said} {len(left)} more to answer." if left else f"{said} {await resume(opened, run)}"
-
-
-@_action(OF_RUN)
-async def plan(
-    opened: Session, run: str, *, says: Literal["yes", "no", "change", "own"], task: str = GOAL, text: str = ""
-) -> str:
-    """`text`: what should be different, or the person's own steps as TOML."""
-    waiting, proposed = await run_messages.find_proposal(opened, run, task)
-    approval = run_messages.read_own_plan(proposed, text) if says == "own" else Approval(says, text)
-    await run_messages.rule_on_plan(opened, run, waiting, approval)
-    return f"Answered: {run} continues with the plan of {waiting.task}."
-
-
-@_action(OF_RUN)
-async def command(opened: Session, run: str, *, id: str, allow: bool, say: str = "") -> str:
-    await run_messages.rule_on_command(opened, run, allow, say, id)
-    return f"{run} runs the command." if allow else f"{run} does not run the command; its agent is told."
-
-
-@_action(OF_RUN)
-async def rewind(opened: Session, run: str, *, to: int, task: str = GOAL, say: str = "") -> str:
-    await opened.rewind(run, to, task, say)
-    return f"Rewound {run} to point {to} of {task}. Resume it to continue from there."
-
-
-@_action(OF_RUN)
-async def apply(opened: Session, run: str, *, edges: bool = False, partial: bool = False) -> str:
-    if (await opened.view(run)).status != "completed" and not partial:
-        raise UsageError(f"{run} is not completed, so its work is not verified: review the changes first.")
-    return f"Applied {run}: {pluralize(len(await opened.apply(run, edges)), 'file')} changed."
-
-
-@_action(OF_RUN)
-async def undo(opened: Session, run: str) -> str:
-    return f"Undid {run} in your files: {pluralize(len(await opened.undo(run)), 'file')}."
+async def pull_request(root: Path, run: str) -> str:
+    """Do what `bough pr` does: nothing is pushed."""
+    made = await _ask_bough(root, "pr", run)
+    return (
+        f"{run} is on the branch {made['branch']}, its description in {made['description']}. Push it with "
+        f"`git push -u origin {made['branch']}`, then `gh pr create --head {made['branch']} --body-file …` opens it."
+    )
 
 
 # ── the project ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,7 +129,11 @@ async def start(
 
 async def find_check(root: Path) -> dict[str, Any]:
     """What `bough check` says."""
-    said, complaint = await (await start_bough(root, "check", out=asyncio.subprocess.PIPE)).said
+    return await _ask_bough(root, "check")
+
+
+async def _ask_bough(root: Path, *words: str) -> dict[str, Any]:
+    said, complaint = await (await start_bough(root, *words, out=asyncio.subprocess.PIPE)).said
     try:
         return msgspec.json.decode(said, type=dict[str, Any])
     except msgspec.MsgspecError:
@@ -255,47 +198,6 @@ async def trust(root: Path, *, wishes: dict[str, str], allow: bool) -> str:
 # ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@asynccontextmanager
-async def _open_list(root: Path, name: str, create: bool = False) -> AsyncIterator[tuple[Session, Backlog]]:
-    async with open_session(root, create=create) as opened:
-        yield opened, await backlogs.load_backlog(opened, name)
-
-
-@_action(OF_PROJECT)
-async def add_goal(root: Path, *, fields: GoalEntry, list: str = backlogs.DEFAULT) -> str:
-    async with _open_list(root, list, create=True) as (opened, backlog):
-        (added,) = await backlogs.add_goals(opened, backlog, [("", fields)])
-    return f"Added {added.name} to the {list}."
-
-
-@_action(OF_PROJECT)
-async def edit_goal(root: Path, *, list: str, goal: str, fields: dict[str, Any]) -> str:
-    """`fields`: those of the goal that the person has changed; what somebody else changes meanwhile stays."""
-    async with _open_list(root, list) as (opened, backlog):
-        found = backlog.find(goal)
-        entry = msgspec.convert({**msgspec.to_builtins(found.entry), **fields}, GoalEntry)
-        await backlogs.edit_goal(opened, backlog, found, entry)
-        running = found.name in await backlogs.find_held(opened, backlog)
-    return f"Changed {found.name}.{' Its run has begun with what it said before.' if running else ''}"
-
-
-@_action(OF_PROJECT)
-async def move_goal(root: Path, *, list: str, goal: str, before: str = "") -> str:
-    """`before`: the goal that it should come before; empty: it comes last."""
-    async with _open_list(root, list) as (opened, backlog):
-        before = backlog.find(before).name if before else ""
-        await backlogs.move_goal(opened, backlog, backlog.find(goal), before)
-    return f"Moved {goal} {f'before {before}' if before else 'to the end'}."
-
-
-@_action(OF_PROJECT)
-async def drop_goal(root: Path, *, list: str, goal: str) -> str:
-    async with _open_list(root, list) as (opened, backlog):
-        needing = await backlogs.drop_goal(opened, backlog, backlog.find(goal))
-    left = f" {', '.join(needing)} cannot begin any more." if needing else ""
-    return f"Dropped {goal}.{left}"
-
-
 @_action(OF_PROJECT)
 async def start_night(
     root: Path,
@@ -341,10 +243,3 @@ async def start_night(
 async def _find_last_change(root: Path, name: str) -> int:
     async with open_journal(root) as opened:
         return (await backlogs.load_backlog(opened, name)).seq
-
-
-@_action(OF_PROJECT)
-async def stop_night(root: Path, *, list: str) -> str:
-    async with _open_list(root, list) as (opened, backlog):
-        await backlogs.stop_night(opened, backlog)
-    return "The night stops after the current effects. Continue it whenever you like."

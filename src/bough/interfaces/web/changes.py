@@ -9,8 +9,8 @@ from typing import Any
 
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.texts import LineCount
+from bough.interfaces.web.shapes import DiffPart, FileShape
 
-Json = dict[str, Any]
 Row = list[Any]
 """One line: kind, number before, number after, text. Side by side: two such lines, or None where there is none."""
 PART = 2000
@@ -22,9 +22,9 @@ DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.
 ORDER = ("product", "tests", "data")
 
 
-def list_files(counts: Iterable[LineCount]) -> list[Json]:
+def list_files(counts: Iterable[LineCount]) -> list[FileShape]:
     """Every changed file: product code before tests before data."""
-    made = [
+    made: list[FileShape] = [
         {
             "name": one.path,
             "added": one.added,
@@ -43,9 +43,9 @@ def find_kind(name: str) -> str:
     return "data" if re.search(DATA, name, re.IGNORECASE) else "product"
 
 
-def build_part(rows: Sequence[Row], start: int) -> Json:
+def build_part(rows: Sequence[Row], start: int) -> DiffPart:
     """Some lines of one file's diff, and how many there are."""
-    return {"from": start, "total": len(rows), "rows": rows[start : start + PART]}
+    return {"from": start, "total": len(rows), "rows": list(rows[start : start + PART])}
 
 
 def read_rows(diff: str, beside: bool) -> Sequence[Row]:

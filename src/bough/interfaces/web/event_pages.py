@@ -12,8 +12,9 @@ from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.tree.task_state import State
 from bough.interfaces.web.live_run import LiveRun
-from bough.interfaces.web.pages import EVENTS, Json, Raw
-from bough.views.event_lines import Teller
+from bough.interfaces.web.pages import EVENTS, Raw
+from bough.interfaces.web.shapes import EventPart, Happening, Rounds, Rung, Statistics
+from bough.views.event_lines import EventFormatter
 from bough.views.formatting import one_line
 from bough.views.stats import KINDS as STATS_KINDS
 from bough.views.stats import compute_stats
@@ -24,7 +25,7 @@ LONG = 3000
 ROUNDS = 25
 
 
-async def build_rounds(run: LiveRun, path: str, start: int) -> Json:
+async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
     """Some rounds of a task's conversation; without a number (-1) the last ones."""
     begun = run.charts.rounds(path)
     first = max(0, len(begun) - ROUNDS) if start < 0 else min(start, len(begun))
@@ -35,14 +36,14 @@ async def build_rounds(run: LiveRun, path: str, start: int) -> Json:
     return {"from": first, "total": len(begun), "events": describe_events(kept), "seq": run.seq}
 
 
-async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -> Json:
+async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -> EventPart:
     """What happened after an event, in order."""
     most = max(1, min(limit, EVENTS))
     records = await run.journal.store.read(run.view.name, path, since=since, limit=most)
     return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
 
 
-async def build_event(run: LiveRun, seq: int) -> Json:
+async def build_event(run: LiveRun, seq: int) -> Happening:
     """One event, in full."""
     found = await run.journal.store.read(run.view.name, since=seq - 1, limit=1)
     if not found or found[0].seq != seq:
@@ -50,27 +51,27 @@ async def build_event(run: LiveRun, seq: int) -> Json:
     return describe_events(found, None)[0]
 
 
-def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
+def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> list[Happening]:
     """Events with their words; texts longer than `long` are cut (None: never)."""
-    teller = Teller()
+    teller = EventFormatter()
     made = []
     for record in records:
         words, style = teller.tell(record)
         body = msgspec.to_builtins(record.event)
         cut: dict[str, int] = {}
-        made.append(
-            {
-                "seq": record.seq,
-                "task": Raw(record.task),
-                "version": record.version,
-                "at": record.at,
-                "kind": body.pop("event"),
-                "words": one_line(words),
-                "style": style,
-                "event": body if long is None else _shorten(body, cut, long),
-                **({"cut": cut} if cut else {}),
-            }
-        )
+        told: Happening = {
+            "seq": record.seq,
+            "task": Raw(record.task),
+            "version": record.version,
+            "at": record.at,
+            "kind": body.pop("event"),
+            "words": one_line(words),
+            "style": style,
+            "event": body if long is None else _shorten(body, cut, long),
+        }
+        if cut:
+            told["cut"] = cut
+        made.append(told)
     return made
 
 
@@ -88,15 +89,14 @@ def _shorten(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any
 # ── why it was stuck ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def load_ladder(run: LiveRun) -> Json:
-    kinds = e.list_named(build_ladder)
-    return {"rungs": build_ladder(await run.journal.store.read(run.view.name, kinds=kinds))}
+async def load_ladder(run: LiveRun) -> list[Rung]:
+    return build_ladder(await run.journal.store.read(run.view.name, kinds=e.list_named(build_ladder)))
 
 
-def build_ladder(records: Sequence[e.Record]) -> list[Json]:
+def build_ladder(records: Sequence[e.Record]) -> list[Rung]:
     """What was stuck, what was tried, and the result."""
-    made: list[Json] = []
-    last: dict[str, Json] = {}
+    made: list[Rung] = []
+    last: dict[str, Rung] = {}
     for record in records:
         match record.event:
             case e.Escalated(decision=decision, trouble=trouble):
@@ -129,15 +129,15 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
     return made
 
 
-def _set_result(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
+def _set_result(entry: Rung | None, words: str, at: float, *, helped: bool) -> None:
     if entry is not None and entry["came"] == "under way":
-        entry.update(helped=helped, came=words, after=round(at - entry["at"], 1))
+        entry.update({"helped": helped, "came": words, "after": round(at - entry["at"], 1)})
 
 
 # ── statistics ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_statistics(journal: Journal, names: Sequence[str]) -> Json:
+async def build_statistics(journal: Journal, names: Sequence[str]) -> Statistics:
     made = compute_stats([record for name in names for record in await journal.store.read(name, kinds=STATS_KINDS)])
     words = {**PATTERNS, **{rung: f"bough {said}" for rung, said in RUNGS.items()}}
-    return {"runs": len(names), **msgspec.to_builtins(made), "warnings": made.warnings, "words": words}
+    return {"runs": len(names), "stats": made, "warnings": made.warnings, "words": words}

@@ -15,6 +15,7 @@ from bough.app import Session
 from bough.core.ids import GOAL
 from bough.interfaces.web import changes, event_pages, pages
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.interfaces.web.shapes import Rounds
 from bough.views.task_view import TaskView
 
 STATIC = Path(__file__).parent / "static"
@@ -31,15 +32,14 @@ LONG = 20_000
 
 async def export_run(session: Session, name: str) -> dict[str, Any]:
     """Each address that the pages request, with its response."""
-    run = await LiveRuns(session).run(name)
+    run = await LiveRuns(session, PROJECT).run(name)
     top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
-    evidence = msgspec.to_builtins(await session.evidence(run.view.name))
     made: dict[str, Any] = {
         "start": f"#/run/{PROJECT}/{_encode_part(run.view.name)}",
-        top: {**pages.build_summary(run), "project": PROJECT, "holder": None},
+        top: {**pages.build_summary(run), "holder": None},
         f"{top}/tree": pages.build_tree(run, 0, len(run.rows)),
         f"{top}/charts": pages.build_charts(run, 0, 1200),
-        f"{top}/evidence": evidence,
+        f"{top}/evidence": await session.evidence(run.view.name),
         f"{top}/ladder": await event_pages.load_ladder(run),
         f"{top}/stats": await event_pages.build_statistics(session, [run.view.name]),
     }
@@ -55,7 +55,7 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
 async def _export_changes(made: dict[str, Any], top: str, session: Session, task: TaskView) -> None:
     """The list of files is whole; of each of the first ones, the first part."""
     files = changes.list_files(await session.workspaces.count_changes(task.base, task.tree))
-    made[f"{top}/files{_encode_task(task.path)}"] = {"files": files}
+    made[f"{top}/files{_encode_task(task.path)}"] = files
     for file in files[:FILES]:
         text = await session.workspaces.diff_file(task.base, task.tree, file["name"])
         for beside in (False, True):
@@ -63,7 +63,7 @@ async def _export_changes(made: dict[str, Any], top: str, session: Session, task
             made[f"{address}{'&beside=1' if beside else ''}"] = changes.build_part(changes.read_rows(text, beside), 0)
 
 
-async def _export_rounds(run: LiveRun, path: str) -> dict[str, Any]:
+async def _export_rounds(run: LiveRun, path: str) -> Rounds:
     records = await run.journal.store.read(run.view.name, path)
     begun = run.charts.rounds(path)
     kept = records[-EVENTS:]

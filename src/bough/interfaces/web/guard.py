@@ -1,22 +1,19 @@
 """The guard decides who may read and who may post.
 
-Promises: without the token, the only response says how to get in; no page from another origin can read or post,
+Promises: without the token, nothing but the empty pages is served; no page from another origin can read or post,
 whichever browser has the dashboard open; nothing external is ever loaded.
 
-Cookies ignore ports: another page on this machine is "same-site", so its requests carry ours. What counts is therefore
-the origin that the browser reports, and a header of our own, which no page from another origin may set.
+There is no ambient right. Cookies ignore ports: a browser would send ours to every other server of this host, which
+could use it. The token is a header that the page sends from its own storage, which belongs to this host and port alone.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-from hashlib import sha256
-from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
@@ -32,28 +29,20 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-MARK = "x-bough"
-"""The header that our own page sends with every post."""
-LOCKED = """\
-<!doctype html><meta charset="utf-8"><title>bough</title>
-<h1>This page needs a token</h1>
-<p>Open the address that <code>bough serve</code> printed: it ends in <code>?token=…</code>.</p>
-"""
-ENTER = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>bough</title>'
-"""The page that follows the token. It is no redirect: after a link from elsewhere (a chat, a mail) browsers send no
-strict cookie with one."""
+PAGES = ("/", "/question")
+"""Pages that others may link to: they hold nothing of anybody."""
+QUESTION = "/api/question"
+TOKEN = "x-bough"
+"""The header that our own page sends with every request for data."""
 
 
 class Guard:
     """Checks every request before anything else sees it."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int, hosts: tuple[str, ...] = ()) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, hosts: tuple[str, ...] = ()) -> None:
         self._app = app
         self._token = token
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._cookie = f"bough-{port}"
-        # The cookie is not the token: nobody who finds it in a cookie store can derive the address from it.
-        self._key = hmac.new(token.encode(), b"cookie", sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -80,9 +69,9 @@ class Guard:
             return PlainTextResponse("This server does not answer to that host name.\n", 421)
         if scope["method"] not in ("GET", "HEAD"):
             origin = headers.get("origin")
-            if scope["method"] != "POST" or origin != f"{scope['scheme']}://{host}" or headers.get(MARK) != "1":
+            if scope["method"] != "POST" or origin != f"{scope['scheme']}://{host}":
                 return PlainTextResponse("Only the dashboard itself may post here.\n", 403)
-        elif headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and scope["path"] != "/":
+        elif headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and scope["path"] not in PAGES:
             return PlainTextResponse("Only the dashboard itself may read this.\n", 403)
         return None
 
@@ -97,13 +86,11 @@ class Guard:
         return True
 
     def _check_entry(self, scope: Scope) -> Response | None:
-        """Admit requests with the cookie, set it for those with the token, and reject all others."""
-        given = cookie_parser(Headers(scope=scope).get("cookie", "")).get(self._cookie, "")
-        if hmac.compare_digest(given.encode(), self._key.encode()):
+        """Admit requests with the token; the pages themselves hold nothing of anybody."""
+        given = Headers(scope=scope).get(TOKEN, "")
+        if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api"):
             return None
-        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and hmac.compare_digest(token.encode(), self._token.encode()):
-            response = HTMLResponse(ENTER)
-            response.set_cookie(self._cookie, self._key, httponly=True, samesite="strict", path="/")
-            return response
-        return HTMLResponse(LOCKED, 401) if scope["path"] == "/" else PlainTextResponse("The token is missing.\n", 401)
+        if scope["path"] == QUESTION:  # The token of one question, which is looked at there.
+            return None
+        known = hmac.compare_digest(given.encode(), self._token.encode())
+        return None if known else PlainTextResponse("The token is missing.\n", 401)

@@ -47,8 +47,10 @@ class Gone(NotFound):
 class LiveRun:
     """One run: its tree, its charts, and which line changed when."""
 
-    def __init__(self, journal: Journal, name: str) -> None:
+    def __init__(self, journal: Journal, name: str, project: str) -> None:
+        """`project`: the name under which the pages know the journal's project."""
         self.journal = journal
+        self.project = project
         self._lock = asyncio.Lock()
         self.view = RunView(name)
         self.charts = Charts()
@@ -199,8 +201,9 @@ class LiveRun:
 class LiveRuns:
     """The runs of one project that have been viewed."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, project: str) -> None:
         self.journal = journal
+        self._project = project
         self._runs: dict[str, LiveRun] = {}
         self._ended: dict[str, float] = {}
         self._nights: dict[str, tuple[Backlog, object, NightPage]] = {}
@@ -211,7 +214,7 @@ class LiveRuns:
         found = self._runs.get(name)
         if found is None:
             name = await self.journal.find(name)
-            found = self._runs.setdefault(name, LiveRun(self.journal, name))
+            found = self._runs.setdefault(name, LiveRun(self.journal, name, self._project))
         try:
             await found.catch_up()
         except Gone:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
 
+from bough.app.activity import TaskActivity
 from bough.app.settings_consent import list_open_wishes, make_consent
 from bough.config import load_config
 from bough.core.errors import NotFound, UsageError
@@ -21,16 +21,16 @@ from bough.core.planning.plan import Plan, Step
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import SETTLED, State
 from bough.core.workflow.writing import write_workflow
+from bough.interfaces.web import shapes
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.views.charts import WORK
 from bough.views.formatting import first_sentence, one_line
-from bough.views.json_output import run_to_dict
 from bough.views.next_steps import list_next_steps
 from bough.views.night import GoalLine, NightPage, describe_findings, describe_goal, describe_night, describe_spent
 from bough.views.task_rows import TaskRow, describe_task, describe_trouble
 from bough.views.task_rows import describe_standing as state_words
 from bough.views.task_view import make_title
-from bough.views.vocabulary import describe_status, describe_verdict
+from bough.views.vocabulary import describe_status
 from bough.views.waiting import Waiting
 
 Json = dict[str, Any]
@@ -51,35 +51,35 @@ def clean(value: Any) -> Any:
         return str(value) if isinstance(value, Raw) else escape_text(value)
     if isinstance(value, dict):
         return {escape_text(str(key)): clean(inner) for key, inner in value.items()}
+    if isinstance(value, msgspec.Struct):  # With its defaults: a page need not know them.
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        return {sent: clean(getattr(value, name)) for sent, name in names}
     return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_project(project: str, root: Path) -> Json:
+async def build_project(project: str, root: Path) -> shapes.ProjectShape:
     """A project before any run is read: what its settings ask for, until the person answers."""
     try:
         wishes = (await asyncio.to_thread(list_open_wishes, root))[1]
     except UsageError:  # A file that cannot be read stops a run, not the page.
         wishes = {}
-    return {"project": project, "root": shorten_home(root), "total": 0, "runs": [], "wishes": wishes}
+    return {"project": project, "root": shorten_home(root), "total": 0, "runs": [], "wishes": wishes, "nights": []}
 
 
-async def build_runs(project: str, lives: LiveRuns, start: int, limit: int) -> Json:
+async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit: int) -> None:
     """The newest runs, and every older one that has not finished: one of them may wait for the person."""
     names = await lives.names()
     shown = names[start : start + limit]
     older = await lives.find_unfinished([name for name in names if name not in shown])
     found = await lives.load([*shown, *older])
-    return {
-        "total": len(names),
-        "runs": [{"project": project, **build_summary(run)} for run in found],
-        "nights": [build_night(page) for page in await lives.nights()],
-    }
+    page["total"], page["runs"] = len(names), [build_summary(run) for run in found]
+    page["nights"] = [build_night(night) for night in await lives.nights()]
 
 
-def build_night(page: NightPage) -> Json:
+def build_night(page: NightPage) -> shapes.NightShape:
     """A backlog's page, in the words of the terminal."""
     return {
         "list": Raw(page.name),
@@ -97,7 +97,7 @@ def build_night(page: NightPage) -> Json:
     }
 
 
-def _goal_to_dict(goal: GoalLine) -> Json:
+def _goal_to_dict(goal: GoalLine) -> shapes.Goal:
     return {
         "name": Raw(goal.name),
         "title": first_sentence(goal.title),
@@ -107,7 +107,7 @@ def _goal_to_dict(goal: GoalLine) -> Json:
     }
 
 
-def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
+def build_choices(root: Path, runs: Sequence[LiveRun]) -> shapes.ChoicesShape:
     """What the form for a new run offers: the person's models, and what earlier runs here used."""
     env = dict(os.environ)
     config = load_config(root, env, make_consent(root, env))
@@ -118,8 +118,8 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
         "model": (own or used or [""])[0],
         "models": list(dict.fromkeys([*own, *config.models.presets, *used])),
         "check": next((command for command in checks if command), ""),
-        "limits": asdict(config.budget),
-        "backlog": {"jobs": config.backlog.jobs, "per_goal": config.backlog.per_goal},
+        "limits": config.budget,
+        "backlog": config.backlog,
     }
 
 
@@ -129,10 +129,9 @@ def shorten_home(root: Path) -> str:
     return f"~/{root.relative_to(home)}" if root.is_relative_to(home) and root != home else str(root)
 
 
-def build_summary(run: LiveRun) -> Json:
+def build_summary(run: LiveRun) -> shapes.RunShape:
     """A run on one line."""
     view = run.view
-    facts = run_to_dict(view, run.status, run.holder)
     goal = view.tasks.get(GOAL)
     changed = goal is not None and goal.tree != goal.base
     leaves = [row for row in run.rows if row.leaf]
@@ -141,16 +140,30 @@ def build_summary(run: LiveRun) -> Json:
     now = time.time()
     waiting = [_waiting_to_dict(each, run) for each in run.waiting.open(run.holder is not None)]
     return {
-        **facts,
+        "project": run.project,
+        "run": view.name,
+        "status": run.status,
+        "summary": "; ".join(filter(None, (view.summary, view.rechecked))),
+        "exit_status": view.exit_status,
+        "until": view.until,
+        "holder": run.holder,
+        "goal": view.goal,
         "title": first_sentence(view.goal),
-        "words": "waiting for you" if waiting and run.holder else describe_status(run.status),
+        "models": view.models,
+        "started_at": view.started_at,
+        "limits": view.limits,
+        "spend": view.spend,
+        "applied": bool(view.applied),
+        "words": "waiting for you"
+        if waiting and run.holder
+        else describe_status(run.status, view.accepted, view.examines),
         "seq": run.seq,
         "seconds": round(view.elapsed(now if run.holder else None), 1),
         "last_at": view.last_at,
         "now": now,
         "doing": _describe_doing(run) if run.holder else None,
         "activity": {
-            path: {"what": one_line(now.what), "line": one_line(now.line)} for path, now in run.activity.items()
+            path: TaskActivity(one_line(now.what), now.since, one_line(now.line)) for path, now in run.activity.items()
         },
         "tasks": len(run.rows),
         "leaves": len(leaves),
@@ -160,13 +173,13 @@ def build_summary(run: LiveRun) -> Json:
         "report": goal.report if goal is not None and run.status in ("failed", "not_proven") else "",
         "changed": changed,
         "waiting": waiting,
-        "answered": [msgspec.to_builtins(each) for each in run.waiting.answered[:ANSWERS]],
+        "answered": run.waiting.answered[:ANSWERS],
         "missing": run.missing,
         "next": [{"command": command, "why": why} for command, why in list_next_steps(view, run.status, changed)],
     }
 
 
-def _describe_doing(run: LiveRun) -> Json | None:
+def _describe_doing(run: LiveRun) -> shapes.Doing | None:
     """What happens now, of the task that began it last, and how many others are at work."""
     busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what}
     busy |= {task.path: (task.doing, task.last_at) for task in run.view.tasks.values() if task.doing}
@@ -185,10 +198,10 @@ def _describe_doing(run: LiveRun) -> Json | None:
     }
 
 
-def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> Json:
+def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
     """A question as the page asks it: whose it is, what it is about, and how long it waits."""
     task = run.view.tasks.get(waiting.task)
-    made: Json = {
+    made: shapes.WaitingShape = {
         "kind": waiting.kind,
         "id": waiting.id,
         "task": Raw(waiting.task),
@@ -196,7 +209,7 @@ def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> Json:
         "question": waiting.question,
         "at": waiting.at,
         "until": waiting.until,
-        "tests": [msgspec.to_builtins(one) for one in waiting.tests],
+        "tests": list(waiting.tests),
     }
     if waiting.plan is not None:
         made["plan"] = _plan_to_toml(waiting.plan)
@@ -204,7 +217,7 @@ def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> Json:
     return made
 
 
-def _step_to_dict(step: Step) -> Json:
+def _step_to_dict(step: Step) -> shapes.PlanStep:
     """A step of a proposed plan, for reading."""
     return {
         "name": step.name,
@@ -227,15 +240,17 @@ def _plan_to_toml(plan: Plan) -> str:
 # ── the tree ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def build_tree(run: LiveRun, start: int, limit: int) -> Json:
+def build_tree(run: LiveRun, start: int, limit: int) -> shapes.TreePart:
     """Some of the tree's lines; the first part also has the order of all of them."""
     part = run.rows[start : start + limit]
     more = start + limit if start + limit < len(run.rows) else None
-    made: Json = {"seq": run.seq, "tasks": [build_line(row) for row in part], "next": more}
-    return {**made, "order": [Raw(row.task.path) for row in run.rows]} if start == 0 else made
+    made: shapes.TreePart = {"seq": run.seq, "tasks": [build_line(row) for row in part], "next": more}
+    if start == 0:
+        made["order"] = [Raw(row.task.path) for row in run.rows]
+    return made
 
 
-def build_line(row: TaskRow) -> Json:
+def build_line(row: TaskRow) -> shapes.Line:
     task = row.task
     verdict = task.verdict
     return {
@@ -255,11 +270,11 @@ def build_line(row: TaskRow) -> Json:
         "role": task.role.replace("_", " "),
         "worker": one_line(task.worker),
         "attempt": task.attempt,
-        "rounds": [row.spend.rounds, row.subtree.rounds, task.limits.rounds],
-        "cost": [round(row.spend.cost, 6), round(row.subtree.cost, 6)],
-        "tokens": [row.spend.tokens, row.subtree.tokens],
+        "rounds": (row.spend.rounds, row.subtree.rounds, task.limits.rounds),
+        "cost": (round(row.spend.cost, 6), round(row.subtree.cost, 6)),
+        "tokens": (row.spend.tokens, row.subtree.tokens),
         "unpriced": row.subtree.unpriced,
-        "check": verdict and {"ruling": verdict.ruling, "passed": verdict.passed, "failed": verdict.failed},
+        "check": {"ruling": verdict.ruling, "passed": verdict.passed, "failed": verdict.failed} if verdict else None,
         "files": len(task.files),
         "needs": list(task.needs),
         "started_at": task.started_at,
@@ -267,23 +282,26 @@ def build_line(row: TaskRow) -> Json:
     }
 
 
-def build_change(run: LiveRun, since: int) -> Json:
+def build_change(run: LiveRun, since: int) -> shapes.Change:
     """What has changed since an event, for a page that knows the rest."""
-    made: Json = {
+    made: shapes.Change = {
         "seq": run.seq,
         "run": build_summary(run),
         "tasks": [build_line(row) for row in run.changed_since(since)],
     }
-    return {**made, "order": [Raw(row.task.path) for row in run.rows]} if run.reshaped > since else made
+    if run.reshaped > since:
+        made["order"] = [Raw(row.task.path) for row in run.rows]
+    return made
 
 
 # ── charts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def build_charts(run: LiveRun, start: int, pixels: int) -> Json:
+def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
     view, made = run.view, run.charts
     now = time.time() if run.holder else view.last_at
     lanes = [row.task.path for row in run.rows if row.task.started_at or row.task.path in made.lanes]
+    branches, points = made.burn()
     drawn = made.timeline(lanes[start : start + LANES], view.started_at, now, now, pixels)
     return {
         "seq": run.seq,
@@ -291,11 +309,13 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> Json:
         "to": now,
         "work": list(WORK),
         "lanes": [
-            {**lane, "path": Raw(lane["path"]), "name": lane["path"].rpartition("/")[2], "depth": levels(lane["path"])}
-            for lane in drawn
+            {"path": Raw(path), "name": path.rpartition("/")[2], "depth": levels(path), "spans": spans}
+            for path, spans in drawn
         ],
         "total": len(lanes),
-        "burn": {**made.burn(), "limits": asdict(view.limits)},
+        "branches": branches,
+        "burn": points,
+        "limits": view.limits,
         "tests": made.tests_over_time(),
     }
 
@@ -303,7 +323,7 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> Json:
 # ── one task ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def build_task(run: LiveRun, path: str) -> Json:
+def build_task(run: LiveRun, path: str) -> shapes.TaskPage:
     found = next((row for row in run.rows if row.task.path == path), None)
     if found is None:
         raise NotFound(f"{run.view.name} has no task `{path}`: the run's page lists them.")
@@ -312,8 +332,7 @@ def build_task(run: LiveRun, path: str) -> Json:
     return {
         "seq": run.seq,
         "line": build_line(found),
-        "verdict": verdict
-        and {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling},
+        "verdict": verdict,
         "report": found.task.report,
         "children": children[:EVENTS],
         "rounds": len(run.charts.rounds(path)),

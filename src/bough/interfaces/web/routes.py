@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from hashlib import sha256
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -23,15 +21,18 @@ from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
 from bough.app.backlog import load_backlog
+from bough.app.question_links import name_project, read_question
+from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
-from bough.interfaces.web import changes, event_pages, pages
-from bough.interfaces.web.actions import act, find_check
-from bough.interfaces.web.guard import Guard
-from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
+from bough.interfaces.web import changes, event_pages, pages, shapes
+from bough.interfaces.web.actions import act, answer_linked, find_check
+from bough.interfaces.web.guard import QUESTION, Guard
+from bough.interfaces.web.live_run import LiveRun, LiveRuns
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
+FILES |= {"/question": "../question/question.html", "/question.js": "../question/question.js"}
 PAGE = 20
 LINES = 100
 """Lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
@@ -45,7 +46,7 @@ class ServedProjects:
     """The projects whose runs are served, by short name. A journal is opened on first use."""
 
     def __init__(self, roots: list[Path]) -> None:
-        self.roots = {sha256(str(root).encode()).hexdigest()[:8]: root for root in roots}
+        self.roots = {name_project(root): root for root in roots}
         self._lives: dict[str, LiveRuns] = {}
         self._diffs: dict[tuple[str, str, str, bool], Sequence[changes.Row]] = {}
         self._open = AsyncExitStack()
@@ -59,7 +60,7 @@ class ServedProjects:
         root = self.find_root(project)
         if project not in self._lives:
             opened = await self._open.enter_async_context(open_journal(root))
-            self._lives.setdefault(project, LiveRuns(opened))
+            self._lives.setdefault(project, LiveRuns(opened, project))
         return self._lives[project]
 
     async def run(self, request: Request) -> tuple[Path, LiveRun]:
@@ -129,19 +130,19 @@ class Query(Struct, frozen=True):
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_evidence(asked: Query) -> Any:
-    return msgspec.to_builtins(await asked.live.journal.evidence(asked.live.view.name))
+async def build_evidence(asked: Query) -> Table:
+    return await asked.live.journal.evidence(asked.live.view.name)
 
 
-async def build_files(asked: Query) -> Any:
+async def build_files(asked: Query) -> list[shapes.FileShape]:
     """Every changed file, with counts."""
     async with open_session(asked.root) as opened:
         found = await opened.task(asked.live.view.name, asked.task)
         counts = await opened.workspaces.count_changes(found.base, found.tree)
-    return {"files": changes.list_files(counts)}
+    return changes.list_files(counts)
 
 
-async def build_diff(asked: Query) -> Any:
+async def build_diff(asked: Query) -> shapes.DiffPart:
     """Some lines of one file's changes."""
     params, house = asked.request.query_params, asked.request.app.state.house
     async with open_session(asked.root) as opened:
@@ -151,9 +152,9 @@ async def build_diff(asked: Query) -> Any:
     return changes.build_part(rows, asked.number("from", 0))
 
 
-async def build_points(asked: Query) -> Any:
+async def build_points(asked: Query) -> list[shapes.PointShape]:
     found = await asked.live.journal.points(asked.live.view.name, asked.task)
-    return {"points": [{"at": point.at, "words": point.words} for point in found]}
+    return [{"at": point.at, "words": point.words} for point in found]
 
 
 OF_RUN: Mapping[str, Callable[[Query], Any]] = {
@@ -194,17 +195,17 @@ async def get_static(request: Request) -> Response:
 async def get_runs(request: Request) -> Response:
     house: ServedProjects = request.app.state.house
     start, limit = read_number(request, "from", 0), read_number(request, "limit", PAGE, 100)
-    found = []
+    home: shapes.Home = {"projects": [], "beside": request.app.state.beside}
     for project, root in house.roots.items():
         page = await pages.build_project(project, root)
+        home["projects"].append(page)
         try:
-            page |= await pages.build_runs(project, await house.lives(project), start, limit)
+            await pages.add_runs(page, await house.lives(project), start, limit)
         except NotFound:
             pass  # It has no journal yet: the page shows how to begin.
         except BoughError as error:  # A missing or damaged journal does not hide the others.
             page["error"] = str(error)
-        found.append(page)
-    return make_response({"projects": found, "beside": request.app.state.beside})
+    return make_response(home)
 
 
 async def get_blob(request: Request) -> Response:
@@ -231,7 +232,7 @@ async def get_goal(request: Request) -> Response:
     """A goal of a backlog as the person wrote it, to change it."""
     lives = await request.app.state.house.lives(request.path_params["project"])
     backlog = await load_backlog(lives.journal, request.path_params["list"])
-    return make_response(asdict(backlog.find(request.path_params["goal"]).entry))
+    return make_response(backlog.find(request.path_params["goal"]).entry)
 
 
 async def get_stats(request: Request) -> Response:
@@ -243,29 +244,46 @@ async def get_stats(request: Request) -> Response:
 
 
 async def get_live(request: Request) -> Response:
-    """Changes, as they happen. Each message has the journal's sequence number: a page that reconnects says which one it
-    saw last and receives everything since, once."""
-    _, found = await request.app.state.house.run(request)
-    given = request.headers.get("last-event-id") or request.query_params.get("since") or str(found.seq)
-    since = int(given) if is_number(given) else 0
-    return StreamingResponse(_stream(found, since), media_type="text/event-stream")
+    """Changes of runs, as they happen, on one connection for all windows of a browser. Each `follow` is a project, a
+    run and the last event that is known of it: everything since is sent, once."""
+    wanted = [each.split("/") for each in request.query_params.getlist("follow")]
+    if not wanted or any(len(each) != 3 or not is_number(each[2]) for each in wanted):
+        raise UsageError("`follow` is not PROJECT/RUN/EVENT.")
+    known = [(project, run, int(last)) for project, run, last in wanted]
+    return StreamingResponse(_stream(request.app.state.house, known), media_type="text/event-stream")
 
 
-async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
-    async with run.watched():
-        known: object = None
-        while True:
-            if run.seq > since or run.mark != known:
-                message = run.message(since, lambda run, since: encode_json(pages.build_change(run, since)))
-                since, known = run.seq, run.mark
-                yield b"id: %d\ndata: %s\n\n" % (since, message)
-            else:
-                yield b": still here\n\n"
-            try:
+async def _stream(house: ServedProjects, wanted: list[tuple[str, str, int]]) -> AsyncIterator[bytes]:
+    said: asyncio.Queue[bytes | None] = asyncio.Queue(100)
+    readers = [asyncio.create_task(_follow(house, said, *each)) for each in wanted]
+    try:
+        while (message := await said.get()) is not None:
+            yield message
+    finally:
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+
+
+async def _follow(
+    house: ServedProjects, said: asyncio.Queue[bytes | None], project: str, name: str, since: int
+) -> None:
+    known: object = None
+    try:
+        run = await (await house.lives(project)).run(name)
+        async with run.watched():
+            while True:
+                if run.seq > since or run.mark != known:
+                    message = run.message(since, lambda run, since: encode_json(pages.build_change(run, since)))
+                    since, known = run.seq, run.mark
+                    await said.put(b"id: %d\ndata: %s\n\n" % (since, message))
+                else:
+                    await said.put(b": still here\n\n")
                 await run.news(known)
-            except Gone:
-                yield b"event: removed\ndata: {}\n\n"
-                return
+    except NotFound:
+        await said.put(b"event: removed\ndata: %s\n\n" % encode_json(pages.Raw(f"{project}/{name}")))
+    except BoughError:
+        await said.put(None)  # The page asks again, and is told.
 
 
 # ── acting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -279,6 +297,20 @@ async def post_action(request: Request) -> Response:
 async def post_to_project(request: Request) -> Response:
     root = request.app.state.house.find_root(request.path_params["project"])
     return make_response(await act(root, "", request.path_params["action"], await _read_body(request)))
+
+
+async def answer_question(request: Request) -> Response:
+    """Show one question, or answer it, by a token that is good for nothing else."""
+    token = request.headers.get("x-bough-question", "")
+    root = request.app.state.house.find_root(token.partition(".")[0])
+    if request.method == "POST":
+        try:
+            text = msgspec.json.decode(await _read_body(request), type=dict[str, str])["answer"]
+        except (msgspec.MsgspecError, KeyError):
+            raise UsageError('The request has no answer: send {"answer": "…"}.') from None
+        return make_response({"said": await answer_linked(root, token, text)})
+    async with open_journal(root) as journal:
+        return make_response(await read_question(journal, token))
 
 
 async def post_check(request: Request) -> Response:
@@ -325,6 +357,8 @@ def make_app(
         routes=[
             *(Route(path, get_static) for path in FILES),
             Route("/api/runs", get_runs),
+            Route(QUESTION, answer_question, methods=["GET", "POST"]),
+            Route("/api/live", get_live),
             Route("/api/{project}/choices", get_choices),
             Route("/api/{project}/check", post_check, methods=["POST"]),
             Route("/api/{project}/do/{action}", post_to_project, methods=["POST"]),
@@ -332,11 +366,10 @@ def make_app(
             Route("/api/{project}/backlogs/{list}/{goal}", get_goal),
             Route("/api/{project}/blobs/{name}", get_blob),
             *run_routes,
-            Route("/api/{project}/runs/{run}/live", get_live),
             Route("/api/{project}/runs/{run}/do/{action}", post_action, methods=["POST"]),
         ],
         middleware=[
-            Middleware(Guard, token=token, port=port, hosts=hosts),
+            Middleware(Guard, token=token, hosts=hosts),
             Middleware(GZipMiddleware, minimum_size=2000, compresslevel=1),
         ],
         exception_handlers={BoughError: _handle_error, HTTPException: _handle_error},

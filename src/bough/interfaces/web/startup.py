@@ -17,6 +17,7 @@ import uvicorn
 
 from bough.app.journal import find_project_root
 from bough.app.known_projects import list_known_projects, write_private_page
+from bough.app.question_links import announce_server
 from bough.core.errors import UsageError
 from bough.interfaces.web.routes import make_app
 from bough.trust.files import Place
@@ -40,6 +41,27 @@ class Address(msgspec.Struct, frozen=True):
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else {"0.0.0.0": socket.gethostname()}.get(self.host, self.host)
         return f"http://{host}:{self.port}/?token={self.token}"
+
+    @property
+    def reached_at(self) -> str:
+        """The address for other devices, as far as this machine knows."""
+        own = _find_own_address() if self.host == "0.0.0.0" else self.host
+        return f"[{own}]" if ":" in own else own
+
+
+def _find_own_address() -> str:
+    """The address that this machine has in its network. Nothing is sent to find out."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
+
+
+def _describe_reach(address: Address) -> str:
+    if address.host in ("127.0.0.1", "::1", "localhost"):
+        there = f"http://{_find_own_address()}:{address.port}"
+        return f"Only this machine reaches it. With --host 0.0.0.0 a phone in your network does, at {there}."
+    return f"A phone in your network reaches it at http://{address.reached_at}:{address.port}, unencrypted."
 
 
 def find_address(folder: Path, *, everything: bool, host: str, port: int | None, passing: bool = False) -> Address:
@@ -66,7 +88,8 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
     else:
         roots = address.roots
         served = f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
-        click.echo(f"Serving {served} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue.")
+        click.echo(f"Serving {served} at\n\n  {address.url}\n\n{_describe_reach(address)}")
+        click.echo("Ctrl-C stops it; the runs continue.")
     if browse:
         # A page that only its owner can read and that leads on: everyone on the machine sees the command line of a
         # browser, and must not see the token in it.
@@ -74,6 +97,8 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         page = write_private_page("open.html", lead)
         if page is None or not open_page(page, project=address.roots[0]):
             click.echo("bough: No browser was found: open the address yourself.", err=True)
+    for root in address.roots if until is None else ():  # What ends with a run is no place for links.
+        announce_server(root, f"http://{address.reached_at}:{address.port}")
     hosts = (address.host, socket.gethostname())
     app = make_app(address.roots, address.token, address.port, hosts, beside=until)
     settings = uvicorn.Config(
