@@ -40,13 +40,22 @@ __all__ = [
     "Stream",
     "__version__",
     "add_goals",
+    "answer",
+    "apply",
+    "approve",
     "load_workflow",
+    "pause",
+    "pr",
     "report_backlog",
     "resume",
+    "rewind",
     "run",
     "run_backlog",
     "run_sync",
+    "say",
+    "stop",
     "stream",
+    "undo",
 ]
 
 _HOMES = {
@@ -57,14 +66,20 @@ _HOMES = {
     "Step": "bough.core.planning.plan",
 }
 """Where the names are that `bough.api` does not define."""
+OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "stop", "undo")
+"""Drawn from the table of operations: `await bough.say("amber-heron", dir=".", text="…")`."""
 
 
 def __getattr__(name: str) -> object:
     """Names are loaded when they are first used: `bough --help` needs none of them."""
+    if name in OPERATIONS:
+        from bough.app.operations import call_operation
+
+        return call_operation(name)
     if name not in __all__:
         raise AttributeError(f"module 'bough' has no attribute {name!r}")
     return getattr(import_module(_HOMES.get(name, "bough.api")), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -32,6 +32,7 @@ class RunOptions(TypedDict, total=False):
     model: str | Model
     fast_model: str | Model
     strong_model: str | Model
+    fallback_model: tuple[str | Model, ...]
     agent: str
     strong_agent: str
     agent_env: tuple[str, ...]

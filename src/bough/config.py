@@ -31,6 +31,8 @@ from bough.core.settings.sections import (
     BacklogSettings,
     BuilderSettings,
     CheckSettings,
+    HookSettings,
+    WorkerSettings,
     WorkspaceSettings,
 )
 from bough.core.settings.sections import Models as Models
@@ -58,6 +60,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     builders: BuilderSettings = field(default_factory=BuilderSettings)
     backlog: BacklogSettings = field(default_factory=BacklogSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
     agents: dict[str, AgentSettings] = field(default_factory=dict)
     """Outside agents by name: how they are started, and what they may see. Not in a repository's file."""
     mcp: dict[str, ToolServer] = field(default_factory=dict)
@@ -74,7 +78,11 @@ PERSON_ONLY = {
     ("approve", "wait"),
     *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
     *(("backlog", key) for key in BacklogSettings.__struct_fields__),
+    *(("worker", key) for key in WorkerSettings.__struct_fields__),
+    *(("hooks", key) for key in HookSettings.__struct_fields__),
 }
+REMOVED = {("backlog", "lessons"): " Lessons are gone, because they showed no help: remove it."}
+"""What a setting of an earlier release answers."""
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of the rules that have their own section."""
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
@@ -95,8 +103,8 @@ MANY = {("checks", "allow_test_changes")} | {
 """Keys with several values: `a:b` in the environment."""
 LONGEST = 4 << 20
 """Bytes of a settings file. `pyproject.toml` serves other tools too."""
-NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE"})
-"""Variables with our prefix that mark processes, or say where the journal is, and set nothing."""
+NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE", "BOUGH_EVENT", "BOUGH_MESSAGE"})
+"""Variables with our prefix that mark processes, say where the journal is or what a hook is told, and set nothing."""
 
 Table = dict[str, dict[str, Any]]
 Allow = Callable[[Mapping[str, str]], Collection[str]]
@@ -141,6 +149,12 @@ def list_layers(
     for section in table.keys() - LOWERED:
         table[section] = {key: value for key, value in table[section].items() if key not in mine.get(section, {})}
     return [(home, mine), (place, table), ("environment", own)]
+
+
+def load_hooks(env: Mapping[str, str]) -> HookSettings:
+    """The person's hooks. No repository has a say, so that none is read."""
+    (_, mine), own = _read_person_file(env), _read_env(env)
+    return _convert({"hooks": {**mine.get("hooks", {}), **own.get("hooks", {})}}).hooks
 
 
 def find_person_file(env: Mapping[str, str]) -> Path | None:
@@ -298,6 +312,10 @@ def _make_settings_error(path: Path) -> UsageError:
 
 
 def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Table:
+    if "notify" in table and isinstance(hooks := table.get("hooks", {}), dict):
+        table = {key: value for key, value in table.items() if key != "notify"} | {
+            "hooks": {**hooks, "notify": table["notify"]}
+        }
     for section, values in table.items():
         if section not in SECTIONS and section not in NAMED:
             raise UsageError(f"{place}: there is no section [{section}].{_find_nearest(section, [*SECTIONS, *NAMED])}")
@@ -310,7 +328,8 @@ def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Tabl
             )
         for key in () if section in NAMED else values:
             if key not in SECTIONS[section]:
-                raise UsageError(f"{place}: [{section}] has no key `{key}`.{_find_nearest(key, SECTIONS[section])}")
+                said = REMOVED.get((section, key)) or _find_nearest(key, SECTIONS[section])
+                raise UsageError(f"{place}: [{section}] has no key `{key}`.{said}")
             if of_the_person:
                 continue
             if (section, key) in PERSON_ONLY:
@@ -335,9 +354,11 @@ def _read_env(env: Mapping[str, str]) -> Table:
         if not name.startswith("BOUGH_") or name in NOT_SETTINGS:
             continue
         if name not in known:
-            raise UsageError(f"The environment variable {name} is not a setting.{_find_nearest(name, list(known))}")
+            gone = {make_variable_name(*old): said for old, said in REMOVED.items()}
+            said = gone.get(name) or _find_nearest(name, list(known))
+            raise UsageError(f"The environment variable {name} is not a setting.{said}")
         section, key = known[name]
-        many = [part for part in value.split(":") if part]
+        many = [part for part in value.split("," if (section, key) == ("models", "fallback") else ":") if part]
         table.setdefault(section, {})[key] = many if (section, key) in MANY else value
     return table
 
@@ -353,6 +374,6 @@ def _find_nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
 
 def make_schema() -> dict[str, Any]:
     """The JSON schema of `bough.toml`, for editors."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "bough.toml"} | msgspec.json.schema(
-        Config
-    )
+    made = msgspec.json.schema(Config)
+    made["$defs"]["Config"]["properties"]["notify"] = made["$defs"]["HookSettings"]["properties"]["notify"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "bough.toml"} | made

@@ -1,0 +1,1 @@
+"""Learns better planning prompts from the runs of a project; bough loads what it leaves in `.bough/optimised.json`."""

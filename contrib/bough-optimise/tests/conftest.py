@@ -1,0 +1,12 @@
+"""Runs of these tests have a model whose script answers an agent, and nothing that bough asks beside it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.shipped import VARIABLES
+
+
+@pytest.fixture(autouse=True)
+def agent_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("proof", "examine", "scout"):
+        monkeypatch.setenv(*VARIABLES[name])
