@@ -1,0 +1,333 @@
+"""A change that somebody else made is judged: proven, refuted, not shown, or for the person to decide."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.journeys.conftest import Meet
+from tests.journeys.model import Request
+from tests.journeys.person import BIN, CHECK, RIGHT, SHOUT, TOTAL, Person, goal
+from tests.wire import Reply
+
+WRONG = "def total(*numbers):\n    return sum(numbers[:2])\n"
+
+
+def branch(ann: Person, content: str = RIGHT[TOTAL][1], message: str = TOTAL, name: str = "add") -> None:
+    """A branch of somebody's with a change of shop.py; the person is on main again."""
+    ann.git("checkout", "-q", "-b", name)
+    ann.write("shop.py", content)
+    ann.commit(message)
+    ann.git("checkout", "-q", "main")
+
+
+def demands(ann: Person) -> None:
+    """A judge that finds what a case asserts in the request."""
+
+    def judge(request: Request) -> Reply:
+        return ann.model.form(request, reason="The request says so.", demanded=True, quote=TOTAL)
+
+    ann.model.roles["judge"] = judge
+
+
+def state(ann: Person) -> tuple[str, str, str]:
+    """Everything of the person's that an examination could touch."""
+    files = "".join(f"{path}{path.read_text()}" for path in sorted(ann.project.glob("*.py")))
+    return files, ann.git("status", "--porcelain"), ann.git("for-each-ref") + ann.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("what", ["add", "main..add", "main...add", "add~0", "patch", "mail", ""])
+def test_a_right_change_is_proven_in_every_form(meet: Meet, what: str, tmp_path: Path) -> None:
+    ann = meet(goal())
+    branch(ann)
+    more: list[str] = []
+    if what == "patch":
+        what = str(tmp_path / "a.patch")
+        Path(what).write_text(ann.git("diff", "main", "add") + "\n")
+        more = ["--goal", TOTAL]
+    elif what == "mail":
+        what = str(tmp_path / "0001.patch")
+        Path(what).write_text(ann.git("format-patch", "--stdout", "main..add") + "\n")
+    elif not what:
+        ann.write("shop.py", RIGHT[TOTAL][1])
+        more = ["--goal", TOTAL]
+    before = state(ann)
+    said = ann.bough("examine", *([what] if what else []), *more, status=0)
+    assert TOTAL in said.out and "proven" in said.out
+    assert ann.evidence() == [(TOTAL, "proven")]
+    assert state(ann) == before
+    # Nobody was asked to do anything: one examiner, no author, no planner.
+    assert {role for role, _ in ann.model.asked} == {"examiner"}
+    assert "proven" in ann.bough("show").out
+
+
+def test_a_wrong_change_is_refuted_by_a_case_that_the_person_can_run(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann, WRONG)
+    demands(ann)
+    before = state(ann)
+    said = ann.bough("examine", "add", status=3)
+    assert "refuted" in said.out and ann.evidence() == [(TOTAL, "refuted")]
+    line = next(line for line in said.out.splitlines() if "cp .bough/cases/" in line)
+    assert state(ann) == before
+    # The command that was printed fails on the change and passes on a right one.
+    for content, status in ((WRONG, 1), (RIGHT[TOTAL][1], 0)):
+        ann.write("shop.py", content)
+        done = subprocess.run(["sh", "-c", line], cwd=ann.project, env=ann.env, capture_output=True, text=True)
+        assert done.returncode == status, done
+
+
+def test_a_case_that_nothing_demands_refutes_nothing(meet: Meet) -> None:
+    """The examiner asserts too much, and a judge says so: what is left shows nothing."""
+    text = "from shop import total\nself.assertEqual(total('a', 'b'), 'ab')"
+    ann = meet(goal(cases={TOTAL: text}))
+    branch(ann)
+    said = ann.bough("examine", "add", status=5)
+    assert "not shown" in said.out and ann.evidence() == [(TOTAL, "not shown")]
+
+
+def test_a_change_that_breaks_a_test_is_refuted_without_a_model(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann, "def tote(*numbers):\n    return sum(numbers)\n")
+    said = ann.bough("examine", "add", status=3)
+    assert "test_there" in said.out and not ann.model.asked
+
+
+def test_a_changed_test_needs_the_persons_word(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.git("checkout", "-q", "-b", "add")
+    ann.write("shop.py", "def tote(*numbers):\n    return sum(numbers)\n")
+    ann.write("test_names.py", ann.read("test_names.py").replace("shop.total and ", ""))
+    ann.commit("Make `tote` in shop.py add its arguments.")
+    ann.git("checkout", "-q", "main")
+    said = ann.bough("examine", "add", status=8)
+    assert "needs your word" in said.out and "test_there" in said.all
+    name = ann.latest()["run"]
+    ann.bough("approve", name, "--deny")
+    ann.bough("resume", name, status=3)
+    assert "refuted" in ann.bough("show", name).out
+
+
+def test_what_is_refuted_can_be_repaired(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann, WRONG)
+    demands(ann)
+    ann.bough("examine", "add", status=3)
+    name = ann.latest()["run"]
+    ann.model.roles.clear()
+    ann.bough("run", "--continue", name, TOTAL, "--check", CHECK, status=0)
+    assert "return sum(numbers)\n" in ann.bough("diff").out
+
+
+# ── a run like any other ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_killed_examination_resumes_where_it_was(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann)
+    reached, free = threading.Event(), threading.Event()
+
+    def examiner(request: Request) -> None:
+        reached.set()
+        free.wait(60)
+
+    ann.model.roles["examiner"] = examiner
+    process = ann.start("examine", "add")
+    assert reached.wait(60)
+    ann.kill(process)
+    free.set()
+    ann.model.roles.clear()
+    said = ann.bough("resume", status=0)
+    assert "proven" in said.out and ann.evidence() == [(TOTAL, "proven")]
+    # The check of the change ran once, before the kill.
+    assert ann.kinds().count("CheckFinished") == 1
+    with ann.page() as page:
+        assert page.run(ann.latest()["run"])["words"] == "proven"
+
+
+def test_the_branch_is_compared_with_where_it_left_main(meet: Meet) -> None:
+    """What main got meanwhile is no part of the change."""
+    ann = meet(goal())
+    branch(ann)
+    ann.write("words.py", RIGHT[SHOUT][1])
+    ann.commit("Shout.")
+    ann.bough("examine", "add", status=0)
+    assert "words.py" not in ann.bough("diff").out
+
+
+# ── what cannot be examined ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refused(ann: Person, *args: str) -> str:
+    said = ann.bough("examine", *args, status=2)
+    assert said.err.startswith("bough: ") and said.err.count("\n") == 1
+    assert not ann.model.asked and not ann.runs()
+    return said.err
+
+
+def test_bad_input_is_a_sentence(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann)
+    assert "neither a branch, a commit, a range A..B nor a patch file" in refused(ann, "nowhere")
+    assert "no commit `nowhere`" in refused(ann, "main..nowhere")
+    assert "no commit `nowhere`" in refused(ann, "add", "--base", "nowhere")
+    assert "changes no file" in refused(ann, "--goal", TOTAL)
+    assert "empty" in refused(ann, "add..main")
+    assert "mutually exclusive" in refused(ann, "add", "--goal", TOTAL, "--goal-file", "goal.md")
+    assert "the first commit" in refused(ann, ann.git("rev-list", "--max-parents=0", "HEAD").strip())
+    ann.write("shop.py", "")
+    assert "Nothing says what your uncommitted changes should achieve" in refused(ann)
+    ann.git("checkout", "-q", "shop.py")
+    ann.write("empty.patch", "no diff here\n")
+    assert "does not apply" in refused(ann, "empty.patch", "--goal", TOTAL)
+    (ann.project / "empty.patch").unlink()
+    branch(ann, message="wip", name="vague")
+    assert "asks for nothing that could be shown" in refused(ann, "vague")
+
+
+def test_a_merge_commit_is_asked_about(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann)
+    ann.git("merge", "-q", "--no-ff", "-m", TOTAL, "add")
+    assert "HEAD^1..HEAD" in refused(ann, "HEAD")
+    ann.bough("examine", "HEAD^1..HEAD", status=0)
+
+
+def test_a_shallow_clone_says_what_it_lacks(meet: Meet, tmp_path: Path) -> None:
+    ann = meet(goal())
+    branch(ann)
+    ann.git("clone", "-q", "--depth=1", "--branch", "add", f"file://{ann.project}", str(tmp_path / "shallow"))
+    ann.project = tmp_path / "shallow"
+    assert "git fetch --unshallow" in refused(ann, "HEAD")
+
+
+def test_a_change_of_thousands_of_files_is_refused(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.git("checkout", "-q", "-b", "add")
+    for number in range(3_001):
+        ann.write(f"data/{number}.txt", f"{number}\n")
+    ann.commit(TOTAL)
+    assert "3,001 files" in refused(ann, "add", "--base", "main")
+
+
+def test_only_binary_files_show_nothing(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.git("checkout", "-q", "-b", "add")
+    (ann.project / "logo.png").write_bytes(b"\x89PNG\0\1\2\3" * 10)
+    ann.commit("Make the logo rounder and smaller.")
+    assert "only binary files (logo.png)" in refused(ann, "add", "--base", "main")
+
+
+def test_a_tree_that_would_leave_the_checkout_is_refused(meet: Meet) -> None:
+    """git itself never makes such a tree; a repository that somebody packed may have one."""
+    ann = meet(goal())
+    blob = ann.shell("echo owned | git hash-object -w --stdin").strip()
+    inner = ann.shell(f"printf '100644 blob {blob}\\tpwned.py\\n' | git mktree").strip()
+    tree = ann.shell(f"(git ls-tree HEAD; printf '040000 tree {inner}\\t..\\n') | git mktree").strip()
+    commit = ann.git("commit-tree", "-p", "HEAD", "-m", TOTAL, tree).strip()
+    assert "invalid path" in ann.bough("examine", commit, status=1).err
+    assert not list(ann.project.rglob("pwned.py"))
+
+
+def test_a_base_that_does_not_build_refutes_nothing(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.write("bounds.py", "def clamp(number, low, high:\n")
+    ann.commit("Break it.")
+    branch(ann)
+    said = ann.bough("examine", "add", status=5)
+    assert "the check fails without the change, too" in said.out and not ann.model.asked
+
+
+def test_what_is_not_installed_here_refutes_nothing(meet: Meet) -> None:
+    """The change says itself that it needs something new. An import that nothing declares is a fault of the change."""
+    ann = meet(goal())
+    for name, files in (("declared", {"requirements.txt": "surely_not_installed\n"}), ("forgotten", {})):
+        ann.git("checkout", "-q", "-b", name)
+        for path, content in files.items():
+            ann.write(path, content)
+        ann.write("shop.py", "import surely_not_installed\n\n" + RIGHT[TOTAL][1])
+        ann.commit(TOTAL)
+        ann.git("checkout", "-q", "main")
+    ann.bough("examine", "forgotten", status=3)
+    said = ann.bough("examine", "declared", status=5)
+    assert "surely_not_installed" in said.out and "cannot run here with the change" in said.out
+
+
+def test_what_failed_before_does_not_count_against_the_change(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.write(
+        "test_old.py",
+        "import unittest\n\n\nclass TestOld(unittest.TestCase):\n    def test_old(self):\n        self.fail()\n",
+    )
+    ann.commit("A test that fails.")
+    branch(ann)
+    said = ann.bough("examine", "add", status=0)
+    assert "--accept-failing" not in said.all, "it is no option here"
+    assert "fails as it did before" in said.out and ann.evidence() == [(TOTAL, "proven")]
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["fetched", "elsewhere"])
+def test_a_pull_request_is_read_with_the_persons_own_client(meet: Meet, tmp_path: Path, here: bool) -> None:
+    ann = meet(goal())
+    branch(ann, message="Sum.")
+    told = {
+        "title": TOTAL,
+        "body": "",
+        "baseRefName": "main",
+        "baseRefOid": ann.git("rev-parse", "main").strip(),
+        "headRefOid": ann.git("rev-parse", "add").strip() if here else "0" * 40,
+    }
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "diff").write_text(ann.git("diff", "main", "add"))
+    (tmp_path / "view").write_text(json.dumps(told))
+    program = tmp_path / "bin" / "gh"
+    program.write_text(f'#!/bin/sh\ntest "$3" = 7 || exit 1\ncat "{tmp_path}/$2"\n')
+    program.chmod(0o755)
+    if not here:
+        ann.git("branch", "-D", "add")
+    ann.extra["PATH"] = f"{program.parent}:{ann.env['PATH']}"
+    said = ann.bough("examine", "#7", status=0)
+    assert "the pull request #7" in said.out and (TOTAL, "proven") in ann.evidence()
+    assert "`gh pr` failed" in ann.bough("examine", "#8").err
+    program.unlink()
+    assert "install it" in ann.bough("examine", "#7").err
+
+
+def test_a_goal_that_asks_for_nothing_proves_nothing(meet: Meet) -> None:
+    ann = meet(goal(cases={}))
+    branch(ann, message="Some thoughts about the shop.")
+
+    def examiner(request: Request) -> Reply:
+        return ann.model.form(request, probes=[], kinds=[{"requirement": 1, "kind": "background"}])
+
+    ann.model.roles["examiner"] = examiner
+    said = ann.bough("examine", "add", status=5)
+    assert "asks for something that could be shown" in said.out
+
+
+def test_another_agent_has_its_work_judged_before_it_says_done(meet: Meet) -> None:
+    ann = meet(goal())
+    demands(ann)
+
+    async def work() -> None:
+        started = StdioServerParameters(
+            command=str(BIN / "bough"), args=["mcp", "--dir", str(ann.project)], env=ann.env
+        )
+        async with Client(started) as client:
+            for content, status, standing in ((WRONG, "failed", "refuted"), (RIGHT[TOTAL][1], "completed", "proven")):
+                ann.write("shop.py", content)
+                answer = await client.call_tool("examine", {"goal": TOTAL})
+                found = answer.structured_content
+                assert found and found["status"] == status, answer.content
+                assert [row["standing"] for row in found["evidence"]] == [standing]
+            empty = await client.call_tool("examine", {"goal": TOTAL, "what": "--model"})
+            assert empty.is_error and "neither a branch" in str(empty.content)
+
+    asyncio.run(work())

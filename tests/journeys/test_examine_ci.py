@@ -1,0 +1,97 @@
+"""The action judges a pull request: summary, annotations, one comment, a receipt; without a key only a receipt."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.journeys.conftest import Meet
+from tests.journeys.person import RIGHT, TOTAL, Person, goal
+
+ROOT = Path(__file__).parents[2]
+GH = """#!/bin/sh
+echo "$@" >>LOG
+case "$*" in
+  *--paginate*) test ! -e LOG.made || echo 17 ;;
+  *POST*) touch LOG.made ;;
+esac
+"""
+
+
+def request(ann: Person, content: str) -> str:
+    """A pull request's merge commit is checked out; the commit before it on main."""
+    base = ann.git("rev-parse", "HEAD").strip()
+    ann.git("checkout", "-q", "-b", "theirs")
+    ann.write("shop.py", content)
+    ann.commit("Sum.")
+    ann.git("checkout", "-q", "main")
+    ann.git("merge", "-q", "--no-ff", "-m", "Merge.", "theirs")
+    return base
+
+
+def act(ann: Person, tmp_path: Path, base: str, **inputs: str) -> tuple[int, dict[str, str], str]:
+    """The exit status, the outputs, and what the step printed."""
+    program, log = tmp_path / "bin" / "gh", tmp_path / "gh.log"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(GH.replace("LOG", str(log)))
+    program.chmod(0o755)
+    (tmp_path / "output").write_text("")
+    env = ann.env | {
+        "PATH": f"{program.parent}:{ann.env['PATH']}",
+        "MODE": "examine",
+        "MODEL": "openai:wire-model",
+        "GOAL": "",
+        "TITLE": TOTAL,
+        "BODY": "",
+        "BASE": base,
+        "NUMBER": "7",
+        "COMMENT": "true",
+        "CHECK": "",
+        "DIRECTORY": ".",
+        "NETWORK": "off",
+        "MAX_COST": "",
+        "MAX_MINUTES": "60",
+        "BRANCH": "",
+        "ARGUMENTS": "",
+        "GITHUB_WORKSPACE": str(ann.project),
+        "GITHUB_REPOSITORY": "ann/shop",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "RUNNER_TEMP": str(tmp_path),
+    }
+    script = [str(ROOT / "scripts" / "action"), sys.executable]
+    done = subprocess.run(script, cwd=tmp_path, env=env | inputs, capture_output=True, text=True)
+    told = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
+    return done.returncode, told, done.stdout + done.stderr
+
+
+def test_a_right_request_is_proven_and_its_receipt_runs_without_a_key(meet: Meet, tmp_path: Path) -> None:
+    ann = meet(goal())
+    base = request(ann, RIGHT[TOTAL][1])
+    status, told, said = act(ann, tmp_path, base)
+    assert status == 0 and told["status"] == "completed", said
+    assert "### bough: proven" in (tmp_path / "summary").read_text()
+    receipt = json.loads(Path(told["receipt"]).read_text())
+    # Somebody else's fork, with the receipt in the branch: no key, no model, no claim.
+    (ann.project / "receipt.json").write_text(json.dumps(receipt))
+    ann.model.asked.clear()
+    status, told, said = act(ann, tmp_path, base, MODEL="")
+    assert (status, told["status"]) == (0, "receipt re-run: same"), said
+    assert not ann.model.asked and "proven" not in (tmp_path / "bough-examined.md").read_text()
+    receipt["predicate"]["rerun"]["probes"][0]["outcome"]["before"] = "passed"
+    (ann.project / "receipt.json").write_text(json.dumps(receipt))
+    assert act(ann, tmp_path, base, MODEL="")[1]["status"] == "receipt re-run: differs"
+
+
+def test_a_request_that_breaks_a_test_fails_at_its_line(meet: Meet, tmp_path: Path) -> None:
+    ann = meet(goal())
+    base = request(ann, "def tote(*numbers):\n    return sum(numbers)\n")
+    status, told, said = act(ann, tmp_path, base)
+    assert status == 3 and told["status"] == "failed", said
+    assert "::error file=test_names.py,line=8::test_names.TestNames.test_there" in said
+    # Only reported, where the person wants that; and the comment is changed, not repeated.
+    status, _, said = act(ann, tmp_path, base, FAIL="never")
+    log = (tmp_path / "gh.log").read_text()
+    assert status == 0 and log.count("POST") == 1 and "PATCH repos/ann/shop/issues/comments/17" in log, said

@@ -1,0 +1,71 @@
+"""Proven work on a main that has moved since: still proven, in conflict, or broken by a commit that is named."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.journeys.conftest import Meet
+from tests.journeys.person import RIGHT, SHOUT, TOTAL, Person, goal, ran
+
+
+def move(ann: Person, message: str, **files: str) -> str:
+    """Somebody else's commit on main."""
+    for name, content in files.items():
+        ann.write(f"{name}.py", content)
+    ann.commit(message)
+    return ann.git("rev-parse", "HEAD").strip()
+
+
+def test_work_is_checked_again_on_the_main_of_now(meet: Meet) -> None:
+    ann = meet(goal())
+    name = ran(ann, TOTAL)
+    asked = len(ann.model.asked)
+    now = move(ann, "Shout.", words=RIGHT[SHOUT][1])
+    said = ann.bough("recheck", name, status=0)
+    assert f"proven at {now[:10]}" in said.out
+    for command in (["show"], ["report"], ["status"], ["log"]):
+        assert f"proven at {now[:10]}" in ann.bough(*command, name).out, command
+    with ann.page() as page:
+        assert f"proven at {now[:10]}" in page.run(name)["summary"]
+    # Main now changes the same line.
+    culprit = move(ann, "Another total.", shop="def total(*numbers):\n    return 0\n")
+    move(ann, "Later.", later="LATER = 1\n")
+    before = ann.git("status", "--porcelain")
+    said = ann.bough("recheck", name, status=3)
+    assert f"conflicts with {culprit[:10]} in shop.py" in said.out
+    assert ann.git("status", "--porcelain") == before
+    # A branch where it still holds.
+    assert "proven at" in ann.bough("recheck", name, "--onto", now, status=0).out
+    assert ann.bough("recheck", "--all", "--json", status=3).json[0]["standing"] == "conflicts"
+    assert len(ann.model.asked) == asked
+
+
+def test_the_commit_that_breaks_it_is_named(meet: Meet) -> None:
+    """Main adds a module that takes the place of a built-in: no line conflicts, and the work no longer adds."""
+    ann = meet(goal())
+    name = ran(ann, TOTAL)
+    for number in range(3):
+        move(ann, f"Quiet {number}.", **{f"quiet{number}": f"NUMBER = {number}\n"})
+    culprit = move(
+        ann,
+        "A faster sum.",
+        test_names=ann.read("test_names.py") + "\n\nimport builtins\n\nbuiltins.sum = lambda numbers: 0\n",
+        sitecustomize="import builtins\n\nbuiltins.sum = lambda numbers: 0\n",
+    )
+    for number in range(3, 6):
+        move(ann, f"Quiet {number}.", **{f"quiet{number}": f"NUMBER = {number}\n"})
+    said = ann.bough("recheck", name, status=3)
+    assert f"broken by {culprit[:10]}: goal/probe-1 fails" in said.out
+    assert f"broken by {culprit[:10]}" in ann.bough("show", name).out
+
+
+def test_what_cannot_be_checked_again_is_a_sentence(meet: Meet) -> None:
+    ann = meet(goal())
+    assert ann.bough("recheck", "--all").status == 2
+    name = ran(ann, TOTAL)
+    assert "no commit `nowhere`" in ann.bough("recheck", name, "--onto", "nowhere", status=2).err
+    assert "name a receipt" in ann.bough("recheck", status=2).err
+    assert "--onto needs a run" in ann.bough("recheck", "r.json", "--onto", "main", status=2).err
+    assert "--signers needs a receipt" in ann.bough("recheck", name, "--signers", "s", status=2).err
+    shutil.rmtree(ann.project / ".git")
+    assert "no git repository with a commit" in ann.bough("recheck", name, status=2).err
