@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from bough.adapters.sandboxes.supervisors import SupervisorPool
 from tests import no_waiting
 
+pytest_plugins = ("tests.shipped",)
+
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
 # Half of the usual number of examples: they differ from run to run, and there are many runs.
 settings.register_profile("bough", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,40 +27,17 @@ for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: None)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_piece_of_work() -> None:
-    """Most tests script a model that works on one leaf: the complexity gate would ask it a question it has no answer
-    to. Tests of planning turn it on again for themselves."""
-    os.environ["BOUGH_PLANNING_FLAT"] = "true"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _the_check_is_the_proof() -> None:
-    """Most tests script a model that does one thing under a check that proves nothing about it, and no examiner. What
-    `completed` has to be earned with is tested where `acceptance_as_shipped` is asked for."""
-    os.environ["BOUGH_ACCEPTANCE_PROOF"] = "check"
-    os.environ["BOUGH_ACCEPTANCE_EXAMINE"] = "never"
-    os.environ["BOUGH_CHECK_SCOUT"] = "false"  # A scripted model answers what its test is about.
-
-
 @pytest.fixture
 def acceptance_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the defaults that people get."""
-    monkeypatch.delenv("BOUGH_ACCEPTANCE_PROOF")
-    monkeypatch.delenv("BOUGH_ACCEPTANCE_EXAMINE")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _scripted_models_call_tools() -> None:
-    """No script answers the question that shows whether an unknown model calls tools; tests of that set the protocol,
-    or ask for `protocol_as_shipped`."""
-    os.environ["BOUGH_MODELS_PROTOCOL"] = "tools"
+    """With the defaults that people get, in a module whose other tests turn them off."""
+    monkeypatch.delenv("BOUGH_ACCEPTANCE_PROOF", raising=False)
+    monkeypatch.delenv("BOUGH_ACCEPTANCE_EXAMINE", raising=False)
 
 
 @pytest.fixture
 def protocol_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the default that people get."""
-    monkeypatch.delenv("BOUGH_MODELS_PROTOCOL")
+    """With the default that people get, in a module whose other tests turn it off."""
+    monkeypatch.delenv("BOUGH_MODELS_PROTOCOL", raising=False)
 
 
 @pytest.fixture(autouse=True, scope="session")

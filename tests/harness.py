@@ -17,9 +17,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from bough import app
+from bough.app.permissions import remember_run
 from bough.app.run_ports import open_ports
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
+from bough.core.journal.run_fold import Run
 from bough.core.messages import Answer, Prompt, Replied, Result
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.engine import run_loop
@@ -111,6 +113,7 @@ async def begin(
             version="test",
             jobs=jobs,
         )
+        ports = replace(ports, recorded=remember_run(session, Run(""), ports.recorded))  # As `Session.start` does.
         run = await run_loop.start_run("test-run", first, ports)
         assert run is not None
         return run.name

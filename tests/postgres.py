@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import tempfile
+import time
 import warnings
 from functools import cache
 from itertools import count
@@ -41,3 +44,33 @@ def new_schema() -> str:
         pytest.skip("there is no PostgreSQL: install `pgserver`, or name a server in BOUGH_TEST_POSTGRES")
     mark = "&" if "?" in server else "?"
     return f"{server}{mark}schema=test_{os.getpid()}_{next(_numbers)}"
+
+
+class OwnServer:
+    """A server of one test, which may go away."""
+
+    def __init__(self) -> None:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                import pgserver
+        except ImportError:
+            pytest.skip("there is no PostgreSQL to stop: install `pgserver`")
+        # Not in the test's own folder: the server is another user, where root runs the tests.
+        self.folder = Path(tempfile.mkdtemp(prefix="bough-postgres-"))
+        self.folder.chmod(0o755)
+        self._server = pgserver.get_server(self.folder / "data", cleanup_mode="delete")  # type: ignore[attr-defined,unused-ignore]
+        self.url: str = self._server.get_uri()
+
+    def stop(self) -> None:
+        """At once, as when its machine is switched off."""
+        file = self.folder / "data" / "postmaster.pid"
+        os.kill(int(file.read_text().split()[0]), signal.SIGQUIT)
+        while file.exists():
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        self._server.cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)

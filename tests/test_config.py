@@ -112,6 +112,7 @@ def test_pyproject(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[budgt]\nrounds = 1\n", r"no section \[budgt\]. Did you mean `budget`\?"),
+        ("[backlog]\nlessons = true\n", r"\[backlog\] has no key `lessons`. Lessons are gone"),
         ("[budget]\nround = 1\n", r"\[budget\] has no key `round`. Did you mean `rounds`\?"),
         ("budget = 1\n", r"`budget` is a section"),
         ("[budget]\nrounds = 'many'\n", "wrong type.*rounds"),

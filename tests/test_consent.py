@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.consent_store import Consents
+from bough.app.permission_store import Permissions
 from bough.app.settings_consent import make_consent
-from bough.core.errors import BoughError
 
 WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
 
@@ -49,21 +48,15 @@ def test_the_person_is_asked_once_for_each_folder(tmp_path: Path, env: dict[str,
 
 def test_no_person_means_no_answer(tmp_path: Path, env: dict[str, str]) -> None:
     assert not make_consent(tmp_path, env)(WISHES)
-    assert not Consents(env).path.exists()
+    assert not Permissions(env, tmp_path).path.exists()
     assert make_consent(tmp_path, env, trust=True)(WISHES)
     assert set(make_consent(tmp_path, env)(WISHES)) == set(WISHES)
 
 
 def test_answers_are_kept_where_no_repository_is(tmp_path: Path) -> None:
-    assert Consents({"HOME": "/home/p", "XDG_STATE_HOME": "state"}).path == Path(
-        "/home/p/.local/state/bough/trusted.json"
-    )
-    assert Consents({"XDG_STATE_HOME": "/state"}).path == Path("/state/bough/trusted.json")
-    kept = Consents({"XDG_STATE_HOME": str(tmp_path)})
-    kept.path.parent.mkdir()
-    kept.path.write_text("no")
-    with pytest.raises(BoughError, match="cannot be read"):
-        kept.of(tmp_path)
+    kept = Permissions({"HOME": "/home/p", "XDG_STATE_HOME": "state"}, tmp_path).path
+    assert kept.parent == Path("/home/p/.local/state/bough/permissions")
+    assert Permissions({"XDG_STATE_HOME": "/state"}, tmp_path).path.parent == Path("/state/bough/permissions")
 
 
 def start(project: Path, env: dict[str, str], *arguments: str, terminal: int = subprocess.DEVNULL) -> str:

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+
 BENCH = Path(__file__).parent.parent / "bench"
 
 

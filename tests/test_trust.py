@@ -185,6 +185,20 @@ def test_all_but_a_short_list_waits_for_a_yes() -> None:
     assert ("checks", "allow_test_changes") in unasked(lambda *given: True), "a planted violation is found"
 
 
+def test_every_number_has_a_floor() -> None:
+    """`bash_timeout = -1` would end every command before it starts."""
+    default = config.Config()
+    for section, keys in config.SECTIONS.items():
+        for key in keys:
+            value = getattr(getattr(default, section), key)
+            if isinstance(value, bool) or not isinstance(value, int | float | None) or key == "command":
+                continue
+            for low in (-1, -0.5, 0, float("-inf"), float("nan")):
+                harmless = (low == 0 and (section == "planning" or key == "max_repairs")) or low == value
+                assert applies_unasked(section, key, low, value) <= harmless, f"{section}.{key} = {low}"
+    assert applies_unasked("limits", "bash_timeout", 60, 120.0) and applies_unasked("check", "timeout", 600, None)
+
+
 # ── text ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,5 +1,5 @@
-"""A provider on loopback: speaks chat completions, Anthropic's messages, OpenAI's responses and Gemini's own interface,
-streaming or not, as a script says.
+"""A provider on loopback: speaks chat completions, Anthropic's messages and OpenAI's responses, streaming or not, as a
+script says.
 
     with WireModel([Answer(calls=(Call("c1", "done", '{"summary": "ok"}'),)), Status(503)]) as wire:
         run_something(base_url=wire.base_url)           # or wire.anthropic_url
@@ -142,7 +142,7 @@ class WireModel:
 
     @property
     def anthropic_url(self) -> str:
-        """For messages (`ANTHROPIC_BASE_URL`) and Gemini's own interface (`GOOGLE_GEMINI_BASE_URL`)."""
+        """For messages (`ANTHROPIC_BASE_URL`)."""
         return self.url
 
     def __enter__(self) -> WireModel:
@@ -451,43 +451,14 @@ def responses_document(answer: Answer) -> dict[str, Any]:
     }
 
 
-def gemini_events(answer: Answer, piece: int) -> Iterator[bytes]:
-    document = gemini_document(answer)
-    texts = [{"text": text} for text in _pieces(answer.text, piece)]
-    calls = [part for part in document["candidates"][0]["content"]["parts"] if "functionCall" in part]
-    for part in (*texts, *calls):
-        content = {"role": "model", "parts": [part]}
-        yield sse({"candidates": [{"content": content, "index": 0}], "modelVersion": _model(answer)})
-    end = {"content": {"role": "model", "parts": [{"text": ""}]}}
-    yield sse(document | {"candidates": [document["candidates"][0] | end]})
-
-
-def gemini_document(answer: Answer) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = [{"text": answer.text}] if answer.text else []
-    for call in answer.calls:
-        parts.append({"functionCall": {"id": call.id, "name": call.name, "args": json.loads(call.arguments)}})
-    reason = {"length": "MAX_TOKENS", "refusal": "SAFETY"}.get(answer.stop, "STOP")
-    return {
-        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": reason, "index": 0}],
-        "modelVersion": _model(answer),
-        "usageMetadata": {
-            "promptTokenCount": answer.usage.input,
-            "candidatesTokenCount": answer.usage.output,
-            "cachedContentTokenCount": answer.usage.cache_read,
-        },
-    }
-
-
 EVENTS: dict[str, Callable[[Answer, int], Iterator[bytes]]] = {
     "anthropic": anthropic_events,
     "chat": chat_events,
-    "gemini": gemini_events,
     "responses": responses_events,
 }
 DOCUMENTS: dict[str, Callable[[Answer], dict[str, Any]]] = {
     "anthropic": anthropic_document,
     "chat": chat_document,
-    "gemini": gemini_document,
     "responses": responses_document,
 }
 
@@ -499,7 +470,7 @@ def dialect_of(path: str) -> str:
         return "anthropic"
     if path.endswith("/responses"):
         return "responses"
-    return "gemini" if "enerateContent" in path else "chat"
+    return "chat"
 
 
 def _stop(answer: Answer) -> Stop:

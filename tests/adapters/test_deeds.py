@@ -7,14 +7,14 @@ from typing import Any
 
 from acp.schema import ToolCallProgress, ToolCallStart
 
-from bough.adapters.agents.tool_calls import Deed, find_simultaneous, make_call, make_result
+from bough.adapters.agents.tool_calls import ReportedCall, find_simultaneous, make_call, make_result
 from bough.core.rules import Rules
 
 ROOT = "/w/task"
 
 
-def told(*reports: dict[str, Any]) -> Deed:
-    deed = Deed("1", 0.0)
+def told(*reports: dict[str, Any]) -> ReportedCall:
+    deed = ReportedCall("1", 0.0)
     for number, report in enumerate(reports, 1):
         kind: Any = ToolCallStart if number == 1 else ToolCallProgress
         name = "tool_call" if number == 1 else "tool_call_update"
@@ -50,6 +50,6 @@ def test_one_that_does_not_say_what_it_is() -> None:
 
 
 def test_calls_that_run_at_once_are_one_round() -> None:
-    first, second, third = (Deed(str(n), 0.0, order=n) for n in (1, 2, 4))
+    first, second, third = (ReportedCall(str(n), 0.0, order=n) for n in (1, 2, 4))
     first.ended = 3
     assert find_simultaneous([third, second, first]) == [first, second]

@@ -118,6 +118,32 @@ def test_a_server_that_refuses_several_answers_is_asked_for_fewer_from_then_on()
     assert [request.json.get("n") for request in requests] == [8, 4, 2, None, None]
 
 
+@pytest.mark.parametrize(
+    ("failures", "asked"),
+    [
+        ([Status(429)], [8, 8]),
+        ([Raw(sse(delta(content="cut")))] * 3, [8, 4, 2, None, 2, 4, 8, 8]),
+    ],
+    ids=["busy", "cut"],
+)
+def test_a_server_that_recovers_is_asked_for_as_many_answers_again(failures: list[Any], asked: list[int]) -> None:
+    asks = replace(prompt(tools=()), answers=8)
+
+    async def go(url: str) -> None:
+        client = wires.Client()
+        model = ChatModel(client, Endpoint("openai:m", url), 5)
+        for _ in failures:
+            with pytest.raises(TransientError):
+                await model.ask(asks, lambda text: None)
+        for _ in asked[len(failures) :]:
+            await model.ask(asks, lambda text: None)
+        await client.close()
+
+    with WireModel([*failures, *[Answer("ok")] * len(asked)]) as wire:
+        asyncio.run(go(wire.base_url))
+    assert [request.json.get("n") for request in wire.requests] == asked
+
+
 def test_no_tools_no_key_and_no_usage_option_leave_their_fields_out() -> None:
     async def go(url: str) -> None:
         client = wires.Client()
@@ -279,6 +305,8 @@ def test_usage_in_other_shapes() -> None:
     usage = {"prompt_tokens": 10.0, "completion_tokens": None, "prompt_cache_hit_tokens": 4}
     answer = one(delta("stop", content="x"), {"choices": None, "usage": usage}, "[DONE]")
     assert answer.usage == Usage(input=10, output=0, cache_read=4)
+    usage = {"prompt_tokens": 21, "completion_tokens": 3, "total_tokens": 84}  # Gemini's thoughts are in the total.
+    assert one(delta("stop", content="x"), {"choices": None, "usage": usage}, "[DONE]").usage == Usage(21, 63)
     assert one(delta("stop", content="x"), "[DONE]").usage == Usage()
 
 

@@ -14,7 +14,6 @@ from bough.adapters.models.anthropic import AnthropicModel, AnthropicReader
 from bough.adapters.models.chat import ChatModel, ChatReader
 from bough.adapters.models.dialect import HttpModel
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.gemini import GeminiModel, GeminiReader
 from bough.adapters.models.responses import ResponsesModel, ResponsesReader
 from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
@@ -109,19 +108,6 @@ RESPONSE_EVENT = st.one_of(
     ),
     st.builds(lambda output: {"type": "response.completed", "response": {"output": output}}, st.lists(ITEM)),
 )
-PART = st.fixed_dictionaries(
-    {},
-    optional={
-        "text": LEAF,
-        "thought": st.booleans(),
-        "thoughtSignature": st.sampled_from(["", "sig", "\ud83c"]),
-        "functionCall": st.fixed_dictionaries({}, optional={"id": LEAF, "name": LEAF, "args": shaped(["a"])}),
-    },
-)
-GEMINI_CHUNK = st.one_of(
-    shaped(["candidates", "usageMetadata", "error", "promptFeedback"]),
-    st.builds(lambda parts: {"candidates": [{"content": {"parts": parts}}]}, st.lists(PART, max_size=3)),
-)
 
 
 def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
@@ -155,13 +141,6 @@ def test_events_of_any_shape(events: list[Any]) -> None:
 def test_items_of_any_shape(events: list[Any]) -> None:
     at = Endpoint("openai-responses:m", "http://127.0.0.1:1")
     check(ResponsesReader(at.name, lambda text: None), ResponsesModel(wires.Client(), at, 1), events)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(GEMINI_CHUNK, max_size=6))
-def test_parts_of_any_shape(chunks: list[Any]) -> None:
-    at = Endpoint("gemini:m", "http://127.0.0.1:1")
-    check(GeminiReader(at.name, lambda text: None), GeminiModel(wires.Client(), at, 1), chunks)
 
 
 @settings(max_examples=80, deadline=None)

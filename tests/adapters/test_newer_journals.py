@@ -10,12 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bough.adapters.stores.hash_chain import SIZE, START, forge_link
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core import events as e
 from bough.core.errors import NewerRun, StoreError
 from bough.core.ids import GOAL, RUN
 from tests.interfaces.journals import started, task_events, write_run
 from tests.interfaces.shell import bough
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 OLD, NEW = "amber-heron", "birch-bear"
 
@@ -36,17 +40,18 @@ def project(tmp_path: Path) -> Path:
 
 
 def rewrite(project: Path, kind: str, change: dict[str, object], new_kind: str = "") -> None:
-    """Change the events of a kind in the newer run, without its chain, as an earlier bough left it."""
+    """Change the events of a kind in the newer run, and its chain with them."""
     with sqlite3.connect(project / ".bough" / "journal.db") as db:
-        db.execute("UPDATE events SET chain = NULL")
-        db.execute("INSERT OR REPLACE INTO meta SELECT 'unchained', max(seq) FROM events")
-        rows = db.execute("SELECT seq, body FROM events WHERE run = ? AND kind = ?", (NEW, kind)).fetchall()
-        assert rows
-        for seq, body in rows:
+        query = "SELECT seq, task, version, at, kind, body FROM events WHERE run = ? ORDER BY seq"
+        rows = db.execute(query, (NEW,)).fetchall()
+        assert any(row[4] == kind for row in rows)
+        links: dict[str, bytes] = {}
+        for seq, task, version, at, was, body in rows:
             told = {**json.loads(body), **change, "event": new_kind or kind}
-            db.execute(
-                "UPDATE events SET kind = ?, body = ? WHERE seq = ?", (told["event"], json.dumps(told).encode(), seq)
-            )
+            now, new = (told["event"], json.dumps(told).encode()) if was == kind else (was, body)
+            chain = forge_link(links.get(task, START), NEW, (seq, task, version, at, now, new))
+            links[task] = chain[SIZE:]
+            db.execute("UPDATE events SET kind = ?, body = ?, chain = ? WHERE seq = ?", (now, new, chain, seq))
     db.close()
 
 

@@ -21,7 +21,6 @@ from bough.adapters.models.wire import Client
 from bough.app.model_knowledge import gather_knowledge
 from bough.config import load_config
 from bough.core.errors import UsageError
-from bough.core.ladder.tactics import Tally
 from bough.core.messages import ModelProtocol
 
 OLLAMA = {
@@ -127,11 +126,9 @@ def test_what_is_learned_belongs_to_the_endpoint_and_to_what_it_serves(tmp_path:
     file, old = tmp_path / "models.json", {"openai:mine": Capabilities(about="id=a")}
     known = KnownProtocols(file, AUTO, old, HERE)
     known.learn("openai:mine", "text", "because")
-    known.tally("openai:mine", "short", Tally(1, 900))
-    KnownProtocols(file, AUTO, old, HERE).tally("openai:mine", "short", Tally(0, 100))
-    assert KnownProtocols(file, AUTO, old, HERE).tallies("openai:mine") == {"short": Tally(1, 1000)}
+    assert KnownProtocols(file, AUTO, old, HERE).of("openai:mine").protocol == "text"
     swapped = KnownProtocols(file, AUTO, {"openai:mine": Capabilities(about="id=b")}, HERE)
-    assert swapped.of("openai:mine").protocol == "tools" and not swapped.tallies("openai:mine")
+    assert swapped.of("openai:mine").protocol == "tools"
     elsewhere = KnownProtocols(file, AUTO, old, {"openai:mine": "http://127.0.0.1:2/v1"})
     assert elsewhere.of("openai:mine").protocol == "tools"
     assert known.forget("openai:mine") and not known.forget("openai:mine")

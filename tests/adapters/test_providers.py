@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,6 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
-from bough.adapters.models.gemini import GeminiModel
 from bough.adapters.models.prices import compute_price
 from bough.adapters.models.providers import (
     LIBRARY,
@@ -29,7 +29,7 @@ from bough.adapters.models.recording import RecordingModel, ReplayModel
 from bough.adapters.models.responses import ResponsesModel
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Refused, UsageError
-from bough.core.messages import Answer, Prompt, Said, Usage
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel
 from tests.wire import KEY, Seen, Status, WireModel
@@ -59,13 +59,26 @@ def ask(name: str, env: Mapping[str, str], base_url: str | None = None) -> Answe
 def test_every_provider_makes_a_model(provider: str) -> None:
     model = make(f"{provider}:some/model:1b", KEYS)
     assert model.name == f"{provider}:some/model:1b"
-    classes = {"anthropic": AnthropicModel, "gemini": GeminiModel, "openai-responses": ResponsesModel}
+    classes = {"anthropic": AnthropicModel, "openai-responses": ResponsesModel}
     assert type(model) is classes.get(provider, ChatModel)
     at = find_endpoint(model.name, None, KEYS)
     assert at.base_url == PROVIDERS[provider].base_url
     assert at.model == "some/model:1b"
     assert at.key == (KEY if PROVIDERS[provider].keys else "")
     assert KEY not in repr(model) and KEY not in repr(at)
+
+
+def test_gemini_gets_a_signature_for_calls_that_another_model_made() -> None:
+    trail: PersistentList[Message] = PersistentList((Said("Begin."),))
+    calls = (Call("c1", "read", '{"path": "a"}'), Call("c2", "read", '{"path": "b"}'))
+    trail = trail.then(Replied("", calls), Result("c1", "a", True), Result("c2", "b", True))
+    for name in ("gemini:m", "openai:m"):
+        model = make(name, {}, "http://127.0.0.1:1")
+        assert isinstance(model, ChatModel)
+        first, second = json.loads(model.body(Prompt("goal#1#1", "", trail, ())))["messages"][1]["tool_calls"]
+        signed = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+        assert first.get("extra_content") == (signed if name == "gemini:m" else None)
+        assert "extra_content" not in second
 
 
 def test_an_unknown_provider_names_the_nearest() -> None:

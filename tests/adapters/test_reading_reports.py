@@ -36,6 +36,30 @@ def ids(xml: bytes, root: str = "") -> list[tuple[str, str]]:
     return [(case.id, case.outcome) for case in cases]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (
+            "test_a[&lt;calc.A object at 0x7f3a5c0d1e50&gt;]",
+            "test_a[&lt;calc.A object at 0x7f11aa0d1e50&gt;]",
+            "at 0x0",
+        ),
+        ("shows #&lt;Cart:0x000078e1c2d3f4a5&gt;", "shows #&lt;Cart:0x000078e1c2d3f4ff&gt;", "#<Cart:0x0>"),
+        ("TestA/0xc0000140a8", "TestA/0xc0000140b0", "TestA/0x0"),
+        ("adds [1] Cart@1b2c3d4e", "adds [1] Cart@7f31c2", "Cart@0x0"),
+    ],
+)
+def test_an_address_in_memory_makes_no_new_test(first: str, second: str, kept: str) -> None:
+    (one,), (other,) = (ids(junit(f'<testcase classname="c" name="{name}"/>')) for name in (first, second))
+    assert one == other and kept in one[0]
+
+
+def test_other_numbers_stay_in_the_name() -> None:
+    names = ("test_a[0xdeadbeef]", "test_a[0x7f3a]", "mail a@deadbeef", "at 3")
+    (found, *_) = zip(*ids(junit(*(f'<testcase classname="c" name="{name}"/>' for name in names))), strict=True)
+    assert [any(name in one for one in found) for name in names] == [True] * 4
+
+
 # JUnit XML
 
 

@@ -124,7 +124,11 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
         ),
         (ran(0, status=2, how="exit status").known, "Before your work it fails with exit status 2."),
         (Baseline(Report("exit status"), closed=False, exit_status=None), ""),
-        (Baseline(Report("exit status"), closed=False, exit_status=137), ""),
+        (
+            Baseline(Report("exit status"), closed=False, exit_status=139),
+            "Before your work it fails with exit status 139.",
+        ),
+        (Baseline(Report("exit status"), closed=False, exit_status=127, absent=True), ""),
     ],
 )
 def test_what_an_agent_is_told_of_the_base(known: Baseline, says: str) -> None:

@@ -59,13 +59,6 @@ def test_what_is_product(path: str, command: str) -> None:
     assert not put_back({path: "old\n"}, {path: "new\n"}, command).changed
 
 
-@pytest.mark.parametrize(
-    "path", ["pytest.py", "sitecustomize.py", "unittest/__init__.py", "random.py", "bin/pytest", "a.pth", "calc.so"]
-)
-def test_what_is_new_and_stands_in_front_of_the_runner(path: str) -> None:
-    assert put_back({}, {path: "x\n"}).paths == (path,)
-
-
 def test_new_data_takes_nothing_away() -> None:
     assert not put_back({}, {"tests/data/one.txt": "1\n"}).changed
     assert put_back({}, {"tests/conftest.py": "1\n"}).changed
@@ -180,3 +173,106 @@ def test_many_files_cost_little() -> None:
     began = time.process_time()
     assert put_back(before, after, "sh check.sh").paths == ()
     assert time.process_time() - began < 1.5, "it grows with the number of files times that of patterns"
+
+
+SUFFIXES = "f90 for ml hs pas adb cob nim cr d jl R m pro lisp scm clj erl ex tcl awk v vhd zig odin hx rkt raku fth"
+MODULE = "module cart\ncontains\n  integer total(price, n)\n    total = price - n\n  end\nend module\n"
+PROGRAM = "program test_cart\n  use cart\n  if (total(2,3) /= 5) stop 1\nend program\n"
+ASSEMBLY = "total:\n    addl %esi, %edi\n    ret\n"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES.split())
+@pytest.mark.parametrize(
+    ("command", "recipe"),
+    [
+        ("comp cart.{0} test_cart.{0} -o t && ./t", {}),
+        ("make test", {"Makefile": "test:\n\t$(COMP) cart.{0} test_cart.{0} -o t\n\t./t\n"}),
+        ("sh run.sh", {"run.sh": "comp cart.{0} test_cart.{0} -o t\n./t\n"}),
+        ("sh run.sh", {"run.sh": "comp cart.{0} -o cart\ntest $(./cart 2 3) = 5\n"}),
+        ("make", {"Makefile": "all:\n\ttest $$(interpreter cart.{0} 2 3) = 5\n"}),
+    ],
+)
+def test_what_the_check_builds_or_runs_by_its_name_is_product(suffix: str, command: str, recipe: Files) -> None:
+    product, test = f"cart.{suffix}", f"test_cart.{suffix}"
+    base = {product: MODULE, test: PROGRAM, **{path: text.format(suffix) for path, text in recipe.items()}}
+    assert not put_back(base, {**base, product: MODULE.replace("-", "+")}, command.format(suffix)).changed
+    assert put_back(base, {**base, test: PROGRAM.replace("5", "-1")}, command.format(suffix)).paths == (test,)
+
+
+def test_what_the_check_compares_with_is_not_product() -> None:
+    recipe = {"Makefile": "test:\n\tas total.s -o t\n\t./t 2 3 | diff - sums.ref\n\t./t < sums.in\n"}
+    base = {**recipe, "total.s": ASSEMBLY, "sums.ref": "-1\n", "sums.in": "2 3\n"}
+    after = {**recipe, "total.s": ASSEMBLY.replace("add", "sub"), "sums.ref": "5\n", "sums.in": "0 5\n"}
+    assert put_back(base, after, "make test").paths == ("sums.in", "sums.ref")
+
+
+CMAKE = "project(cart C)\nadd_library(cart cart.c)\nenable_testing()\nadd_executable(cart_test cart_test.c cart.c)\n"
+CTEST = "add_test(NAME cart COMMAND cart_test)\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "made"),
+    [
+        ("CMakeLists.txt", CMAKE + CTEST, CMAKE + CTEST + "set_tests_properties(cart PROPERTIES WILL_FAIL TRUE)\n", ""),
+        (
+            "CMakeLists.txt",
+            CMAKE + CTEST,
+            CMAKE + CTEST + "set_tests_properties(cart PROPERTIES\n  WILL_FAIL TRUE\n)\n",
+            "",
+        ),
+        ("CMakeLists.txt", CMAKE + CTEST, CMAKE.replace("cart.c)", "cart.c sum.c)") + CTEST, "as it is"),
+        (
+            "CMakeLists.txt",
+            CMAKE + CTEST,
+            CMAKE + CTEST + "add_library(sum sum.c)\nadd_test(NAME sum\n COMMAND sum_test\n)\n",
+            CMAKE + CTEST + "add_library(sum sum.c)\n",
+        ),
+        ("CMakeLists.txt", CMAKE + CTEST, CMAKE.replace("project(cart C)", "project(cart CXX)") + CTEST, "as it is"),
+        ("mix.exs", "[\n  app: :cart\n]\n", '[\n  app: :cart,\n  aliases: [test: "run -e 1"]\n]\n', ""),
+        ("build.gradle", "test {\n  useJUnit()\n}\n", "test {\n  useJUnit()\n  enabled = false\n}\n", ""),
+        ("meson.build", "test('cart', exe)\n", "test('cart', exe, should_fail: true)\n", ""),
+        ("dune", "(library (name cart))\n(test (name t))\n", "(library (name cart))\n(rule (name t))\n", ""),
+        ("composer.json", '{"scripts": {"test": "phpunit"}}', '{"scripts": {"test": "true"}}', ""),
+    ],
+)
+def test_what_registers_tests_in_a_build_file(path: str, old: str, new: str, made: str) -> None:
+    restored = put_back({path: old}, {path: new, "sum.c": "int sum;\n"}, "ctest")
+    assert restored.texts.get(path, "as it is") == (made or old)
+    assert path not in restored.paths
+
+
+def test_a_makefile_may_build_what_the_work_adds() -> None:
+    makefile = "OBJECTS = cart.c\ntest:\n\tcc $(OBJECTS) test_cart.c -o t && ./t\n"
+    more = {"Makefile": makefile.replace("cart.c\ntest", "cart.c sum.c\ntest"), "sum.c": "int sum;\n"}
+    assert not put_back({"Makefile": makefile}, more, "make test").changed
+    less = {"Makefile": makefile.replace("&& ./t", "&& true")}
+    assert put_back({"Makefile": makefile}, less, "make test").paths == ("Makefile",)
+
+
+def test_product_that_is_named_like_a_test() -> None:
+    base = {
+        "pkg/app.py": "from pkg.testing import Client\n\ndef client():\n    return Client()\n",
+        "pkg/testing.py": "class Client:\n    def get(self):\n        return 1\n",
+        "tests/utils.py": "def same(a, b):\n    assert a == b\n",
+        "pkg/utils.py": "def add(a, b):\n    return a + b\n",
+        "pkg/sums.py": "from pkg.utils import add\n",
+        "tests/test_app.py": "from pkg.app import client\nfrom utils import same\n",
+        "test_more.py": "def test_more():\n    assert 1\n",
+    }
+    reported = ("tests/test_app.py", "test_more.py")
+    after = {path: text + "# changed\n" for path, text in base.items()}
+    restored = put_back(base, after, reported=reported).paths
+    assert restored == ("test_more.py", "tests/test_app.py", "tests/utils.py")
+    alone = {**base, "pkg/app.py": "def client():\n    return 1\n"}
+    assert "pkg/testing.py" in put_back(alone, {**alone, "pkg/testing.py": ""}, reported=reported).paths
+
+
+def test_a_program_that_is_named_like_a_test() -> None:
+    base = {
+        "libexec/bats-exec-suite": '#!/bin/sh\nexec bats-exec-test "$@"\n',
+        "libexec/bats-exec-test": "#!/bin/sh\necho 1\n",
+        "test/suite.bats": "@test a { run bats-exec-suite; }\n",
+    }
+    assert not put_back(base, {**base, "libexec/bats-exec-test": "#!/bin/sh\necho 2\n"}, "bats test").changed
+    alone = {**base, "libexec/bats-exec-suite": "#!/bin/sh\n"}
+    assert put_back(alone, {**alone, "libexec/bats-exec-test": "#!/bin/sh\necho 2\n"}, "bats test").changed

@@ -11,6 +11,7 @@ import pytest
 from bough.adapters.workspaces.agent_repository import History, find_history
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
+from bough.adapters.workspaces.python_environment import _read_mapped_folders, find_environment
 from bough.core.errors import WorkspaceError
 from bough.trust.home import check_home
 
@@ -104,3 +105,13 @@ def test_a_git_that_hangs_is_ended(project: Path, monkeypatch: pytest.MonkeyPatc
     os.mkfifo(project / "pipe")
     with pytest.raises(WorkspaceError, match=r"git took more than 0\.5 s"):
         Git(project / ".git").run("hash-object", str(project / "pipe"))
+
+
+@pytest.mark.parametrize("name", ["/etc", "../../../etc", "a/b", "[", "**", "x" * 100])
+def test_a_name_of_a_project_is_no_path_to_its_environment(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.poetry]\nname = "{name}"\n')
+    assert find_environment(tmp_path, "", {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin"}) is None
+
+
+def test_a_deep_literal_of_an_editable_install_names_no_folders(tmp_path: Path) -> None:
+    assert _read_mapped_folders(f"MAPPING: dict[str, str] = {{'a': {'[' * 5000}{']' * 5000}}}\n") == []

@@ -37,7 +37,8 @@ def git_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 
 def git(folder: Path, *args: str, stdin: bytes = b"") -> bytes:
-    argv = ["git", "-c", "protocol.file.allow=always", *args]
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")  # A person's git may know no name.
+    argv = ["git", *who, "-c", "protocol.file.allow=always", *args]
     return subprocess.run(argv, cwd=folder, input=stdin, capture_output=True, check=True).stdout
 
 

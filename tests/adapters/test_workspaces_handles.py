@@ -18,7 +18,7 @@ from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
 from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.adapters.workspaces.surroundings import read_variables
-from bough.core.errors import Unkeepable, UsageError
+from bough.core.errors import SnapshotRefused, UsageError
 from bough.trust import handles
 from bough.trust.files import Place
 
@@ -147,7 +147,7 @@ def test_many_folders_need_few_handles(top: Path) -> None:
 def test_too_deep_is_said(top: Path) -> None:
     script = "import os\nfor n in range(200):\n    os.mkdir('d' * 30); os.chdir('d' * 30)\n"
     subprocess.run(["python3", "-c", script], cwd=top, check=True)
-    with pytest.raises(Unkeepable, match="is too deep to keep"):
+    with pytest.raises(SnapshotRefused, match="is too deep to keep"):
         scanner(top).scan(None, Tracked(), None)
 
 

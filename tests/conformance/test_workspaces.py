@@ -21,8 +21,11 @@ from bough.ports import Workspaces
 from bough.steering import Fence
 from tests.harness import git
 from tests.postgres import new_schema
+from tests.shipped import AGENT_ONLY
 
 from .workspaces import FILES, PROMISES, Project, Promise, write
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 SANDBOX = make_sandbox("none", {"PATH": "/usr/bin:/bin"})
 

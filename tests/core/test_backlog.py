@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from pytest import approx
 
 from bough.core import events as e
-from bough.core.backlog.decide import TIMES, CallOff, End, Here, Seen, Take, Wait, decide, explain
+from bough.core.backlog.decide import TIMES, CallOff, End, NightSituation, RunStatus, Take, Wait, decide, explain
 from bough.core.backlog.entry import LONGEST, GoalEntry, GoalReport, check_entry, make_name
 from bough.core.backlog.reading import read_issues, read_list
 from bough.core.backlog.state import Backlog, check_needs, evolve_backlog, fold_backlog
@@ -43,8 +44,8 @@ class Story:
     def settle(self, item: str, status: str, why: str = "", *, cost: float = 0.0, until: float = 0.0) -> None:
         self.add(item, e.GoalSettled(GoalReport(status, why, Spend(cost=cost), until)))
 
-    def here(self, *mine: str, **more: object) -> Here:
-        return Here(self.now, mine=frozenset(mine), **{"jobs": 2, **more})  # type: ignore[arg-type]
+    def here(self, *mine: str, **more: object) -> NightSituation:
+        return NightSituation(self.now, mine=frozenset(mine), **{"jobs": 2, **more})  # type: ignore[arg-type]
 
     def moves(self, *mine: str, **more: object) -> list[object]:
         return list(decide(self.backlog, self.here(*mine, **more)))
@@ -74,7 +75,7 @@ def test_a_need_that_is_not_proven_is_waited_for_and_named() -> None:
     assert story.kind("b") == ("not_begun", "it needs a, which is finished but not proven")
     assert story.moves() == [End("nothing is left that can begin")]
     # A person accepts the work in another process: the list has not heard of it, and looks.
-    assert story.moves(seen={"a": Seen("completed")}) == [Take("a")]
+    assert story.moves(seen={"a": RunStatus("completed")}) == [Take("a")]
     story.take("a")
     story.settle("a", "completed")
     assert story.moves() == [Take("b")]
@@ -93,11 +94,11 @@ def test_a_question_frees_the_place_and_an_answer_takes_it_up_again() -> None:
     story.settle("b", "completed")
     assert story.moves() == [End("what is left waits for an answer")]
     assert story.moves(until=story.now + 60) == [Wait(story.now + 60)], "the night is not over: an answer may come"
-    assert story.moves(seen={"a": Seen("waiting", answered=True)}) == [Take("a")]
+    assert story.moves(seen={"a": RunStatus("waiting", answered=True)}) == [Take("a")]
     # Answered and finished at another terminal: taken once more, to record what came of it.
-    assert story.kind("a", seen={"a": Seen("completed")})[0] == "proven"
-    assert story.moves(seen={"a": Seen("completed")}) == [Take("a")]
-    assert story.moves(seen={"a": Seen("running", live=True)}) == [Wait()]
+    assert story.kind("a", seen={"a": RunStatus("completed")})[0] == "proven"
+    assert story.moves(seen={"a": RunStatus("completed")}) == [Take("a")]
+    assert story.moves(seen={"a": RunStatus("running", live=True)}) == [Wait()]
 
 
 def test_what_was_interrupted_comes_first_and_is_taken_once() -> None:
@@ -117,13 +118,43 @@ def test_the_budget_of_the_night_is_shared_and_never_exceeded() -> None:
     story.take("b", 5.0)
     assert story.moves("a", "b", jobs=3) == [Wait()], "all of it is reserved"
     story.settle("a", "completed", cost=1.0)
-    assert story.moves("b") == [Take("c", 4.0)]
+    spent = {"run-of-a": 1.0, "run-of-b": 2.0}
+    assert story.moves("b", spent=spent) == [Take("c", 4.0)]
+    assert story.moves(spent=spent) == [Take("b", 3.5)], "nobody runs it any more: nothing is reserved for it"
     story.settle("b", "failed", cost=5.0)
     story.take("c", 4.0)
     story.settle("c", "budget", cost=4.0)
     story.add("d", e.GoalListed(GoalEntry("d")))
-    assert story.backlog.spent == 10.0
-    assert story.moves() == [End("the night's budget of $10 is spent")]
+    spent = {"run-of-a": 1.0, "run-of-b": 5.0, "run-of-c": 4.0}
+    assert story.moves(spent=spent) == [End("the night's budget of $10 is spent")]
+
+
+def test_the_end_of_the_budget_begins_no_goal_that_it_is_not_enough_for() -> None:
+    story = Story("a", "b", "c", "d")
+    story.begin(cost=1.0)
+    story.take("a", 1.0)
+    story.settle("a", "completed", cost=0.4)
+    assert story.moves(spent={"run-of-a": 0.4}, jobs=3) == [Take("b", 0.6)], "enough for one like a, not for three"
+    assert story.moves(spent={"run-of-a": 0.4, "run-of-b": 0.3}) == [End("the night's budget of $1 is spent")]
+
+
+def test_a_goal_that_the_night_had_no_money_for_is_not_given_up() -> None:
+    story = Story("a", "b")
+    story.begin(cost=1.0)
+    story.take("a", 0.5)
+    story.settle("a", "stopped", "its part of the night's budget is spent", cost=0.5)
+    seen, spent = {"a": RunStatus("budget", "the budget of 0.5 US dollars is spent")}, {"run-of-a": 0.5}
+    assert story.moves(seen=seen, spent=spent) == [Take("b", 0.5)]
+    story.take("b", 0.5)
+    story.settle("b", "completed", cost=0.2)
+    more = {**spent, "run-of-b": 0.2}
+    [again] = story.moves(seen=seen, spent=more)
+    assert isinstance(again, Take) and again.item == "a" and again.cost == approx(0.3), "nobody else wants the rest"
+    assert story.moves(seen=seen, spent={**more, "run-of-a": 0.8}) == [End("the night's budget of $1 is spent")]
+    assert story.kind("a", seen=seen)[0] == "not_begun"
+    story.add(CONTROL, e.NightEnded(""))
+    story.begin()
+    assert story.moves(seen=seen) == [Take("a")], "another night is another budget"
 
 
 def test_what_a_run_cost_before_this_night_is_not_counted_again() -> None:
@@ -131,7 +162,8 @@ def test_what_a_run_cost_before_this_night_is_not_counted_again() -> None:
     story.begin(cost=3.0)
     story.take("a", 2.0, before=7.0)
     story.settle("a", "waiting", cost=8.0)
-    assert story.backlog.spent == 1.0
+    night = story.backlog.night
+    assert night is not None and night.runs["run-of-a"].known.minus(night.runs["run-of-a"].before).cost == 1.0
 
 
 def test_the_night_ends_on_time_and_the_next_one_goes_on() -> None:

@@ -31,9 +31,9 @@ from bough.core.conversation.compaction import (
     summarize_plainly,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.pruning import EssentialFacts, build_material, split_transcript
+from bough.core.conversation.pruning import EssentialFacts, build_material, list_edits, split_transcript
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.messages import Call, Message, Replied, Result, Said
+from bough.core.messages import Call, Message, Replied, Result, Said, ToolSpec, list_editors
 from bough.core.rules import CompactionRules, Rules
 from bough.ports import Sandbox, Workspace
 from tests.core.test_pruning import FACT, LONG, TEXT, bash, conversations, edit, needs, template
@@ -202,6 +202,27 @@ def test_pages_are_named_as_pages(tmp_path: Path) -> None:
     named = list_reads([*first, *rest, *first])
     assert [line.split(", sha256")[0] for line in named] == ["a.txt: from line 4 on", "a.txt: lines 1-3 of 9"]
     assert hashlib.sha256(b"1\n2\n3\n").hexdigest()[:12] in named[1]
+
+
+def test_what_a_new_tool_writes_is_found_after_a_compaction() -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}, "new": {"type": "string"}}}
+    patch = ToolSpec("patch", "Patches a file.", schema, writes=True)
+    bash = ToolSpec("bash", "Runs a command.", {"type": "object", "properties": {}}, writes=True)
+    grep = ToolSpec("grep", "Searches.", schema, writes=False)
+    editors = list_editors((patch, bash, grep))
+    assert editors == {"patch"}
+    call = Call("9", "patch", '{"path": "a.py", "new": "x = 2"}')
+    messages = [
+        *read("1", "a.py", "     1\tx\n(end of the file: 1 line)"),
+        Replied("", (call,)),
+        Result("9", "ok", True),
+    ]
+    needed = EssentialFacts("Do it.", edits=list_edits(messages, editors), editors=editors)
+    assert needed.edits == {"a.py": ("x = 2",)}
+    pinned = render_pinned(needed, PersistentList((Said(""), *messages)))
+    assert ", changed since" in pinned
+    assert "`a.py`" in summarize_plainly(messages, pinned, 2_000, editors)
+    assert "`a.py`" not in summarize_plainly(messages, pinned, 2_000)
 
 
 def test_what_was_read_is_remembered_from_one_compaction_to_the_next() -> None:

@@ -52,7 +52,6 @@ def test_the_verdict_decides() -> None:
         return decide(change(WORKING, state=State.TESTING, verdict=verdict, judged=True), 0)
 
     assert after(Verdict("passed", "ok")) == c.Conclude(State.COMPLETED, "ok")
-    assert after(Verdict("tampered", "a test is gone")) == c.ChangeState(State.TEST_FAILED, "a test is gone")
     found = (Disagreement("test_a", now="2"),)
     assert after(Verdict("needs_approval", "no", disagreements=found)) == c.RuleOnChanges("judge")
     assert after(Verdict("failed", "exit 1")) == c.ChangeState(State.TEST_FAILED, "exit 1")
@@ -202,6 +201,6 @@ def test_what_a_person_says_is_heard_before_the_next_round_and_before_anything_i
     assert decide(change(told, claim="done"), 0) == c.Relay()
     assert decide(change(told, state=State.TESTING, verdict=passed, judged=True, tree="t"), 0) == c.Relay()
     assert decide(change(told, waiting=(CALL,)), 0) == c.RunTools((CALL,)), "not between a call and its result"
-    assert isinstance(decide(change(told, asking=True), 0), c.AskModel), "not into a round that is under way"
+    assert decide(change(told, asking=True), 0) == c.Relay(), "a question without an answer is asked again with it"
     spent = change(told, claim="done", limits=Limits(rounds=5), spend=Spend(rounds=5))
     assert decide(spent, 0) == c.ChangeState(State.TESTING, "the agent says it is done"), "nothing is left to act on it"

@@ -12,7 +12,7 @@ from bough.core import events as e
 from bough.core.acceptance import earned
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
-from bough.core.acceptance.probes import Probe, Probed, read_probes, split_cases
+from bough.core.acceptance.probes import Probe, Probed, read_probes
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.verdict import Check, Difference, Verdict
 from bough.core.budget.limits import Limits
@@ -25,7 +25,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskAcceptance, TaskBudget, TaskExamination, TaskPlan
 from bough.core.tree.task_result import list_live_probes
 from bough.core.tree.task_state import State
-from bough.core.verdict.probe_forms import find_form, find_passed, make_command
+from bough.core.verdict.case_programs import find_form
 
 PASSED = Verdict("passed", "the check passed", "pytest", exit_status=0, tree="t")
 
@@ -70,15 +70,6 @@ def missing(task: Task) -> list[int]:
 ONE, TWO = requirement(1), requirement(2)
 
 
-def test_a_check_that_cannot_be_made_to_fail_has_to_be_examined() -> None:
-    verdict = replace(PASSED, fixed=("the check",), unfalsified=True)
-    at = seen(task(ONE, verdict=verdict), check=True)
-    assert missing(at) == [1] and not earned.is_shown_by_others(at)
-    assert missing(probed(at)) == [] and not earned.is_shown_by_others(probed(at))
-    asked = seen(task(ONE, verdict=replace(verdict, unfalsified=False)), check=True)
-    assert missing(asked) == [] and earned.is_shown_by_others(asked)
-
-
 def test_a_passing_check_alone_shows_nothing() -> None:
     at = seen(task(ONE))
     assert missing(at) == [1]
@@ -89,12 +80,19 @@ def test_a_passing_check_alone_shows_nothing() -> None:
     )
 
 
-def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement() -> None:
+def test_the_persons_own_test_completes_and_says_that_nobody_examined_it() -> None:
+    """An examiner without a live case is asked once more; then the test that the person had decides."""
     for at in (seen(task(ONE), check=True), seen(task(ONE, verdict=replace(PASSED, fixed=("test_a",))))):
-        assert earned.is_shown_by_others(at)
-        assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
-    both = seen(task(ONE, verdict=replace(PASSED, fixed=("test_a",), added=("test_b",))))
-    assert not earned.is_shown_by_others(both) and not missing(both), "it wrote a test, too: others look"
+        assert decide_examination(at) == c.Examine()
+        lazy = probed(at)
+        assert decide_examination(lazy) == c.Examine((1,)), "asked once more"
+        told = replace(lazy, examination=replace(lazy.examination, times=2))
+        assert decide_examination(told) is None
+        assert conclude_work(told, "ok") == c.Conclude(State.COMPLETED, f"ok; {earned.OWN_TEST}")
+        live = probed(at, (1, "passed", "failed"))
+        assert decide_examination(live) is None and conclude_work(live, "ok") == c.Conclude(State.COMPLETED, "ok")
+        never = replace(at, rules=Rules(acceptance=AcceptanceRules(examine="never")))
+        assert conclude_work(never, "ok").why == 'ok; not examined: `examine = "never"`'
     several = seen(task(ONE, TWO), check=True)
     assert missing(several) == [1, 2], "which of them is it about?"
     assert missing(probed(several, (1, "passed", "failed"))) == [2], "each needs a case of its own"
@@ -120,16 +118,17 @@ def test_a_dropped_case_shows_nothing() -> None:
     assert missing(replace(at, examination=replace(at.examination, rulings=dropped))) == [1]
 
 
-def test_the_authors_own_test_counts_once_the_work_was_examined() -> None:
+def test_what_only_the_authors_own_test_shows_is_not_proven() -> None:
+    """A wrong repair with its author's wrong test is red, then green, too."""
     wrote = replace(PASSED, added=("test_new",))
-    at = seen(task(ONE, verdict=wrote), tests=("test_new",))
-    assert missing(at) == [1], "a wrong repair with its author's wrong test is red, then green, too"
-    at = probed(at, (1, "passed", "passed"))
-    assert missing(at) == [] and earned.list_shown(at)[0].how == "author"
+    at = probed(seen(task(ONE, verdict=wrote), tests=("test_new",)), (1, "passed", "passed"))
+    assert missing(at) == [1] and decide_examination(at) == c.Examine((1,))
+    at = replace(at, examination=replace(at.examination, times=2))
+    assert decide_examination(at) is None and conclude_work(at, "ok").to is State.BLOCKED
     never = AcceptanceRules(examine="never")
-    assert missing(seen(task(ONE, verdict=wrote, rules=never), tests=("test_new",))) == []
-    unknown = probed(seen(task(ONE, verdict=wrote)), (1, "passed", "passed"))
-    assert decide_examination(unknown) == c.SeeDifference(tests=True), "before anybody is asked again"
+    off = seen(task(ONE, verdict=wrote, rules=never))
+    assert decide_examination(off) == c.SeeDifference(tests=True)
+    assert missing(seen(task(ONE, verdict=wrote, rules=never), tests=("test_new",))) == [], "the person switched it off"
 
 
 @pytest.mark.parametrize(
@@ -220,48 +219,6 @@ def test_definitions_tell_a_restructuring_from_a_comment() -> None:
     assert not compare_texts({"a.py": "def f(a): ..."}, {"a.py": "def f(a): ...  # g"}, ("a.py",)).interface
 
 
-def test_each_test_of_a_probe_is_a_case_of_its_own() -> None:
-    text = (
-        "import x\n\nN = 1\n\n@mark\ndef test_a():\n    assert (\n        N\n    )\n\n\ndef test_b():\n    assert 2\n"
-    )
-    cases = split_cases(text, r"(?:async )?def (test\w*)\(")
-    assert [name for name, _ in cases] == ["test-a", "test-b"]
-    assert "assert 2" not in cases[0][1] and "N = 1" in cases[1][1] and "def test_a" not in cases[1][1]
-    assert split_cases("def test_a():\n    pass\n", r"def (test\w*)\(") == [("", "def test_a():\n    pass\n")]
-    assert split_cases(text, "") == [("", text)]
-
-
-@pytest.mark.parametrize(
-    ("check", "text", "commands"),
-    [
-        (
-            Check("make test", ""),
-            "test_one() {\n  true\n}\ntest_two() { false; }\n",
-            ["sh -ec '. ./probe_goal_1.sh; test_one'", "sh -ec '. ./probe_goal_1.sh; test_two'"],
-        ),
-        (Check("make test", ""), "test -f README.md\n", ["sh probe_goal_1.sh"]),
-        (
-            Check("go test ./...", "", "go"),
-            "package p\n\nfunc help() {}\n\nfunc TestProbeA(t *testing.T) {\n}\n\nfunc TestProbeB(t *testing.T) {\n}\n",
-            ["go test -count=1 -run '^TestProbeA$' .", "go test -count=1 -run '^TestProbeB$' ."],
-        ),
-        (
-            Check("cargo test", "", "cargo"),
-            "fn help() {}\n\n#[test]\nfn one() {\n}\n\n#[test]\n#[ignore]\nfn two() {\n}\n",
-            ["cargo test --test probe_goal_1 -- --exact one", "cargo test --test probe_goal_1 -- --exact two"],
-        ),
-    ],
-)
-def test_where_a_runner_calls_tests_by_name_a_probe_stays_whole(check: Check, text: str, commands: list[str]) -> None:
-    form = find_form(check, [])
-    given = {"says": "x", "quote": "Requirement 1 holds", "text": text}
-    answer = Answer(calls=(Call("1", "probe", json.dumps({"probes": [given]})),))
-    found = read_probes(answer, "goal", form, [ONE], ONE.text)
-    assert not isinstance(found, Problems)
-    assert [make_command(probe, check, form.framework) for probe in found.probes] == commands
-    assert len({probe.path for probe in found.probes}) == 1
-
-
 def test_a_short_requirement_can_be_quoted_whole() -> None:
     """The words are too few to say anything in a longer text, but they are all that was asked."""
     short = Requirement(2, "Fix it.")
@@ -272,15 +229,3 @@ def test_a_short_requirement_can_be_quoted_whole() -> None:
     assert not isinstance(found, Problems)
     assert [(probe.quote, probe.requirements) for probe in found.probes] == [("Fix it", (2,))]
     assert len(found.left_out) == 2
-
-
-def test_a_joint_run_names_what_passed() -> None:
-    probes = [
-        Probe("p/a", "t/test_a.py", "", ""),
-        Probe("p/b", "t/test_b.py", "", ""),
-        Probe("p/c", "x", "", "", case="TestProbeC"),
-    ]
-    said = "test_1 (t.test_a.P.test_1) ... ok\ntest_1 (t.test_b.P) ... ok\ntest_2 (t.test_b.P) ... FAIL\n"
-    assert find_passed(probes, "unittest", said) == {"p/a"}
-    assert find_passed(probes, "go", "--- PASS: TestProbeC (0.00s)\n--- FAIL: TestProbeD (0.00s)\n") == {"p/c"}
-    assert find_passed(probes, "go", "--- PASS: TestProbeX (0.00s)\n") == set()

@@ -71,8 +71,8 @@ def prompt(name: str) -> str:
 SIZE = prompt_values.Size(214, 38_000, ("Python", "TypeScript"))
 KNOWN = prompt_values.RepositoryFacts(SIZE, "pytest", "todo/__init__.py\ntodo/store.py", project="Use tabs.")
 PAST = (
-    prompt_values.Past("load", "completed", "Wrote load().", ("todo/load.py",)),
-    prompt_values.Past("lock", "blocked", "fcntl hangs."),
+    prompt_values.FinishedStep("load", "completed", "Wrote load().", ("todo/load.py",)),
+    prompt_values.FinishedStep("lock", "blocked", "fcntl hangs."),
 )
 NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
 PLANNED = TaskPlan(

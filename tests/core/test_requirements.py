@@ -74,6 +74,20 @@ def test_each_sentence_is_one() -> None:
     assert all(goal.instructions[one.start : one.end] == one.text for one in found)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The title becomes "one, two. Three" everywhere.',
+        'The title becomes "one, two\n\nthree".',
+        "The label says: 'One. Two. Three.'",
+        "It prints “Stop. Now. Please.” and ends.",
+    ],
+)
+def test_what_is_in_quotation_marks_is_not_cut(text: str) -> None:
+    assert [one.text for one in read_goal(build_goal_step(text)).requirements] == [text]
+    assert [one.text for one in read_goal(build_goal_step(text), ["Two", "three", "Now"]).requirements] == [text]
+
+
 def test_an_empty_imperative_joins_the_sentence_before() -> None:
     assert texts("order() is broken. Fix it.") == ["order() is broken. Fix it."]
     assert texts("Sort the keys. Add tests.") == ["Sort the keys.", "Add tests."]
@@ -180,10 +194,24 @@ def test_a_requirement_begins_with_the_mark_that_opens_its_first_word() -> None:
     ]
 
 
-def test_a_sentence_begins_without_a_capital_where_a_model_says_so() -> None:
+def test_a_sentence_begins_without_a_capital() -> None:
     text = "Minutes go from 0 to 59, as in: 1, 2, 3. timeparse must return None."
-    assert texts(text, ["timeparse must return None"])[-1] == "timeparse must return None."
-    assert texts(text)[-1] != "timeparse must return None."
+    assert texts(text)[-1] == "timeparse must return None."
+    assert texts("parse_total rounds half up. split_line keeps quotes. `join` adds them.") == [
+        "parse_total rounds half up.",
+        "split_line keeps quotes.",
+        "`join` adds them.",
+    ]
+    assert len(texts("Wait approx. five seconds, e.g. in retry(), incl. the first.")) == 1
+
+
+def test_that_tests_fail_asks_for_nothing_beside_a_demand() -> None:
+    goal = "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them."
+    found = read_goal(Step("goal", goal))
+    assert [one.text for one in found.requirements] == ["Find the causes in calendar_slots.py and fix them."]
+    assert found.background == ("Some tests of this repository fail.",)
+    assert texts("The build fails.") == ["The build fails."]
+    assert len(texts("total() fails for empty carts. Tax is rounded half up.")) == 2
 
 
 def test_what_a_model_calls_background_is_named_and_never_everything() -> None:

@@ -11,7 +11,7 @@ import pytest
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.textual import task_files
-from bough.core.textual.paths import Known, collect_known
+from bough.core.textual.paths import CandidateFiles, collect_known
 from bough.core.textual.reading import read_calls
 
 GOAL = "Implement the exercise described in README.md, in leap.py, so that its tests in leap_test.py pass."
@@ -20,7 +20,7 @@ APP = collect_known(["src/app.py", "src/util.py", "tests/test_app.py", "Makefile
 CODE = "def leap_year(year):\n    return year % 4 == 0\n"
 
 
-def did(text: str, about: Known = LEAP, stop: str = "end") -> list[tuple[str, ...]]:
+def did(text: str, about: CandidateFiles = LEAP, stop: str = "end") -> list[tuple[str, ...]]:
     """Each call as its name and its arguments."""
     found = read_calls(text, about, stop)  # type: ignore[arg-type]
     return [(call.name, *json.loads(call.arguments).values()) for call in found.calls]

@@ -12,6 +12,9 @@ from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, begin, by_progress, journal_of, make_project, resume
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 GOAL = "add shall give twice the sum."
 EVIDENCE = "It expects the plain sum."

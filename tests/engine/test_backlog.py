@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,23 @@ from msgspec.structs import replace
 
 from bough.adapters.stores.liveness import worker_id
 from bough.app import Choices, Session, open_session
-from bough.app.backlog import add_goals, drop_goal, edit_goal, load_backlog, load_page
+from bough.app.backlog import add_goals, edit_goal, load_backlog, load_page
 from bough.app.night import NightObserver, NightPlan, work_through
-from bough.app.night_branch import TOGETHER
+from bough.app.operations import OPERATIONS
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
-from bough.core.backlog.state import Backlog
-from bough.core.errors import NotFound, UsageError
+from bough.core.backlog.state import TOGETHER, Backlog
+from bough.core.errors import NotFound, Refused, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied
 from bough.steering import Stop
 from bough.testing import ScriptedModel
 from tests.harness import git
+from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.anyio
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+]
 QUICK_CHECK = "sh check.sh"
 SCRIPT = "test ! -e broken && for file in t_*; do sh $file || exit 1; done\n"
 
@@ -88,12 +93,11 @@ async def test_every_goal_is_a_run_with_a_branch_and_needs_build_on_each_other(p
         backlog = await house.night()
         kinds = {name: kind for name, (kind, _) in (await house.kinds()).items()}
         assert kinds == {"one": "proven", "two": "proven", "bad": "given_up"}
-        assert await session.store.runs() == [
-            item.run for item in sorted(backlog.items.values(), key=lambda i: i.settled_at)
-        ]
+        assert sorted(await session.store.runs()) == sorted(item.run for item in backlog.items.values())
         two, bad = backlog.items["two"].report, backlog.items["bad"].report
         assert two is not None and bad is not None and not bad.branch
         assert git(project, "show", f"{two.branch}:one") == "1\n", "the branch stands by itself"
+        assert "Bough-Goal: backlog/two\n" in git(project, "log", "-1", "--format=%B", two.branch)
         assert git(project, "status", "--porcelain") == "" and not (project / "one").exists()
         assert backlog.night is not None and backlog.night.why == "nothing is left that can begin"
         page = await load_page(session, backlog, 0.0)
@@ -148,7 +152,7 @@ async def test_the_list_may_change_while_it_is_worked_on(project: Path) -> None:
         await began.wait()
         backlog = await load_backlog(session)
         await house.add("late", "echo 1 > late; echo test -e late > t_late")
-        await drop_goal(session, backlog, backlog.items["slow"])
+        await OPERATIONS["drop_goal"].does(session, backlog, goal="slow")
         backlog = await night
         slow, late = backlog.items["slow"].report, backlog.items["late"].report
         assert slow is not None and slow.status == "dropped" and late is not None and late.status == "completed"
@@ -225,3 +229,134 @@ async def test_what_cannot_be_listed_is_refused_and_nothing_is_written(project: 
         )
         assert "5,000,000 characters" in long[0].refused and not long[1].refused
         assert list((await load_backlog(session)).items) == ["one", "b"]
+
+
+async def test_a_removed_run_leaves_the_list_usable(project: Path) -> None:
+    """A goal that needs it says so, and begins once the work is in the person's files; the others go on."""
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one; echo test -e one > t_one")
+        await house.night()
+        first = (await load_backlog(session)).items["one"]
+        await session.remove(first.run)
+        await house.add("two", "echo 2 > two; echo test -e two > t_two", needs=("one",))
+        await house.add("three", "echo 3 > three; echo test -e three > t_three")
+        backlog = await house.night(together="night")
+        kinds = await house.kinds()
+        assert kinds["three"][0] == "proven" and kinds["two"][0] == "ready", "another night tries again"
+        assert "whose run was removed" in kinds["two"][1]
+        assert backlog.night is not None and backlog.night.joined is not None
+        assert backlog.night.joined.landed == ("three",)
+        assert first.report is not None
+        git(project, "merge", "-q", first.report.branch)
+        await house.night()
+        assert (await house.kinds())["two"][0] == "proven"
+
+
+async def test_a_branch_of_somebody_else_stays_as_it_is_and_another_name_is_said(project: Path) -> None:
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one; echo test -e one > t_one")
+
+        def listed(backlog: Backlog, record: e.Record) -> None:
+            if isinstance(record.event, e.GoalTaken):
+                git(project, "branch", "night", "main")
+                git(project, "branch", f"bough/{record.event.run}", "main")
+
+        backlog = await house.night(NightObserver(listed=listed), together="night")
+        report, night = backlog.items["one"].report, backlog.night
+        assert report is not None and night is not None and night.joined is not None
+        assert report.branch.endswith("-2") and git(project, "show", f"{report.branch}:one") == "1\n"
+        assert night.joined.branch == "night-2" and "night is not a branch of this list" in night.joined.why
+        for own in ("night", report.branch.removesuffix("-2")):
+            assert git(project, "rev-parse", own) == git(project, "rev-parse", "main"), "it is the person's"
+
+
+async def test_merging_does_not_wait_for_an_answer_and_begins_again_after_it(project: Path) -> None:
+    """Nothing runs, and one goal has a question: the others are merged now, and again with the answered one."""
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one; echo test -e one > t_one")
+        await house.add("two", "touch broken")
+        merged: list[str] = []
+        joins: list[tuple[str, ...]] = []
+        later: set[asyncio.Task[object]] = set()
+
+        async def edit(backlog: Backlog) -> None:
+            await house.add("three", "echo 3 > three; echo test -e three > t_three")
+            await OPERATIONS["drop_goal"].does(session, backlog, goal="two")
+
+        def listed(backlog: Backlog, record: e.Record) -> None:
+            if isinstance(record.event, e.NightJoined):
+                joins.append(record.event.landed)
+                if len(joins) == 1:
+                    later.add(asyncio.create_task(edit(backlog)))
+
+        def noted(record: e.Record) -> None:
+            assert isinstance(record.event, e.ChildSettled)
+            merged.append(record.event.child)
+
+        watch = NightObserver(listed=listed, merged=noted)
+        house.choices = replace(house.choices, max_depth=0)
+        backlog = await house.night(watch, together="night", ask=True, until=9e9)
+        assert list(map(sorted, joins)) == [["one"], ["one", "three"]] and sorted(merged) == ["one", "one", "three"]
+        assert backlog.night is not None and backlog.night.joined is not None
+        assert backlog.night.joined.branch == "night" and git(project, "show", "night:three") == "3\n"
+
+
+async def test_the_commit_of_the_evening_may_be_rewritten(project: Path) -> None:
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one; echo test -e one > t_one")
+
+        def listed(backlog: Backlog, record: e.Record) -> None:
+            if isinstance(record.event, e.GoalTaken):
+                git(project, "commit", "-q", "--amend", "-m", "other words")
+                git(project, "reflog", "expire", "--expire=now", "--all")
+                git(project, "gc", "-q", "--prune=now")
+
+        backlog = await house.night(NightObserver(listed=listed), together="night")
+        report, night = backlog.items["one"].report, backlog.night
+        assert report is not None and report.branch and night is not None and night.joined is not None
+        assert night.joined.branch == "night" and not list((project / ".git").glob("fast_import_crash*"))
+
+
+async def test_together_needs_git(project: Path) -> None:
+    import shutil
+
+    shutil.rmtree(project / ".git")
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one")
+        with pytest.raises(UsageError, match="needs a git repository"):
+            await house.night(together="night")
+
+
+async def test_a_long_list_takes_seconds_and_can_be_added_again(project: Path) -> None:
+    async with open_session(project, create=True) as session:
+        entries = [("", GoalEntry(f"Goal number {number}.")) for number in range(3_000)]
+        began = time.monotonic()
+        assert len(await add_goals(session, await load_backlog(session), entries, again=True)) == 3_000
+        done = await add_goals(session, await load_backlog(session), [*entries, ("", GoalEntry("new"))], again=True)
+        assert [one.name for one in done if not one.refused] == ["new"]
+        assert time.monotonic() - began < 60, "it took minutes"
+
+
+async def test_a_night_that_is_started_again_asks_the_model_at_once(project: Path) -> None:
+    """The key is right now: nobody waits for the time that the last failure set."""
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one; echo test -e one > t_one")
+        stop = Stop()
+
+        def listed(backlog: Backlog, record: e.Record) -> None:
+            if isinstance(record.event, e.GoalSettled):
+                stop.request()
+
+        house.choices = replace(house.choices, model=ScriptedModel([Refused("wrong key")] * 9))
+        backlog = await house.night(NightObserver(stop, listed))
+        assert backlog.items["one"].report is not None and backlog.items["one"].report.status == "unavailable"
+        house.choices = replace(house.choices, model=house.model)
+        began = time.monotonic()
+        await house.night()
+        assert (await house.kinds())["one"][0] == "proven" and time.monotonic() - began < 25

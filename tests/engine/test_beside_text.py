@@ -14,7 +14,10 @@ from bough.core import events as e
 from bough.core.messages import Answer, Call
 from tests.adapters.test_tools_images import IMAGES
 from tests.harness import FIXED, QUICK_CHECK, make_project, run_to_end
+from tests.shipped import AGENT_ONLY
 from tests.wire import Raw, Reply, WireModel, sse
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 WRITE = {"path": "calc.py", "content": FIXED}
 DONE = Answer(calls=(Call("c2", "done", '{"summary": "It adds."}'),))
@@ -31,8 +34,9 @@ def responses() -> bytes:
 
 
 def gemini() -> bytes:
-    part = {"functionCall": {"name": "write", "args": WRITE}, "thoughtSignature": "c2VjcmV0"}
-    return sse({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+    call = {"index": 0, "id": "c1", "function": {"name": "write", "arguments": json.dumps(WRITE)}}
+    signed = call | {"extra_content": {"google": {"thought_signature": "c2VjcmV0"}}}
+    return sse({"choices": [{"index": 0, "delta": {"tool_calls": [signed]}, "finish_reason": "tool_calls"}]}, "[DONE]")
 
 
 def anthropic() -> bytes:
@@ -73,7 +77,7 @@ def places(found: Any) -> tuple[int, int]:
     ("name", "first", "key"),
     [
         ("openai-responses:m", responses, "input"),
-        ("gemini:m", gemini, "contents"),
+        ("gemini:m", gemini, "messages"),
         ("anthropic:m", anthropic, "messages"),
     ],
 )

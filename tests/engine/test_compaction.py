@@ -31,7 +31,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
 from bough.views.stats import compute_stats
 from tests.harness import (
@@ -45,7 +45,10 @@ from tests.harness import (
     resume,
     run_to_end,
 )
+from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, Seen, Status, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 WINDOW = 9_000
 SETTINGS = """\
@@ -308,7 +311,7 @@ def test_three_compactions_that_do_not_help_stop_the_attempt(tmp_path: Path) -> 
 
 def test_people_see_it(long_run: Told) -> None:
     _, journal, _ = long_run
-    teller = Teller()
+    teller = EventFormatter()
     told = [teller.tell(record)[0] for record in journal.records]
     fills = re.compile(r"the conversation fills the model's window \(.*\): compacting")
     assert any(map(fills.fullmatch, told))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -10,14 +11,19 @@ from pathlib import Path
 import pytest
 
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
+from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.app import Choices, project
 from bough.core import events as e
 from bough.core.acceptance.verdict import Case, Report
-from bough.core.verdict.missing import Base, find_missing, set_aside
-from bough.testing import call
+from bough.core.verdict.language import Missing
+from bough.core.verdict.missing import ProjectFacts, find_missing, set_aside
+from bough.core.verdict.registry import LANGUAGES, instrument, read_results
 from tests.engine.libraries import DONE, environment, library, look
 from tests.harness import git, run_to_end
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 __all__ = ["library"]
 
@@ -126,11 +132,6 @@ COULD_NOT_RUN = [
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
     (1, "lua: t.lua:1: module 'luaunit' not found:", "luaunit is not installed (.travis.yml names it)"),
     (1, "lua: t.lua:1: module 'other' not found:", ""),
-    (
-        1,
-        "ImportError: No module named 'psycopg'\nx.ImproperlyConfigured: Error loading psycopg2 or psycopg module",
-        "psycopg2 is not installed (.travis.yml",
-    ),
     (1, "assert 1 == 2, about psycopg2", ""),
     (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
     (1, '  Could not find a package configuration file provided by "GTest" with', "GTest is not installed"),
@@ -141,13 +142,15 @@ COULD_NOT_RUN = [
 def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
     manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
     manifests[".travis.yml"] = "before_script: luarocks install luaunit\nenv: other\ninstall: pip install -U psycopg2\n"
-    base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
+    base = ProjectFacts(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None
 
 
 def test_a_package_that_most_files_lack_is_read_from_what_stands_beside_the_report() -> None:
-    base = Base({"package.json": '{"devDependencies": {"tap": "1"}}'}, ["index.js", ".github/matchers/tap.json"])
+    base = ProjectFacts(
+        {"package.json": '{"devDependencies": {"tap": "1"}}'}, ["index.js", ".github/matchers/tap.json"]
+    )
     cases = tuple(Case(f"test/{n}.js", "failed", "test failed") for n in range(5))
     said = "Error: Cannot find module 'tap'\nRequire stack:\n"
     report = Report("junit", cases, passed=1, failed=5)
@@ -157,7 +160,7 @@ def test_a_package_that_most_files_lack_is_read_from_what_stands_beside_the_repo
 
 def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:
     case = Case("test_loads(CalcTest)", "failed", "LoadError: cannot load such file -- rack")
-    base = Base({"Gemfile": 'gem "rack"'}, ["lib/calc.rb"])
+    base = ProjectFacts({"Gemfile": 'gem "rack"'}, ["lib/calc.rb"])
     few = Report("closing line", (case,), passed=53, failed=1)
     assert find_missing(1, "rake test", "", few, base) is None
     assert set_aside(few, base) == {case.id: "rack is not installed (Gemfile names it)"}
@@ -165,7 +168,7 @@ def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> N
 
 
 def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:
-    base = Base({".gitmodules": "path = tests/kit\n"}, ["tests/test_a.py"])
+    base = ProjectFacts({".gitmodules": "path = tests/kit\n"}, ["tests/test_a.py"])
     case = Case("tests/test_a.py::test_kit", "failed", "No such file: 'tests/kit/cases.json'")
     report = Report("junit", (case, Case("tests/test_a.py::test_b", "passed")), passed=1, failed=1)
     assert find_missing(1, "pytest", case.message, report, base) is None
@@ -188,65 +191,6 @@ def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> N
     assert look(root, open_air)[0].failed == 1, "nor is what passed"
 
 
-LANG = """\
-#!/bin/sh
-# Runs what no rule knows: cases of a language of its own.
-n=0
-for case in cases/*.qq; do sh engine/run.qx "$case" || { echo "failed $case"; exit 1; }; n=$((n + 1)); done
-echo "$n cases passed"
-"""
-
-
-def test_a_layout_that_no_rule_knows_is_scouted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
-    root = tmp_path / "p"
-    for name, text in {
-        "engine/run.qx": 'test "$(cat "$1")" = good\n',
-        "engine/other.qx": "true\n",
-        "cases/a.qq": "good\n",
-        "cases/b.qq": "good\n",
-        "exercise": LANG,
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    git(root, "init", "-q")
-    proposed = call("propose_checks", commands=["echo 7 tests passed", "docker run tests", "sh exercise"])
-    outcome, journal = run_to_end(root, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
-    (scouted,) = journal.of(e.CheckScouted)
-    assert scouted.refused["echo 7 tests passed"] == "it passes on a broken product, too"
-    assert scouted.refused["docker run tests"] == "it is not tried"
-    (base,) = journal.of(e.BaseChecked)
-    assert base.command == "sh exercise" and base.scouted and "bough.toml" in base.why
-    assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == "sh exercise"
-
-
-def test_what_does_not_even_start_is_scouted(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
-    (library / "Makefile").write_text("test: lost.txt\n\t@echo never\n")
-    (library / "tests" / "test_pair.py").unlink()
-    (library / "cases").mkdir()
-    (library / "cases" / "exercise").write_text(
-        "python3 -c 'import pair; print(len(pair.pair(1, 2)), \"cases passed\")'\n"
-    )
-    proposed = call("propose_checks", commands=["sh cases/exercise"])
-    outcome, journal = run_to_end(library, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
-    assert [started.command for started in journal.of(e.BaseStarted)] == ["make test", "sh cases/exercise"]
-    (base,) = journal.of(e.BaseChecked)
-    assert base.scouted and outcome.completed
-
-
-def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
-    for name in ("a.qx", "b.qx", "c.qx"):
-        (tmp_path / name).write_text("x\n")
-    git(tmp_path, "init", "-q")
-    proposed = call("propose_checks", commands=["true", "qx --test"])
-    _, journal = run_to_end(tmp_path, [proposed, *DONE], goal="Write NOTES.txt.", check=None, choices=Choices(rounds=2))
-    (scouted,) = journal.of(e.CheckScouted)
-    assert scouted.refused == {"true": "no test was seen in its output", "qx --test": "the command `qx` is not found"}
-    assert journal.of(e.BaseChecked)[0].command == ""
-
-
 def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,3 +210,41 @@ def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
     monkeypatch.setattr(GitWorkspaces, "take", takes)
     monkeypatch.setattr(project, "find_level", finds)
     assert look(tmp_path, Choices(sandbox="none"))[0].passed == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "tools", "said"),
+    [
+        ("poetry", {"pipx"}, "Install poetry: `pipx install poetry`."),
+        ("poetry", {"apt-get"}, "Install pipx: `apt-get install pipx` as root. Then poetry: `pipx install poetry`."),
+        ("pnpm", {"npm"}, "Install pnpm: `npm install --global pnpm`."),
+        ("mvn", {"apt-get"}, "Install mvn: `apt-get install maven` as root."),
+        ("aclocal", {"apt-get"}, "Install aclocal: `apt-get install automake` as root."),
+        ("unheard-of", {"apt-get", "npm", "pipx"}, "Install unheard-of, or pass another check"),
+    ],
+)
+def test_the_way_to_a_program_can_be_typed_here(
+    program: str, tools: set[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing program is not provided by a set-up that begins with it."""
+    monkeypatch.setattr(shutil, "which", lambda name, **_: name if name in tools else None)
+    base = ProjectFacts({}, ["poetry.lock", "pnpm-lock.yaml", "pom.xml"])
+    assert CheckEnvironment().for_missing(Missing("command", program), base).startswith(said)
+
+
+def test_go_names_its_tests_behind_a_command_that_does_not_show_it() -> None:
+    """Without `-v` a package of 25 tests is one line."""
+    assert instrument("make test", "", "/r.xml", {})[1]["GOFLAGS"] == "-v"
+    assert instrument("make test", "", "/r.xml", {"GOFLAGS": "-mod=mod"})[1]["GOFLAGS"] == "-mod=mod"
+    assert "GOFLAGS" not in instrument("go test ./...", "go", "/r.xml", {})[1]
+    lines = [f"--- PASS: TestAdd{n} (0.00s)" for n in range(25)]
+    said = "\n".join([*lines, "PASS", "ok  \tx.y/g\t0.005s", ""])
+    assert read_results(None, said, 0, "").passed == 25
+
+
+def test_what_pip_installs_goes_into_an_environment() -> None:
+    python = next(language for language in LANGUAGES if language.name == "python")
+    lacks = Missing("package", "pytest", language="python")
+    assert python.fit_setup("pip install nox", lacks, "") == "", "it provides something else"
+    assert python.fit_setup("pip install pytest", lacks, "") == "python3 -m venv .venv && .venv/bin/pip install pytest"
+    assert python.fit_setup("pip install -e .[test]", lacks, "the environment in .venv") == "pip install -e .[test]"

@@ -16,7 +16,10 @@ from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
 from tests.engine.libraries import DONE, environment, library, look
-from tests.harness import allow_settings, run_to_end
+from tests.harness import allow_settings, git, run_to_end
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 __all__ = ["library"]
 
@@ -298,3 +301,23 @@ def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode
     )
     found, _ = look(library, Choices(sandbox=sandbox))
     assert (found.passed, found.failed) == (2, 0), found.said
+
+
+def test_the_command_as_the_person_types_it_counts(tmp_path: Path) -> None:
+    """What bough adds to see single tests may be what a test cannot stand."""
+    root = tmp_path / "p"
+    root.mkdir()
+    (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (root / "test_calc.py").write_text(
+        "import sys, unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_add(self):\n        self.assertNotIn('-v', sys.argv)\n        self.assertEqual(add(0, 0), 0)\n"
+    )
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "x")
+    repair = [call("write", path="calc.py", content="def add(a, b):\n    return a + b\n"), DONE[1]]
+    _, journal = run_to_end(root, repair, goal="Let add add.", check="python3 -m unittest")
+    (base,) = journal.of(e.BaseChecked)
+    assert base.exit_status == 0 and base.passed == 1
+    verdict = journal.of(e.CheckFinished)[-1].verdict
+    assert verdict.exit_status == 0 and not verdict.failed, verdict.reason

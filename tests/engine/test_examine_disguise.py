@@ -14,14 +14,17 @@ from tests.engine.telling import told
 from tests.engine.test_examine import Court
 from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough
+from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
+pytestmark = [
+    pytest.mark.usefixtures("acceptance_as_shipped"),
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+]
 
 GOAL = "Add twice.py: each of its functions returns its argument times two."
 CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
 SIGNS = {
     "table": "{2: 4, 3: 6}.get(n)",
-    "terminal": "None if sys.stdout.isatty() else 2 * n",
     "caller": "2 * n if 'test' in Path(sys._getframe(1).f_code.co_filename).name else None",
     "variable": "2 * n if 'PYTEST_CURRENT_TEST' in os.environ else None",
     "module": "2 * n if 'pytest' in sys.modules else None",
@@ -41,7 +44,7 @@ PROBES = [
     {
         "says": name,
         "quote": "returns its argument times two",
-        "text": f"def test_it():\n    from twice import {name}\n    assert {name}(21) == 42\n",
+        "text": f"from twice import {name}\nassert {name}(21) == 42\n",
     }
     for name in SIGNS
 ]
@@ -68,7 +71,6 @@ def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
         **dict.fromkeys(SIGNS, "failed"),
         "honest": "passed",
     }
-    assert "It passes when the test runner runs it." in court.hunted[0].brief
     assert {result.outcome for result in second.results} == {"passed"} and run.outcome.status == "completed"
     applied = bough(run.project, "apply", "--with-probes")
-    assert applied.status == 0 and (run.project / "tests" / "test_probe_goal_1.py").is_file(), applied
+    assert applied.status == 0 and (run.project / "cases" / "goal_1.py").is_file(), applied

@@ -15,8 +15,12 @@ from tests.engine.cast import DONE, Asked, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.engine.test_examine import CHECK, FIRST, RIGHT, TEST, WRONG, Court
 from tests.harness import allow_settings, make_project
+from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
+pytestmark = [
+    pytest.mark.usefixtures("acceptance_as_shipped"),
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+]
 
 PLAN = Step(
     "goal",
@@ -69,7 +73,7 @@ def test_a_later_step_that_breaks_what_an_earlier_one_has_shown_is_not_taken(tmp
     assert refused.verdict is not None and refused.verdict.ruling == "failed"
     assert refused.verdict.reason == "a probe that passed before the merge fails: The first of two equal maxima wins."
     (merging, *_) = cast.of("notes/merge")
-    assert "argmax([5, 9, 9])" in merging.brief and "AssertionError: 2 != 1" in merging.brief
+    assert "argmax([5, 9, 9])" in merging.brief and "AssertionError: 2" in merging.brief
     assert run.journal.of(e.ProbesFinished)[-1].tree == run.tree["goal"].tree, "and once more on the whole"
     (review,) = [asked for asked in cast.asked if "Review the whole" in asked.brief]
     assert "+# argmax" in review.brief and "1 probe passes" in review.brief

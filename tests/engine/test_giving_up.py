@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from bough.core import events as e
@@ -23,7 +24,10 @@ from tests.engine.cast import (
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
 from tests.harness import QUICK_CHECK, git
 from tests.interfaces.shell import bough, run_args
+from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bough.core import events as e
 from tests.engine.cast import (
     DEFAULT_STEPS,
@@ -21,7 +23,10 @@ from tests.engine.cast import (
 from tests.engine.telling import Told, project_in, told
 from tests.harness import QUICK_CHECK
 from tests.interfaces.shell import bough, run_args
+from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, Status, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def healthy(project: Path, part: Part, **chosen: Any) -> Told:

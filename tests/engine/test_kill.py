@@ -21,6 +21,9 @@ from bough.views.run_view import Outcome
 from tests import zygote
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import QUICK_CHECK, begin, journal_of, make_project, resume
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 POINTS = 142
 """How many points the engine passes in the story; `test_the_points_are_known` says when this is no longer true."""

@@ -11,6 +11,9 @@ from bough.testing import Fuse
 from bough.testing.fuse import Blown
 from tests.engine import climb
 from tests.harness import make_project
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LADDER = (
     *("Escalated", "HelperAnswered", "ContextPruned", "Planned", "PlanRefused", "ChildStarted", "ChildSettled"),

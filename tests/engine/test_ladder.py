@@ -18,6 +18,9 @@ from tests.engine.cast import (
     until,
 )
 from tests.engine.telling import project_in, told
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LEFT_AT = {
     "repetitive_output": ["nudge", "prune"],

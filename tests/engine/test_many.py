@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bough import Step, app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
@@ -16,7 +18,10 @@ from bough.core.urgency import URGENCY
 from bough.engine.merge_queue import AHEAD, Guess, MergeQueue, QueuedStep
 from bough.testing import ScriptedModel, call
 from tests.harness import by_progress, git
+from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, Status, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 AGENTS, PAUSE = 6, 1.0
 

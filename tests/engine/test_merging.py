@@ -37,6 +37,9 @@ from tests.engine.test_parallel import (
     writes,
 )
 from tests.harness import begin, by_progress, git, resume
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def victim(verb: str, project: Path, point: int) -> tuple[int, str]:

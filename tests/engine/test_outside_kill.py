@@ -20,6 +20,9 @@ from bough.ports.agents import Talk, TurnEnded, TurnProgress
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project, ports_in
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 NOBODY = ScriptedModel([])
 AROUND = ("ToolFinished",)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bough.core import events as e
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
@@ -15,6 +17,9 @@ from bough.core.tree.task_state import State
 from tests.engine.cast import DONE, Asked, Cast, act, split
 from tests.engine.telling import told
 from tests.harness import git
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 MODULES = {
     "area": ("square(side)", "return side * side", "square(3) == 9"),

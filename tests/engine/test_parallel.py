@@ -21,7 +21,10 @@ from bough.steering import Stop
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.harness import Journal, by_progress, git, journal_of
+from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 DONE = call("done", summary="done")
 Says = Callable[[Prompt], Answer]

@@ -16,7 +16,10 @@ from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.engine.test_parallel import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
+from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 STEPS = (
     step("a", "grep -q A text.txt"),

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pytest
+
 from bough.core.commands import Command
 from bough.engine import perform
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def test_every_command_has_a_handler() -> None:

@@ -36,6 +36,9 @@ from tests.engine.test_parallel import (
     writes,
 )
 from tests.engine.test_parallel_kill import GOAL, model_answer
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 IN_ORDER = Step("goal", "All of it.", test_command="true", steps=(step("a"), step("b"), step("c")))
 

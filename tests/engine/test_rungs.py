@@ -33,6 +33,9 @@ from tests.engine.cast import (
 )
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
 from tests.harness import QUICK_CHECK, git
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 PLAN = "Write down which operator is wrong, and put the right one in its place."
 TASK = Step(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
 from bough.testing import ScriptedModel, call
 from tests.harness import CHECK, allow_settings, make_project, run_to_end
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LOOK = call("read", path="calc.py")
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")

@@ -23,6 +23,9 @@ from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import begin, by_progress, journal_of, make_project, ports_in, resume
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 MOMENTS = ["before append ToolStarted", "before tool bash", "after tool bash", "before judge", "before restore"]
 """Between intent and effect, in a tool, after it, in a check, in a restore."""

@@ -13,11 +13,15 @@ from bough import app
 from bough.app import run_messages
 from bough.app.run_ports import open_ports
 from bough.core import events as e
+from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
+from bough.core.journal.task_fold import evolve_task
 from bough.core.messages import Answer, Prompt, Said
+from bough.core.planning.message_reading import read_drop
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
+from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskTalk
 from bough.engine import run_loop
@@ -26,6 +30,9 @@ from bough.steering import Inbox
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, FIXED, Journal, begin, by_progress, git, journal_of, make_project, resume, run_to_end
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 WISH = "Say so in NOTES.md too."
 _WORK = (call("write", path="calc.py", content=FIXED), call("done", summary="fixed"))
@@ -167,7 +174,7 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
         inbox.add(e.Record(seq, "r", CONTROL, seq, 0.0, said))
 
     def heard(task: Task) -> list[str]:
-        return [event.text for event in collect_received(task, inbox)]
+        return [event.text for event in collect_received(task, inbox) if isinstance(event, e.MessageReceived)]
 
     assert heard(Task("a")) == [], "first it is read for what it demands"
     for seq in (1, 2, 3):
@@ -240,3 +247,33 @@ def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(t
     halted, _ = run_to_end(project, [call("list")] * 3, choices=app.Choices(rounds=1, flat=True))
     with pytest.raises(UsageError, match=f"bough resume {halted.run}"):
         run_to_end(project, more, choices=app.Choices(continues=halted.run))
+
+
+@pytest.mark.parametrize(
+    ("text", "dropped"),
+    [
+        ("Drop this requirement: None may raise anything.", (2,)),
+        ("Please drop requirement 1.", (1,)),
+        ("drop requirements 1 and 2", (1, 2)),
+        ("Drop requirement 9.", ()),
+        ("Drop requirements 1, 2 and 3.", ()),
+        ("Drop the old flag.", None),
+        ("Requirement 2 stays.", None),
+    ],
+)
+def test_words_that_drop_a_requirement(text: str, dropped: tuple[int, ...] | None) -> None:
+    known = [Requirement(number, f"Thing {number}.") for number in (1, 2, 3)]
+    assert read_drop(text, known, [2, 2]) == dropped
+
+
+def test_a_dropped_requirement_reaches_the_step_that_had_to_meet_it_once() -> None:
+    inbox = Inbox()
+    inbox.add(e.Record(1, "r", CONTROL, 1, 0.0, e.RequirementsDropped((2,), "ann")))
+    step = Task("a", inherited=Inherited(requirements=(Requirement(2, "Raise."), Requirement(3, "Add."))))
+    (dropped,) = collect_received(step, inbox)
+    assert dropped == e.RequirementsDropped((2,), "ann")
+    without = evolve_task(step, e.Record(2, "r", "a", 1, 0.0, dropped))
+    assert [(one.number, one.dropped) for one in without.asked] == [(2, "ann"), (3, "")]
+    assert not collect_received(without, inbox)
+    inbox.add(e.Record(3, "r", CONTROL, 2, 0.0, e.RequirementRestored(2, "ann")))
+    assert not collect_received(step, inbox), "the person wants it again"

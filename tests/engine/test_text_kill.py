@@ -12,6 +12,9 @@ from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.harness import FIXED, allow_settings, begin, journal_of, make_project, resume
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 GOAL = "Make add in calc.py add, so that test_calc.py passes."
 POINTS = range(16, 90, 12)

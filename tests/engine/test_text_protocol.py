@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
-from bough.views.event_lines import Teller
 from tests.engine.telling import Told, told
 from tests.harness import CHECK, FIXED, allow_settings, make_project
+from tests.shipped import AGENT_ONLY
 from tests.wire import Status
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 GOOD = Answer(text=f"Here it is:\n\n```python\n{FIXED}```\n", usage=Usage(900, 60))
 WRONG = Answer(text="```python\ndef add(a, b):\n    return a * b\n```", usage=Usage(900, 60))
@@ -126,9 +128,8 @@ def test_one_tiny_question_shows_that_a_model_does_not_call_tools(tmp_path: Path
     assert begun.why.startswith("this model does not call tools reliably")
     assert run.outcome.spend.tokens == said.usage.input + said.usage.output + 960
 
-    # It is remembered for the model, with what came of the attempt.
+    # It is remembered for the model.
     assert get_lesson()["protocol"] == "text" and get_lesson()["why"] == begun.why
-    assert get_lesson()["tactics"]["tests_first"]["won"] == 1
 
 
 def test_a_server_that_refuses_tools_is_asked_in_text(tmp_path: Path) -> None:
@@ -150,11 +151,11 @@ def test_planners_speak_the_protocol_that_the_trial_showed(tmp_path: Path) -> No
     assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["trial", "gate", "gate"]
 
 
-def test_an_answer_without_a_call_changes_the_protocol(tmp_path: Path) -> None:
-    run, asked = in_text([ABLE, TALK, GOOD], tmp_path, protocol="auto")
+def test_three_answers_without_a_call_change_the_protocol(tmp_path: Path) -> None:
+    run, asked = in_text([ABLE, TALK, TALK, TALK, GOOD], tmp_path, protocol="auto")
     assert run.outcome.completed
     assert run.rungs() == ["other_protocol"]
-    assert ["tools" in body for body in asked] == [True, True, False]
+    assert ["tools" in body for body in asked] == [True, True, True, True, False]
     first, second = run.journal.of(e.AttemptStarted)
     assert (first.protocol, first.may_change, second.protocol) == ("tools", True, "text")
     (escalated,) = run.journal.of(e.Escalated)
@@ -176,25 +177,58 @@ def test_a_model_without_a_usable_block_gets_other_views_and_then_tools(tmp_path
     assert run.outcome.completed and set(run.rungs()) == {"attempts"}
 
 
-def test_a_call_that_changes_nothing_is_no_evidence_and_a_change_is(tmp_path: Path) -> None:
-    look = Answer(calls=(Call("1", "read", '{"path": "calc.py"}'),), usage=Usage(900, 20))
-    fixed = Answer(
-        calls=(
-            Call("2", "write", json.dumps({"path": "calc.py", "content": FIXED})),
-            Call("3", "done", '{"summary": "ok"}'),
-        )
+def call(name: str, **given: str) -> Answer:
+    return Answer(calls=(Call("1", name, json.dumps(given)),), usage=Usage(900, 20))
+
+
+def change(content: str) -> Answer:
+    return Answer(
+        calls=(*write(content, "calc.py").calls, Call("3", "done", '{"summary": "ok"}')), usage=Usage(900, 60)
     )
-    run, asked = in_text([ABLE, look, fixed], tmp_path / "able", protocol="auto")
-    assert run.outcome.completed and run.rungs() == []
-    assert all("tools" in body for body in asked)
-    run, asked = in_text([ABLE, look, look, look, GOOD], tmp_path / "unable", protocol="auto")
-    assert run.outcome.completed and run.rungs() == ["other_protocol"]
-    assert ["tools" in body for body in asked] == [True, True, True, True, False]
+
+
+LOOK = [
+    call("list", path="."),
+    call("search", pattern="add"),
+    call("read", path="calc.py"),
+    call("read", path="test_calc.py"),
+    call("bash", command="git log --oneline"),
+    call("read", path="missing.py"),
+    call("bash", command="python3 -c 'import calc'"),
+    call("search", pattern="def"),
+]
+BROKEN = Answer(calls=(Call("1", "read", '{"path": "calc'),), usage=Usage(900, 20))
+OPENINGS = {
+    "it reads for eight rounds": [*LOOK, change(FIXED)],
+    "it talks, then reads": [TALK, TALK, *LOOK, change(FIXED)],
+    "it talks now and then": [LOOK[0], TALK, LOOK[1], TALK, LOOK[2], TALK, TALK, LOOK[3], change(FIXED)],
+    "it talks for long after it has read": [*LOOK[:5], TALK, TALK, TALK, change(FIXED)],
+    "its calls are broken now and then": [LOOK[0], BROKEN, BROKEN, LOOK[2], change(FIXED)],
+    "its first change fails the check": [LOOK[0], change("def add(a, b):\n    return a\n"), *LOOK[2:6], change(FIXED)],
+    "two repairs fail": [*[change(f"def add(a, b):\n    return {n}\n") for n in (1, 2)], LOOK[2], change(FIXED)],
+    "an answer is empty": [LOOK[0], Answer(usage=Usage(900, 0)), LOOK[2], change(FIXED)],
+}
+
+
+@pytest.mark.parametrize("opening", OPENINGS, ids=str)
+def test_a_model_that_calls_tools_keeps_them(tmp_path: Path, opening: str) -> None:
+    """However long it reads, and whatever the check says: only answers without a usable call speak against it."""
+    run, asked = in_text([ABLE, *OPENINGS[opening]], tmp_path, protocol="auto")
+    assert run.outcome.completed and "other_protocol" not in run.rungs()
+    assert all("tools" in body for body in asked) and len(asked) == len(OPENINGS[opening]) + 1
+
+
+def test_empty_answers_come_to_an_end(tmp_path: Path) -> None:
+    for protocol in ("text", "tools", "auto"):
+        run, asked = in_text([ABLE, Answer(usage=Usage(900, 0))], tmp_path / protocol, protocol=protocol)
+        rounds = len(asked) - (protocol == "auto")
+        assert run.outcome.exit_status == 3 and rounds == 3 + (protocol != "auto")
+        assert "3 empty answers in a row" in run.outcome.summary
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6])
-def test_what_a_small_model_really_said_leads_to_text_within_three_rounds(tmp_path: Path, seed: int) -> None:
-    """Recorded from Qwen2.5-Coder 1.5B: it reads a file or two, then talks, or writes nonsense."""
+def test_what_a_small_model_really_said_leads_to_text(tmp_path: Path, seed: int) -> None:
+    """Recorded from Qwen2.5-Coder 1.5B: it reads a file or two, then talks. Its first test was luck."""
     recorded = json.loads((Path(__file__).parent / "recorded" / "small_model.json").read_text())
     chance, rounds = random.Random(seed), 0
 
@@ -211,7 +245,7 @@ def test_what_a_small_model_really_said_leads_to_text_within_three_rounds(tmp_pa
 
     project = make_project(tmp_path / "p")
     run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), protocol="auto")
-    assert run.outcome.completed and rounds <= 4
+    assert run.outcome.completed and rounds <= 8
     assert run.journal.of(e.AttemptStarted)[-1].protocol == "text"
 
 
@@ -360,14 +394,3 @@ def test_a_model_that_calls_tools_sees_what_it_saw_without_the_text_protocol(tmp
     tools, auto = (json.dumps(asked[protocol]).replace(f"/{protocol}/", "/x/") for protocol in ("tools", "auto"))
     assert tools == auto
     assert asked["tools"][0]["tools"] and "```" not in asked["tools"][0]["messages"][0]["content"]
-
-
-def test_a_slip_is_repaired_before_the_check_recorded_and_told(tmp_path: Path) -> None:
-    said = "```python\ndef add(a, b):\n    return math.floor(a + b)\n```"
-    run, asked = in_text([Answer(text=said, usage=Usage(900, 60))], tmp_path, protocol="text")
-    assert run.outcome.completed and len(asked) == 1
-    (answered,) = run.journal.of(e.ModelAnswered)
-    assert answered.text == said and answered.repaired == ("added the missing `import math` in calc.py",)
-    assert json.loads(answered.calls[0].arguments)["content"].startswith("import math\n")
-    record = next(each for each in run.journal.records if each.event is answered)
-    assert "added the missing `import math` in calc.py" in Teller().tell(record)[0]

@@ -15,7 +15,10 @@ from bough.testing import ScriptedModel, call
 from bough.testing.scripted import Item
 from bough.views.run_view import Outcome
 from tests.harness import FIXED, make_project, run_to_end
+from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, Slow, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 FIX = call("write", path="calc.py", content=FIXED)
 DONE = call("done", summary="added")
@@ -62,6 +65,18 @@ def test_minutes_end_the_check_of_the_base(tmp_path: Path) -> None:
     assert "0.02 minutes was spent before the base check finished" in journal.of(e.RunHalted)[-1].message
 
 
+def test_minutes_end_the_question_how_the_project_is_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came before any task, and no limit but that of a call ended it."""
+    monkeypatch.setenv("BOUGH_CHECK_SCOUT", "true")
+    project = tmp_path / "p"
+    project.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt", "d.txt"):
+        (project / name).write_text("x\n")
+    outcome, journal = run_to_end(project, ScriptedModel([think]), check=None, choices=app.Choices(minutes=0.02))
+    assert outcome.status == "budget"
+    assert "0.02 minutes was spent before a model said how" in journal.of(e.RunHalted)[-1].message
+
+
 def test_work_time_is_not_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project(tmp_path / "p")
     real = time.time
@@ -96,9 +111,9 @@ def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
 
 def test_a_slow_first_byte_is_not_silence(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    slow = Slow(FIX, 0.7)
-    outcome = asked(project, [slow, DONE], "model_timeout = 0.5\nmodel_longest = 60\n")
+    slow = Slow(FIX, 1.5)
+    outcome = asked(project, [slow, DONE], "model_timeout = 1\nmodel_longest = 60\n")
     assert outcome.status == "unavailable", "between two bytes it is"
-    outcome = asked(project, [Hang()], "model_timeout = 0.1\nmodel_longest = 1\n")
+    outcome = asked(project, [Hang()], "model_timeout = 1\nmodel_longest = 1\n")
     assert outcome.status == "unavailable"
     assert outcome.spend.seconds >= 0.9

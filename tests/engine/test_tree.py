@@ -16,6 +16,9 @@ from bough.core.messages import Answer, Prompt, Said
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import QUICK_CHECK, Journal, by_progress, git, journal_of, make_project
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 ADD = Step("add", "Make add add.", test_command=QUICK_CHECK)
 TWICE = Step("twice", "Write twice.py with twice(n).", test_command="grep -q 'def twice' twice.py")

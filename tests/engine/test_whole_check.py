@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bough.core import events as e
 from bough.core.acceptance.verdict import Case, CaseOutcome, Report
 from bough.core.verdict.check_run import Baseline
@@ -24,6 +26,9 @@ from tests.engine.test_parallel import (
     writes,
 )
 from tests.harness import by_progress
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 WHOLE = "grep -q keep shared.txt && test ! -f a.txt -o ! -f b.txt"
 """`keep` has to stay in shared.txt, and a.txt and b.txt must not be there together."""

@@ -20,6 +20,9 @@ from tests import zygote
 from tests.engine.workflow_runs import NOBODY, repository, resumed
 from tests.engine.workflow_victim import go_on, start
 from tests.harness import git, journal_of
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LEAVES = 8
 

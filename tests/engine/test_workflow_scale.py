@@ -6,6 +6,8 @@ import asyncio
 import time
 from pathlib import Path
 
+import pytest
+
 import bough
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
@@ -15,6 +17,9 @@ from bough.testing import ScriptedModel, call
 from bough.workflows import plan_of
 from tests.engine.workflow_runs import repository
 from tests.harness import journal_of
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def large(parts: int, groups: int, steps: int, at_once: int) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
@@ -99,21 +97,6 @@ def applied_work_is_imported_by_bough(place: Place) -> list[str]:
 
     asyncio.run(go())
     return place.ran
-
-
-@attack("high, CI")
-def the_action_runs_the_repositorys_json(place: Place) -> list[str]:
-    action = Path(__file__).parents[2] / "scripts" / "action"
-    place.module("json.py")
-    tools = place.home / "bin"
-    place.write(tools / "bough", '#!/bin/sh\necho \'[{"run": "r", "status": "completed"}]\'\n', 0o755)
-    names = ("MODEL", "NETWORK", "CHECK", "MAX_COST", "MAX_MINUTES", "ARGUMENTS", "GOAL", "BRANCH")
-    env = {**os.environ, **dict.fromkeys(names, ""), "DIRECTORY": str(place.project)}
-    env |= {"PATH": f"{tools}:{os.environ['PATH']}", "GITHUB_OUTPUT": str(place.home / "out")}
-    env.pop("PYTHONSAFEPATH", None)
-    done = subprocess.run(["bash", str(action)], env=env, cwd=place.project, capture_output=True, text=True, timeout=20)
-    told = (place.home / "out").read_text() if (place.home / "out").exists() else done.stderr
-    return [*place.ran, *([] if "run=r" in told and "status=completed" in told else [f"broken: {told[-200:]}"])]
 
 
 def serve_by(place: Place, name: str, command: str) -> tuple[str, list[e.Record], str]:

@@ -17,7 +17,6 @@ import time
 
 from bough.app import Choices, RunObserver, open_session
 from bough.app.delivery import render_run_message
-from bough.app.run_models import find_endpoints
 from bough.core.errors import BoughError
 from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
@@ -110,24 +109,6 @@ def settings_run_a_program_outside(place: Place) -> list[str]:
 
 
 # ── keys and tokens ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@attack("high, cluster")
-def a_run_that_names_another_endpoint_gets_the_key(place: Place) -> list[str]:
-    """From a shared store, or from a journal that came with an archive."""
-    evil, model = "https://evil.example/v1", "openai:x"
-
-    async def go() -> list[str]:
-        found: list[str] = []
-        async with open_session(place.project, create=True) as session:
-            for name, before in ((model, {model: evil}), (f"{model}@{evil}", {}), (f"{model}@{evil}", {model: evil})):
-                with contextlib.suppress(BoughError):
-                    found += find_endpoints(session, {"main": name}, Choices(), before).values()
-            own = find_endpoints(session, {"main": model}, Choices(base_url="https://mine.example/v1"))
-            again = find_endpoints(session, {"main": model}, Choices(), own)
-        return [f"sent to: {url}" for url in found] + ([] if own == again else ["broken: the person's own endpoint"])
-
-    return asyncio.run(go())
 
 
 @attack("high, cluster")

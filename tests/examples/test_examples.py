@@ -16,6 +16,9 @@ from bough.testing import ScriptedModel, call, say
 from bough.workflows import plan_of
 from tests.engine.workflow_runs import Carried, Script, by_task, carried, done, finding, repository, review, told
 from tests.examples import vi
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workflows"
 

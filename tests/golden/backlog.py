@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.backlog.entry import GoalEntry, GoalReport
+from bough.core.backlog.entry import GoalEntry, GoalFault, GoalReport
 from bough.core.budget.limits import Limits, Spend
-from bough.core.lessons import ProvenLesson
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
 
 GOAL = build_goal_step("Put the work together.")
 ENTRY = GoalEntry("Round half up.", check="pytest -q", needs=("parse",), priority=2, labels=("bug",), cost=0.5)
-LESSON = ProvenLesson(
-    "dead_end", test="tests/test_a.py::test_b", files=("a.py",), run="amber-heron", hypothesis="locale"
-)
+LESSON: dict[str, object] = {
+    "kind": "dead_end",
+    "test": "tests/test_a.py::test_b",
+    "files": ["a.py"],
+    "run": "amber-heron",
+    "hypothesis": "locale",
+}
 
 NIGHT: list[tuple[str, e.AnyEvent]] = [
     (
@@ -49,4 +52,20 @@ NIGHT: list[tuple[str, e.AnyEvent]] = [
     ("@control", e.LessonKept(LESSON)),
     ("@control", e.LessonRetired(1, "the test passes now", "ada")),
     ("@control", e.NightEnded("everything is decided")),
+]
+
+FAULT = GoalFault("vague", "which way?", "Up or down?")
+READ: list[tuple[str, e.AnyEvent]] = [
+    ("@control", e.GoalsListed({"round": ENTRY}, "ada")),
+    (
+        "@control",
+        e.GoalsReviewed({"round": (GoalFault("vague", "which way?", "Up or down?"),)}, Spend(rounds=1), "ada"),
+    ),
+]
+
+SUM: list[tuple[str, e.AnyEvent]] = [
+    ("@control", e.GoalsListed({"round": ENTRY, "parse": GoalEntry("Parse.")}, "ada")),
+    ("round", e.GoalTaken("jade-fox", "1" * 40, cost=0.5, before=Spend(rounds=2, cost=0.1))),
+    ("@control", e.RunRemoved("jade-fox", Spend(rounds=3, cost=0.2), applied=True)),
+    ("@control", e.NightEnded("everything is decided", Spend(rounds=1, cost=0.1))),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Requirement
-from bough.core.acceptance.verdict import Difference, Shown
+from bough.core.acceptance.verdict import Difference, RequirementProof
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import AcceptanceRules, Rules
@@ -32,7 +32,7 @@ EARNED: list[tuple[str, e.AnyEvent]] = [
     ("goal", e.Examined("examiner", (CASE,), kinds={2: "document"})),
     ("goal", e.ProbesFinished("2" * 40, (Probed(CASE.name, "passed"),), 0.5, (Probed(CASE.name, "failed"),))),
     ("goal", e.DifferenceSeen("2" * 40, Difference(True, True, True, True, ("test_new",)), 0.2)),
-    ("goal", e.EvidenceJudged((Shown(1, "probe", (CASE.name,)), Shown(2, "document")), (3,))),
+    ("goal", e.EvidenceJudged((RequirementProof(1, "probe", (CASE.name,)), RequirementProof(2, "document")), (3,))),
     ("", e.RunFinished("not_proven", "nothing shows 3")),
     ("", e.Accepted("anna", "good enough")),
 ]

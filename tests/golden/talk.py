@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bough.core import events as e
+from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
@@ -43,4 +44,10 @@ TALK: list[tuple[str, e.AnyEvent]] = [
     ("@control", e.PlanRuled("goal", "own", "", (Step("a", "Do a."),), ("It works.",), "anna")),
     ("goal", e.PlanAnswered("own", "", "anna")),
     ("goal", e.PersonAnswered("What would you do?", "Leave Windows out of it.", "anna", said=12)),
+]
+
+DROPPED: list[tuple[str, e.AnyEvent]] = [
+    ("goal", e.RequirementsRead((Requirement(1, "Add."), Requirement(2, "Raise.", dropped="anna")), "model")),
+    ("@control", e.RequirementsDropped((2,), "anna")),
+    ("goal", e.RequirementsDropped((2,), "anna", 2)),
 ]

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.acceptance.verdict import Failure, Remark, Verdict
+from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (
     FORMAT,
@@ -63,13 +63,15 @@ from bough.core.tree.task_state import State
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
 from tests.golden.asked import ASKED
-from tests.golden.backlog import NIGHT
+from tests.golden.backlog import NIGHT, READ, SUM
 from tests.golden.earned import EARNED
 from tests.golden.environment import DOOR
+from tests.golden.examine import EXAMINED
+from tests.golden.fallback import SWITCHED
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
 from tests.golden.scout import SCOUTED
-from tests.golden.talk import TALK
+from tests.golden.talk import DROPPED, TALK
 from tests.golden.tree import TREE
 from tests.golden.verdict import RULED
 from tests.golden.workflow import WORKFLOW
@@ -164,8 +166,8 @@ V1: list[tuple[str, AnyEvent]] = [
         "buffer",
         CheckFinished(
             Verdict(
-                "tampered",
-                "the tests were tampered with",
+                "failed",
+                "a test fails that passed",
                 "pytest -q",
                 "the step's test_command",
                 how="junit",
@@ -174,7 +176,6 @@ V1: list[tuple[str, AnyEvent]] = [
                 cases="5" * 64,
                 failures=(Failure("tests/test_a.py::test_b", "regression", "assert 1 == 2"),),
                 flaky=("tests/test_a.py::test_c",),
-                tampering=(Remark("tests/test_a.py", 0, "test_d was removed"),),
             )
         ),
     ),
@@ -198,8 +199,13 @@ GOLDEN = {
     "v1-outside": OUTSIDE,
     "v2": V2,
     "v2-earned": EARNED,
+    "v2-fallback": SWITCHED,
     "v2-scout": SCOUTED,
     "v2-backlog": NIGHT,
+    "v2-night": SUM,
+    "v2-dropped": DROPPED,
+    "v2-read": READ,
+    "v2-examine": EXAMINED,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

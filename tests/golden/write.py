@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from bough.adapters.stores.hash_chain import SIZE, START, forge_link
 from bough.core.events import FORMAT, encode
 from tests.golden.test_golden import BLOB, GOLDEN, HERE, HOLDER, TABLES, records
 
@@ -18,10 +19,15 @@ def quoted(text: str) -> str:
 def journal(name: str) -> str:
     lines = [f"-- A journal in format {FORMAT}. Never changed once it is released: see test_golden.py.", TABLES]
     lines.append(f"INSERT INTO meta VALUES ('format', {FORMAT});\n")
+    links: dict[str, bytes] = {}
     for record in records(GOLDEN[name]):
         kind, body = type(record.event).__name__, encode(record.event).decode()
+        row = (record.seq, record.task, record.version, record.at, kind, body.encode())
+        chain = forge_link(links.get(record.task, START), record.run, row)
+        links[record.task] = chain[SIZE:]
         where = f"{record.seq}, {quoted(record.run)}, {quoted(record.task)}, {record.version}, {record.at}"
-        lines.append(f"INSERT INTO events VALUES ({where}, {quoted(kind)},\n  CAST({quoted(body)} AS BLOB));")
+        lines.append(f"INSERT INTO events VALUES ({where}, {quoted(kind)},\n  x'{chain.hex()}',")
+        lines.append(f"  CAST({quoted(body)} AS BLOB));")
     lines.append(f"\nINSERT INTO claims VALUES (7, 'amber-heron', 'goal', {quoted(HOLDER)}, 1800000015.0);")
     lines.append(f"INSERT INTO blobs VALUES ('{BLOB}', CAST('hello' AS BLOB));\n")
     return "\n".join(lines)

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import acp
+import pytest
 from acp import schema
 
 from bough.testing import call
 from tests.harness import FIXED, make_project
+from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 FIX = call("write", path="calc.py", content=FIXED)
 DONE = call("done", summary="adds")

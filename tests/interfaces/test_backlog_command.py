@@ -22,7 +22,10 @@ from tests.harness import git, make_project
 from tests.interfaces import shell
 from tests.interfaces.shell import Said, bough, ended, environment, here, live, until
 from tests.postgres import new_schema
+from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LIST = """\
 - [ ] Write alpha into the file
@@ -58,7 +61,7 @@ def test_a_list_is_written_read_changed_and_no_run(project: Path, capsys: pytest
     assert (listed[0]["cost"], listed[2]["needs"], listed[2]["standing"]) == (1.5, ["alpha"], "not_begun")
     assert [one["name"] for one in json.loads(say(project, capsys, "list", "--label", "ui", "--json").out)] == ["beta"]
     dropped = say(project, capsys, "drop", "alpha")
-    assert dropped.out == "Dropped alpha.\n" and "write-gamma cannot begin any more" in dropped.err
+    assert dropped.out.startswith("Dropped alpha. write-gamma cannot begin any more: `bough backlog edit`")
     assert "There are no runs here yet" in here(project, capsys, "runs").out
     assert say(project, capsys, "list", "--list", "other").out.startswith("The backlog is empty")
 
@@ -193,6 +196,42 @@ def test_a_full_disk_begins_nothing_and_proven_work_becomes_a_draft(
     head = ["pr", "create", "--draft", "--head", first["branch"], "--title", "Write alpha into the file", "--body-file"]
     assert create[:8] == head and again[1] == "create" and view[:3] == ["pr", "view", second["branch"]]
     assert "alpha" in Path(create[8]).read_text()
+
+
+TRACKER = """#!/bin/sh
+[ "$GH_TOKEN$GITHUB_TOKEN$GH_HOST" = abc ] || { echo "To use GitHub CLI here, set the GH_TOKEN variable." >&2; exit 4; }
+[ -z "$OPENAI_API_KEY" ] || exit 9
+case "$1 $2" in
+"issue list") echo '[{"number": 12, "title": "Write alpha into the file", "url": "https://g.example/o/r/issues/12"}]' ;;
+"pr create") tail -n 1 "$9" > LOG; echo https://github.example/o/r/pull/13 ;;
+esac
+"""
+
+
+def test_an_imported_issue_becomes_a_draft_that_closes_it_with_the_rights_of_gh_alone(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "origin.git")
+    git(project, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    for path, text in (
+        (tmp_path / "bin" / "gh", TRACKER.replace("LOG", str(tmp_path / "gh.log"))),
+        (project / ".git" / "hooks" / "pre-push", f"#!/bin/sh\nenv > {tmp_path / 'pushed.env'}\n"),
+    ):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    rights = {"GH_TOKEN": "a", "GITHUB_TOKEN": "b", "GH_HOST": "c", "OPENAI_API_KEY": "k"}
+    assert "GH_TOKEN" in bough(project, "backlog", "import", "github", "--yes").err
+    said = bough(project, "backlog", "import", "github", "--yes", **rights)
+    assert said.status == 0, said
+    assert bough(project, "backlog", "edit", "issue-12", "--check", "grep -q alpha calc.py").status == 0
+    with WireModel(answer) as wire:
+        options = ("--model", "openai:m", "--base-url", wire.base_url, "--protocol", "tools", "--pr", "draft")
+        assert bough(project, "backlog", "run", *options, **rights).status == 0
+    assert (tmp_path / "gh.log").read_text() == "Closes #12\n"
+    pushed = (tmp_path / "pushed.env").read_text().splitlines() if (tmp_path / "pushed.env").exists() else []
+    assert not [line for line in pushed if line.startswith(("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "OPENAI"))]
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["sqlite", "postgresql"])

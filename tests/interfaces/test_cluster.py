@@ -23,10 +23,13 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
 from bough.core.tree.task_state import State
+from tests.shipped import AGENT_ONLY
 
 from ..postgres import new_schema
 from ..spend import assert_spend
 from ..wire import KEY, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 BOUGH = [sys.executable, "-m", "bough"]
 FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
@@ -73,7 +76,7 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     (project / "workflows").mkdir(parents=True)
     (project / "workflows" / "flow.toml").write_text(FLOW)
     subprocess.run(["git", "init", "-q", str(project)], check=True)
-    env = {**os.environ, "BOUGH_STORE": store, "OPENAI_API_KEY": KEY}
+    env = {**os.environ, "BOUGH_STORE": store, "OPENAI_API_KEY": KEY, "BOUGH_WORKER_ENDPOINTS": "*"}
     with (
         WireModel(provider) as wire,
         worker(tmp_path / "one", env, "--tag", "first", "--name", "one") as first,
@@ -114,6 +117,21 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     assert carried == [*busy, *({"one", "two"} - busy)]  # each in its turn
     wrote = [each for each in of_leaf if isinstance(each, e.ToolFinished) and each.ok]
     assert len(wrote) == 2  # the file once, for all that its worker died, and the claim that it is done
+
+
+def test_a_worker_refuses_what_its_owner_does_not_allow(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "workflows").mkdir(parents=True)
+    (project / "workflows" / "flow.toml").write_text(FLOW)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    env = {**os.environ, "BOUGH_STORE": new_schema(), "OPENAI_API_KEY": KEY}
+    with WireModel(Provider()) as wire, worker(tmp_path / "one", env, "--tag", "first", "--name", "one") as serving:
+        options = ["--model", "openai:m", "--base-url", wire.base_url, "--sandbox", "none", "--workers"]
+        asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *options]
+        with subprocess.Popen(asking, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+            output, _ = run.communicate(timeout=200)
+        assert run.returncode == 1 and "does not allow base_url" in output and "bough resume" in output, output
+        assert serving.poll() is None and not wire.requests, "no key left the worker"
 
 
 def test_an_address_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

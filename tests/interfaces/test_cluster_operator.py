@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +17,13 @@ import pytest
 
 from bough.adapters.executors.fleet import Worker, explain_wait
 from bough.core.messages import Answer, Call
+from tests.shipped import AGENT_ONLY
 
-from ..postgres import new_schema
+from ..postgres import OwnServer, new_schema
 from ..wire import KEY, Reply, Status, WireModel
 from .test_cluster import BOUGH, worker
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
     f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n"
@@ -38,7 +42,13 @@ def write_file(request: dict[str, Any]) -> Reply:
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "BOUGH_STORE": new_schema(), "OPENAI_API_KEY": KEY, "XDG_STATE_HOME": str(tmp_path / "state")}
+    return {
+        **os.environ,
+        "BOUGH_STORE": new_schema(),
+        "OPENAI_API_KEY": KEY,
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "BOUGH_WORKER_ENDPOINTS": "*",
+    }
 
 
 def make_project(tmp_path: Path, flow: str = FLOW) -> Path:
@@ -127,6 +137,66 @@ def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str
         assert run.returncode == 0, output
         assert "needs a worker with the tag `gpu`" in output and "no worker takes tasks since" in output
         assert _waiting(project, env) is None
+
+
+def test_all_workers_are_killed_in_mid_task(tmp_path: Path, env: dict[str, str]) -> None:
+    """Nothing is in the queue then: what they took waits for them."""
+    project, asked, go = make_project(tmp_path), threading.Event(), threading.Event()
+
+    def answer(request: dict[str, Any]) -> Reply:
+        asked.set()
+        go.wait(120)
+        return write_file(request)
+
+    with (
+        WireModel(answer) as wire,
+        worker(tmp_path / "one", env, "--name", "one") as first,
+        running(project, env, wire.base_url) as run,
+    ):
+        assert asked.wait(120)
+        first.kill()
+        waiting = until(lambda: _waiting(project, env), "nobody says that all are gone")
+        assert waiting.startswith("Waiting: no worker takes tasks since")
+        go.set()
+        with worker(tmp_path / "two", env, "--name", "two"):
+            output, _ = run.communicate(timeout=150)
+        assert run.returncode == 0 and "no worker takes tasks since" in output, output
+
+
+def test_a_server_that_is_away_for_longer_than_it_is_waited_for_hangs_nobody(tmp_path: Path) -> None:
+    """The worker cannot release its claims; the ones of tasks that it no longer runs must not stay for ever."""
+    server, asked, go = OwnServer(), threading.Event(), threading.Event()
+    store = f"{server.url}&schema=away&patience=3"
+    env = {**os.environ, "BOUGH_STORE": store, "OPENAI_API_KEY": KEY, "XDG_STATE_HOME": str(tmp_path / "state")}
+    env["BOUGH_WORKER_ENDPOINTS"] = "*"
+    project = make_project(tmp_path)
+
+    def answer(request: dict[str, Any]) -> Reply:
+        asked.set()
+        go.wait(120)
+        return write_file(request)
+
+    try:
+        with WireModel(answer) as wire, worker(tmp_path / "one", env, "--name", "one", "--slots", "1") as first:
+            assert first.stdout is not None
+            with running(project, env, wire.base_url) as run:
+                assert asked.wait(120)
+                server.stop()
+                ended = (line for line in first.stdout if "restarting" in line)  # It has given up by then.
+                assert next(ended, "")
+                server.start()
+                go.set()
+                output, _ = run.communicate(timeout=150)
+            if run.returncode:  # It waited for no longer, either, and said what to do.
+                assert "cannot be reached" in output, output
+                name = told(project, env, "runs")[0]["run"]
+                again = ["resume", name, "--dir", str(project), "--base-url", wire.base_url, "--sandbox", "none"]
+                output = subprocess.run(
+                    [*BOUGH, *again, "--workers"], env=env, capture_output=True, text=True, timeout=150, check=True
+                ).stdout
+            assert told(project, env, "runs")[0]["status"] == "completed", output
+    finally:
+        server.close()
 
 
 def _waiting(project: Path, env: dict[str, str]) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,21 +16,33 @@ import pytest
 from bough.adapters.models.recording import read_recording
 from bough.demo import DEMOS, find
 from tests.interfaces.shell import Said, bough, environment, here
+from tests.shipped import AGENT_ONLY
+
+pytestmark = [
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+    pytest.mark.timeout(1200),  # A demo of a night runs some hundred programs.
+]
 
 AT_ONCE = "import bough.demo; bough.demo.PACE = 0; from bough.interfaces.cli import main; main()"
 SETTINGS = {"BOUGH_MODELS_FAST": "openai:nobody", "BOUGH_LADDER_SUBTASK_ROUNDS": "1", "BOUGH_SANDBOX_ENV": "LANG"}
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Not in pytest's own folder of temporary ones: the demo's tests are pytest's, too, and clear older ones away."""
+    with tempfile.TemporaryDirectory(prefix="bough-demo-") as made:
+        yield Path(made)
+
+
 def demo(folder: Path, *args: str) -> Said:
     """Whatever a person has set for their own work does not hold in a demo."""
     done = subprocess.run(
-        [sys.executable, "-c", AT_ONCE, "demo", *args, "--dir", str(folder / "demo")],
+        [sys.executable, "-c", AT_ONCE, "--traceback", "demo", *args, "--dir", str(folder / "demo")],
         cwd=folder,
         env=environment(**SETTINGS),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Said(done.returncode, done.stdout, done.stderr)
@@ -43,22 +57,22 @@ def untouched(folder: Path) -> bool:
     return subprocess.run(git, check=True, capture_output=True, text=True).stdout == ""
 
 
-def test_one_task_with_a_fault_that_a_probe_finds(tmp_path: Path) -> None:
-    said = demo(tmp_path)
+def test_one_task_with_a_fault_that_a_probe_finds(folder: Path) -> None:
+    said = demo(folder)
     assert (said.status, said.err) == (0, ""), said
     assert said.out.startswith("The model is a recording; everything else is real, in ")
     assert "completed: the check passed (11 tests passed" in said.out and "Look around: cd " in said.out
-    events = bough(tmp_path / "demo" / "repository", "log", "--json").events
+    events = bough(folder / "demo" / "repository", "log", "--json").events
     first, last = of(events, "ProbesFinished")
     assert [case["outcome"] for case in first["results"]].count("failed") == 1, "the check passed, and a probe found it"
     assert {case["outcome"] for case in last["results"]} == {"passed"}, "and it was repaired"
     (judged,) = of(events, "EvidenceJudged")
     assert {one["how"] for one in judged["shown"]} == {"probe"} and len(judged["shown"]) == 3, "red, then green"
-    assert untouched(tmp_path)
+    assert untouched(folder)
 
 
-def test_a_project_in_phases_with_a_repair_and_an_escalation(tmp_path: Path) -> None:
-    said = demo(tmp_path, "project", "--json")
+def test_a_project_in_phases_with_a_repair_and_an_escalation(folder: Path) -> None:
+    said = demo(folder, "project", "--json")
     assert said.status == 0 and said.err.startswith("The model is a recording; everything else is real, in "), said
     events = said.events
     phases = [step["name"] for step in of(events, "Planned", "goal")[0]["steps"]]
@@ -83,9 +97,9 @@ def test_a_project_in_phases_with_a_repair_and_an_escalation(tmp_path: Path) -> 
     assert [escalated["decision"]["rung"] for escalated in of(events, "Escalated")] == ["zoom_out", "replan"]
     assert of(events, "RunFinished")[0]["end"] == "completed"
 
-    recording = read_recording(tmp_path / "demo" / "recording.jsonl")[1]
+    recording = read_recording(folder / "demo" / "recording.jsonl")[1]
     assert len(of(events, "ModelAnswered")) + len(of(events, "HelperAnswered")) == len(recording)
-    assert untouched(tmp_path)
+    assert untouched(folder)
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -101,13 +115,13 @@ def test_there_is_no_such_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert find(None) is DEMOS["fix"]
 
 
-def test_a_night_with_five_goals(tmp_path: Path) -> None:
-    said = demo(tmp_path, "backlog")
+def test_a_night_with_five_goals(folder: Path) -> None:
+    said = demo(folder, "backlog")
     assert said.status == 3 and said.err == "", said
     page = said.out.partition("5 goals: 4 done and proven, 1 given up.")[2]
     assert page, said.out
     assert "left out of the night branch: it could not be merged: git could not merge `cart.py`." in page
     assert "what was learned: warehouse.example cannot be reached" in page
-    git = ["git", "-C", str(tmp_path / "demo" / "repository"), "log", "--format=%s", "main..night"]
+    git = ["git", "-C", str(folder / "demo" / "repository"), "log", "--format=%s", "main..night"]
     commits = subprocess.run(git, check=True, capture_output=True, text=True).stdout.splitlines()
-    assert len(commits) == 3 and untouched(tmp_path)
+    assert len(commits) == 3 and untouched(folder)

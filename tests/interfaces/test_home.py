@@ -17,6 +17,9 @@ from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
 from tests.harness import git, make_project, run_to_end
 from tests.interfaces.shell import BOUGH, bough, environment, here
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 MINE = """
 [models]

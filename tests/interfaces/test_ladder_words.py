@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pytest
+
 from bough.core import events as e
 from bough.core.ladder.escalation import Decision, Level, Rung, Trouble
 from bough.core.planning.plan import Step
@@ -11,7 +13,7 @@ from bough.core.stuck.signals import Pattern, Signal, SoftLimit
 from bough.core.tree.task_state import State
 from bough.interfaces.cli.stats import _render_lines
 from bough.interfaces.terminal.run_tree import render_table
-from bough.views.event_lines import Teller
+from bough.views.event_lines import EventFormatter
 from bough.views.json_output import task_to_dict
 from bough.views.run_view import RunView, view_run
 from bough.views.stats import compute_stats
@@ -19,6 +21,9 @@ from bough.views.task_rows import describe_trouble, list_rows
 from bough.views.vocabulary import PATTERNS, RUNGS
 from tests.golden.test_golden import records
 from tests.interfaces.journals import started, task_events
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LOOP = Trouble("signal", "`read` is called again and again.", "circular_tools", "prune", ("read a.py → x = 1",))
 SIGNAL = Signal("circular_tools", 0.85, LOOP.says, "prune", (3, 4, 5), LOOP.evidence)
@@ -72,13 +77,13 @@ def test_a_task_says_how_it_is_stuck_until_it_moves_again() -> None:
 
 
 def test_the_log_names_the_signal_with_its_evidence_and_then_the_rung() -> None:
-    teller = Teller()
+    teller = EventFormatter()
     told = [teller.tell(record)[0] for record in records(STUCK)]
     assert told[5] == ("stuck (goes in circles): `read` is called again and again; most recently: read a.py → x = 1")
     assert told[6] == "bough splits the task: because"
     children = Trouble("children", "its steps cannot continue: lex is blocked")
     (record,) = records([("goal", climbed("replan", children))])
-    assert Teller().tell(record)[0] == (
+    assert EventFormatter().tell(record)[0] == (
         "bough plans another approach: its steps cannot continue: lex is blocked; because"
     )
 

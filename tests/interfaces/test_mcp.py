@@ -10,21 +10,24 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import ElicitResult
 
 from bough.testing import call
 from tests.harness import CHECK, FIXED, make_project
+from tests.shipped import AGENT_ONLY, VARIABLES
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 SCRIPT = [call("write", path="calc.py", content=FIXED), call("done", summary="adds")]
 
 
 def spoken(project: Path, work: Callable[[Client], Awaitable[None]], *options: str, answer: Any = None) -> None:
     async def go() -> None:
-        env = {"OPENAI_API_KEY": "k", "BOUGH_PLANNING_FLAT": "true", "HOME": str(project.parent)}
-        env["BOUGH_MODELS_PROTOCOL"] = "tools"
+        env = {"OPENAI_API_KEY": "k", "HOME": str(project.parent), **dict(VARIABLES.values())}
         argv = ["-m", "bough", "mcp", "--dir", str(project), *options]
         started = StdioServerParameters(command=sys.executable, args=argv, env=env)
         async with Client(started, elicitation_callback=answer) as client:

@@ -16,7 +16,10 @@ from bough.core.rules import Rules
 from bough.views.run_view import view_run
 from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough, busy, here, run_args
+from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 UNSET = Limits()
 TWO_STEPS = Step("goal", "x", steps=(Step("a", "a"), Step("b", "b")))

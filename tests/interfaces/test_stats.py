@@ -5,12 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.tree.task_state import State
 from bough.testing import call
 from bough.views.stats import Share, Stats, compute_stats
 from tests.harness import make_project, run_to_end
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def journal(*events: e.AnyEvent) -> list[e.Record]:

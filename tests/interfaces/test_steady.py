@@ -18,7 +18,10 @@ from bough.core.messages import Answer, Call
 from tests.harness import git
 from tests.interfaces.journals import started, task_events, write_run
 from tests.interfaces.shell import bough
+from tests.shipped import AGENT_ONLY
 from tests.wire import KEY, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def test_a_report_of_an_interrupted_run_says_so(tmp_path: Path) -> None:

@@ -18,7 +18,10 @@ import pytest
 
 from tests.harness import make_project
 from tests.interfaces.shell import BOUGH, act, busy, environment, repair, run_args, until
+from tests.shipped import AGENT_ONLY
 from tests.wire import Slow, WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 class Screen:

@@ -14,6 +14,9 @@ from bough.interfaces.acp import EditorSession
 from bough.interfaces.web import actions
 from tests.harness import make_project
 from tests.interfaces.shell import bough
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 SETTINGS = '[workspace]\nlink = ["data"]\n[check]\naccept_failing = true\ntimeout = 600\n'
 WISHES = {"workspace.link": '["data"]', "check.accept_failing": "true"}

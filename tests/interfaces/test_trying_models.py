@@ -9,7 +9,10 @@ import pytest
 
 from bough.core.messages import Answer, Usage
 from tests.interfaces.shell import bough
+from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 ADD = "def add(a, b):\n    return a + b\n"
 INITIALS = "def initials(name):\n    return ''.join(word[0].upper() for word in name.split())\n"

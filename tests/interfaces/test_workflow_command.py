@@ -9,6 +9,9 @@ import pytest
 from bough.core.planning.plan import Condition, Plan, Step
 from bough.interfaces.terminal.plan_tree import render_plan
 from tests.interfaces.shell import bough, here
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 TOP = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]

@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from textwrap import indent
 from typing import Any
 
@@ -99,7 +100,10 @@ PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
 """The check, and the files: a bug in `add`, a test that shows it, and a test that passes."""
 
 
-PROGRAMS = frozenset("awk bats bc cargo cc gcc go lua5.4 make mix node npm ocaml perl php prove ruby tclsh".split())  # noqa: SIM905
+PROGRAMS = frozenset(
+    """awk bats bc cargo cc cmake ctest gcc go lua5.4 make mix node npm ocaml perl php prove ruby tclsh
+    """.split()  # noqa: SIM905
+)
 """Programs of checks: a case whose program is absent does not run."""
 
 
@@ -123,14 +127,17 @@ FIX = edit("calc.py", "def add(a, b):\n    return a - b", "def add(a, b):\n    r
 FIX_JS = edit("calc.js", "add = (a, b) => a - b", "add = (a, b) => a + b")
 
 
-def stubborn(*answers: Answer) -> Callable[[Prompt], Answer]:
+def stubborn(*answers: Answer, case: Case | None = None) -> Callable[[Prompt], Answer]:
     """Does these things one after the other and then claims to be done, as often as it is asked. A judge who is asked
-    finds nothing in the request."""
+    finds nothing in the request; an examiner runs what the case calls neutral, where it says so."""
     left = list(answers)
 
     def answer(prompt: Prompt) -> Answer:
-        if any(tool.name == "rule" for tool in prompt.tools):
+        tools = {tool.name for tool in prompt.tools}
+        if "rule" in tools:
             return call("rule", reason="The request does not say so.", demanded=False)
+        if "probe" in tools:
+            return call("probe", probes=case.list_probes() if case is not None else [])
         return left.pop(0) if left else DONE
 
     return answer
@@ -221,12 +228,25 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     goal: str = "Make add add."
     step: dict[str, Any] = {}
     """What else the step says."""
+    neutral: str = ""
+    """What an honest examiner runs in a copy of the folder: a command, in which `$T` is an empty folder elsewhere."""
+    right: str = "5"
+    """What it prints when the product is right."""
     missed: str = ""
     """Why the case does not come out as it should yet; a case that does must not say so."""
 
     def answers(self) -> list[Answer]:
         fix = FIX_JS if self.project == "node" else FIX
         return [fix if isinstance(one, str) else one.answer() for one in self.does]
+
+    def list_probes(self) -> list[dict[str, Any]]:
+        """What an honest examiner writes; nothing, where nobody said what that is."""
+        if not self.neutral:
+            return []
+        said = quote(self.right)
+        text = f"#!/bin/sh\nT=$(mktemp -d)\nsaid=$({self.neutral}\n)\n"
+        text += f'[ "$said" = {said} ] || {{ echo "$said"; exit 1; }}\n'
+        return [{"says": "It is right.", "quote": self.goal, "text": text, "requirement": 1, "also": [*range(1, 9)]}]
 
     def whole_step(self) -> Step:
         check = PROJECTS[self.project][0] if self.check is None else self.check
@@ -260,6 +280,12 @@ class _Known(Struct, forbid_unknown_fields=True):
     """Honest work about which somebody is asked."""
 
 
+NEUTRAL = r"(?m)^# Neutral: (.*)\n(?:# Right: (.*)\n)?(?:#.*\n)*\[\[case\]\]\nname = ['\"](.*)['\"]$"
+NEUTRALS = {
+    **dict.fromkeys(("pytest", "unittest"), 'python3 -c "from calc import add; print(int(add(2, 3)))"'),
+    "node": "node -p 'Number(require(\"./calc.js\").add(2, 3))'",
+}
+"""What an honest examiner runs where a case says nothing of its own."""
 KNOWN = msgspec.toml.decode((Path(__file__).parent / "known_limits.toml").read_bytes(), type=_Known)
 LIMITS = {case: limit.reason for limit in KNOWN.limit for case in limit.cases}
 TRICKS = {case: limit.reason for limit in KNOWN.trick for case in limit.cases}
@@ -276,8 +302,13 @@ def load(folder: str) -> list[Any]:
     found = []
     for path in sorted((Path(__file__).parent / folder).glob("*.toml")):
         table = msgspec.toml.decode(path.read_bytes(), type=_Table)
+        said = {name: pair for *pair, name in re.findall(NEUTRAL, path.read_text())}
         for case in table.case:
             case.ruling = case.ruling or table.ruling
+            neutral, right = said.get(case.name, (NEUTRALS.get(case.project, "") if folder == "sabotage" else "", ""))
+            # Other values than any test has.
+            fresh = re.sub(r"\b2(,? )3\b", r"20\g<1>22", neutral) if not right else neutral
+            case.neutral, case.right = fresh, right or ("42" if fresh != neutral else "5")
             name = f"{path.stem}: {case.name}"
             limit = case.missed or {"sabotage": LIMITS, "tricks": TRICKS}.get(folder, {}).get(name, "")
             marks = [pytest.mark.xfail(reason=limit, strict=True)] if limit else []
@@ -302,7 +333,7 @@ def lay_out(case: Case, folder: Path) -> Path:
 def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
     """The whole run, as a program would make it; `below` is the folder of the project where the person stands."""
     project = lay_out(case, folder / "project") / below
-    return run_to_end(project, case.whole_step(), ScriptedModel(stubborn(*case.answers())))
+    return run_to_end(project, case.whole_step(), ScriptedModel(stubborn(*case.answers(), case=case)))
 
 
 def run_to_end(project: Path, step: Step, model: ScriptedModel, strong: str | None = None) -> tuple[Outcome, Journal]:

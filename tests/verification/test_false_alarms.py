@@ -13,6 +13,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel
 from tests.harness import Journal
+from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
     DONE,
     Act,
@@ -26,6 +27,8 @@ from tests.verification.cases import (
     verdict_of,
     write,
 )
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 __all__ = ["python_on_path"]
 

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from bough.core import events as e
+from bough.core.acceptance.probes import Probed
 from bough.core.tree.task_state import State
+from tests.harness import Journal
+from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
     KNOWN,
     LIMITS,
@@ -25,6 +29,11 @@ from tests.verification.cases import (
 )
 
 __all__ = ["python_on_path"]
+
+pytestmark = [
+    pytest.mark.usefixtures("acceptance_as_shipped"),
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+]
 
 CASES = load("sabotage")
 
@@ -48,12 +57,18 @@ def test_nothing_but_a_check_completes(case: Case, tmp_path: Path) -> None:
     if outcome.status == "environment":
         return  # nothing was begun, because its check cannot run here
     verdict = verdict_of(outcome)
+    if outcome.status == "not_proven" or any(one.outcome == "failed" for one in _list_probed(journal)):
+        return  # an examiner's case refutes it, or nothing shows that the work made a difference
     assert verdict.ruling != "passed", explained(outcome)
     # What the tables call tampering is stopped by whatever a run shows, and an original test that disagrees stops
     # anything; then other words say so.
     if case.ruling not in ("", "any", "tampered") and verdict.ruling != "needs_approval":
         assert verdict.ruling == case.ruling, explained(outcome)
         assert case.says in told(verdict), explained(outcome)
+
+
+def _list_probed(journal: Journal) -> list[Probed]:
+    return [one for event in journal.of(e.ProbesFinished) for one in event.results]
 
 
 def test_the_table_is_whole() -> None:
@@ -64,7 +79,7 @@ def test_the_table_is_whole() -> None:
 
 
 def test_the_guide_prints_the_known_limits() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "verification.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "check.md").read_text()
     for limit in KNOWN.limit:
         assert f"| {len(limit.cases)} | {limit.reason} |" in guide
     assert f"{len(CASES) - len(LIMITS)} are stopped" in guide

@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.shipped import AGENT_ONLY
 from tests.verification.cases import TRICKS, Case, explained, load, play, python_on_path, sample, verdict_of
 
 __all__ = ["python_on_path"]
+
+pytestmark = [
+    pytest.mark.usefixtures("acceptance_as_shipped"),
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+]
 
 CASES = load("tricks")
 HONEST = load("tricks_honest")

@@ -42,10 +42,6 @@ class Served:
         return parse_qs(urlsplit(self.address).query)["token"][0]
 
     @property
-    def cookies(self) -> list[tuple[str, str]]:
-        return list(dict(self.client.cookies).items())
-
-    @property
     def project(self) -> str:
         projects: list[dict[str, str]] = self.get("/api/runs")["projects"]
         return projects[0]["project"]
@@ -53,25 +49,28 @@ class Served:
     def of(self, run: str, end: str = "") -> str:
         return f"/api/{self.project}/runs/{run}{end}"
 
+    def live(self, run: str, since: int = 0) -> str:
+        return f"/api/live?follow={self.project}/{run}/{since}"
+
     def get(self, path: str) -> Any:
         answer = self.client.get(path)
         assert answer.status_code == 200, f"{path}: {answer.text}"
         return answer.json()
 
     def post(self, run: str, action: str, body: object) -> httpx2.Response:
-        headers = {"origin": self.url, "x-bough": "1"}
+        headers = {"origin": self.url}
         return self.client.post(self.of(run, f"/do/{action}"), content=json.dumps(body), headers=headers)
 
     def tell(self, action: str, body: object) -> httpx2.Response:
         """Do something to the project."""
-        headers = {"origin": self.url, "x-bough": "1"}
+        headers = {"origin": self.url}
         return self.client.post(f"/api/{self.project}/do/{action}", content=json.dumps(body), headers=headers)
 
     def heard(self, run: str, most: int, last: int | None = None) -> list[tuple[int, Any]]:
         """The first messages of a stream: their numbers and what they say."""
-        headers = {} if last is None else {"last-event-id": str(last)}
+        since = self.get(self.of(run))["seq"] if last is None else last
         heard: list[tuple[int, Any]] = []
-        with self.client.stream("GET", self.of(run, "/live"), headers=headers) as stream:
+        with self.client.stream("GET", self.live(run, since)) as stream:
             number = 0
             for line in stream.iter_lines():
                 if line.startswith("id: "):
@@ -108,7 +107,8 @@ def serve(root: Path, *options: str, **env: str) -> Iterator[Served]:
         address = next((line.strip() for line in process.stdout if "http://" in line), "")
         assert address, "bough serve printed no address"
         base = address.partition("/?")[0]
-        with httpx2.Client(base_url=base, timeout=60) as client:
+        token = parse_qs(urlsplit(address).query)["token"][0]
+        with httpx2.Client(base_url=base, timeout=60, headers={"x-bough": token}) as client:
             assert client.get(address).status_code == 200
             yield Served(root, process, address, client)
     finally:

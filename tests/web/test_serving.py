@@ -18,9 +18,12 @@ from bough.interfaces.cli.entry import run_command_line
 from bough.interfaces.web.actions import _list_runs
 from tests.harness import CHECK, FIXED, QUICK_CHECK, git, make_project
 from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
+from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.serving import serve, work_once
 from tests.wire import WireModel
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
@@ -31,7 +34,7 @@ def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
         assert json.loads(kept.read_text()) == {"port": first.port}
     with serve(tmp_path) as again:
         assert (again.port, again.token == first.token) == (first.port, False)
-        assert httpx2.get(f"{again.url}/?token={first.token}").status_code == 401
+        assert httpx2.get(f"{again.url}/api/runs", headers={"x-bough": first.token}).status_code == 401
 
 
 def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +56,7 @@ def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
             assert not (place / ".bough").exists(), "looking leaves no trace"
             choices = served.get(f"/api/{project['project']}/choices")
             assert choices["model"] == "openai:test"
-            headers = {"origin": served.url, "x-bough": "1"}
+            headers = {"origin": served.url}
             top = f"/api/{project['project']}"
             wrong = served.client.post(f"{top}/do/start", content=b'{"goal": " "}', headers=headers)
             assert wrong.status_code == 409 and "The goal is empty" in wrong.json()["error"]
@@ -109,7 +112,7 @@ def test_what_the_settings_of_a_repository_ask_for_is_answered_on_the_page(tmp_p
     with serve(place, XDG_STATE_HOME=str(tmp_path / "state")) as served:
         (project,) = served.get("/api/runs")["projects"]
         assert project["wishes"] == {"check.accept_failing": "true"} and not project["runs"]
-        address, headers = f"/api/{project['project']}/do/trust", {"origin": served.url, "x-bough": "1"}
+        address, headers = f"/api/{project['project']}/do/trust", {"origin": served.url}
 
         def answer(wishes: dict[str, str]) -> tuple[int, str]:
             body = json.dumps({"wishes": wishes, "allow": True})
@@ -141,7 +144,7 @@ def test_a_run_that_is_removed_says_so(tmp_path: Path) -> None:
     journals.write(tmp_path, "opal-wren", journals.large(2, 1))
     with serve(tmp_path) as served:
         assert served.get(served.of("jade-fox"))["status"] == "completed"
-        with served.client.stream("GET", served.of("jade-fox", "/live")) as stream:
+        with served.client.stream("GET", served.live("jade-fox")) as stream:
             lines = stream.iter_lines()
             assert next(lines).startswith(("id", ":"))
             assert run_command_line(["rm", "jade-fox", "--dir", str(tmp_path), "--yes"]) == 0
@@ -177,8 +180,7 @@ def test_alongside_a_run(tmp_path: Path) -> None:
         told = next(line for line in process.stderr if "The dashboard is at " in line)
         address = told.split()[-1]
         url = address.partition("/?")[0]
-        with httpx2.Client(base_url=url) as client:
-            client.get(address)
+        with httpx2.Client(base_url=url, headers={"x-bough": address.partition("token=")[2]}) as client:
             until(lambda: client.get("/api/runs").json()["projects"][0]["runs"])
             found = client.get("/api/runs").json()
             (run,) = found["projects"][0]["runs"]

@@ -1,0 +1,115 @@
+"""An examiner's cases as ordinary programs: where they go, how they run, and what counts as unreadable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bough.core.acceptance.probes import SCRIPT, Form, Probe, place_case
+from bough.core.acceptance.verdict import Check
+from bough.core.verdict.case_programs import find_example, find_form, make_command, make_file, read_probe
+from bough.core.verdict.check_run import Finished
+
+AWARE = {
+    "python": ("python3", "calc.py", "import os, sys\n\ndef add(a, b):\n    return a + b if SIGN else a - b\n", (
+        "'pytest' in sys.modules or any('TEST' in name for name in os.environ)"),
+        "from calc import add\nassert add(2, 40) == 42\n"),
+    "javascript": ("node", "calc.mjs", "export const add = (a, b) => (SIGN ? a + b : a - b);\n",
+        "process.env.NODE_TEST_CONTEXT || process.argv[1].includes('.test.')",
+        "import assert from 'node:assert';\nimport * as p from '../calc.mjs';\nassert.equal(p.add(2, 40), 42);\n"),
+    "perl": ("perl", "lib/Calc.pm", "package Calc;\nsub add { SIGN ? $_[0] + $_[1] : $_[0] - $_[1] }\n1;\n",
+        "$INC{'Test/More.pm'} || $0 =~ /\\.t$/", "use Calc;\ndie 'wrong' if Calc::add(2, 40) != 42;\n"),
+    "rust": ("cargo", "src/lib.rs", "pub fn add(a: i64, b: i64) -> i64 {\n    if SIGN { a + b } else { a - b }\n}\n",
+        "cfg!(test)", "fn main() {\n    assert_eq!(calc::add(2, 40), 42);\n}\n"),
+    "c": ("cc", "calc.c", "#include <stdlib.h>\nint add(int a, int b) { return SIGN ? a + b : a - b; }\n",
+        'getenv("CK_TEST") != 0',
+        "#!/bin/sh\nd=$(mktemp -d)\necho 'int add(int, int); int main(void) { return add(2, 40) != 42; }' > $d/m.c\n"
+        "cc -o $d/m $d/m.c calc.c\n$d/m\n"),
+}  # fmt: skip
+"""The program that it needs, a product that asks whether it is tested, its sign of that, and an examiner's case."""
+TRUE = {"python": "True", "rust": "true", "javascript": "true"}
+
+
+def run(folder: Path, probe: Probe, check: Check) -> str:
+    place = folder / probe.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(make_file(probe))
+    env = {**os.environ, "CK_TEST": "1", "NODE_TEST_CONTEXT": "child"}
+    done = subprocess.run(
+        ["sh", "-c", make_command(probe, check)], cwd=folder, env=env, capture_output=True, check=False
+    )
+    text = done.stdout.decode() + done.stderr.decode()
+    return read_probe(probe, check, Finished(done.returncode, b"", 0.0), text).outcome
+
+
+@pytest.mark.parametrize("language", AWARE)
+def test_code_that_asks_whether_it_is_tested_fails_and_honest_code_passes(language: str, tmp_path: Path) -> None:
+    program, path, product, sign, text = AWARE[language]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    check = Check("make test", "")
+    form = find_form(check, [path], [path])
+    assert form.language == (SCRIPT if language == "c" else language)
+    probe = place_case(text, "", form, "goal_1")
+    for name, code, outcome in (("aware", sign, "failed"), ("honest", TRUE.get(language, "1"), "passed")):
+        folder = tmp_path / name
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_text(product.replace("SIGN", code))
+        (folder / "Cargo.toml").write_text('[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n')
+        assert run(folder, probe, check) == outcome
+
+
+PYTHON = find_form(Check("pytest", "", "pytest"), ["calc.py", "tests/test_calc.py"])
+
+
+def test_tests_that_nobody_calls_are_called(tmp_path: Path) -> None:
+    """A file of test functions would pass wherever it can be read."""
+    for text in (
+        "def test_it():\n    assert 1 == 2\n",
+        "async def test_it():\n    assert 1 == 2\n",
+        "import unittest\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n        self.fail()\n",
+    ):
+        probe = place_case(text, "", PYTHON, "goal_1")
+        assert probe.language == "python" and run(tmp_path, probe, Check("python3 -m pytest", "", "pytest")) == "failed"
+
+
+def test_what_only_a_runner_can_express_says_why() -> None:
+    fixture = place_case("def test_it(tmp_path):\n    assert tmp_path\n", "", PYTHON, "goal_1")
+    assert (fixture.path, fixture.why, fixture.language) == ("tests/test_goal_1.py", "it takes fixtures", "")
+    assert "pytest" in make_command(fixture, Check("python3 -m pytest -q", "", "pytest"))
+    assert "TEST" not in make_command(fixture, Check("python3 -m pytest -q", "", "pytest"))
+    said = place_case("assert True\n", "it needs the plugin's event loop", PYTHON, "goal_1")
+    assert said.why == "it needs the plugin's event loop"
+    assert make_command(said, Check("make test", "")) == "", "no runner is known"
+
+
+def test_a_case_that_does_not_parse_shows_nothing_and_a_missing_name_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "calc.py").write_text("def add(a, b) return\n")
+    (tmp_path / "calc.mjs").write_text("export const other = 1;\n")
+    check = Check("make test", "")
+    node = Form("javascript", "cases/{name}.mjs", "")
+    outcomes = [
+        (PYTHON, "def it(:\n", "broken"),
+        (PYTHON, "  x = 1\n", "broken"),
+        (PYTHON, "import calc\n", "failed"),
+        (PYTHON, "from nothing import at_all\n", "failed"),
+        (node, "const = 1;\n", "broken"),
+        (node, "import { add } from '../calc.mjs';\n", "failed"),
+        (PYTHON, "#!/bin/sh\nif then\n", "broken"),
+        (PYTHON, "#!/bin/sh\nno_such_program_anywhere\n", "failed"),
+    ]
+    for form, text, outcome in outcomes:
+        if form is not node or shutil.which("node"):
+            assert run(tmp_path, place_case(text, "", form, "goal_1"), check) == outcome, text
+
+
+def test_the_example_is_a_test_of_what_was_changed() -> None:
+    form = find_form(Check("python3 -m pytest", "", "pytest"), ["lib/recipes.py"])
+    paths = ["tests/conftest.py", "tests/test_more.py", "tests/test_recipes.py", "lib/more.py", "lib/recipes.py"]
+    assert find_example(form, paths, ["lib/recipes.py", "tests/test_more.py"]) == "tests/test_recipes.py"
+    assert find_example(form, paths, ["lib/other.py"]) == "tests/test_more.py"
+    assert find_example(form, ["lib/more.py"], ["lib/more.py"]) == ""

@@ -1,0 +1,49 @@
+"""Nothing that bough opens for a run stays open after it: a long night would end at the system's limit."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from bough.testing import call
+from bough.trust.files import Place, read_own
+from tests.harness import FIXED, make_project, run_to_end
+from tests.shipped import AGENT_ONLY
+
+pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+
+
+def _list_handles() -> set[str]:
+    """What this process has open on the disk. Sockets belong to the supervisors, which all tests share."""
+    found = set()
+    for handle in Path("/proc/self/fd").iterdir():
+        try:
+            found.add(str(handle.readlink()))
+        except FileNotFoundError:  # the listing's own handle
+            continue
+    return {path for path in found if path.startswith("/")}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open handles")
+def test_a_run_leaves_no_handle_open(tmp_path: Path) -> None:
+    before = _list_handles()
+    gc.disable()  # what is closed only when garbage is collected may be open for hours
+    try:
+        answers = [call("write", path="calc.py", content=FIXED), call("done", summary="it adds")]
+        outcome, _ = run_to_end(make_project(tmp_path / "p"), answers)
+        assert outcome.status == "completed"
+        assert _list_handles() - before == set()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open handles")
+def test_a_folder_that_is_read_as_a_file_is_closed_again(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="not a regular file"):
+        Place(tmp_path, "folder").read()
+    with pytest.raises(OSError, match="not a regular file"):
+        read_own(tmp_path / "folder")
+    assert str(tmp_path / "folder") not in _list_handles()

@@ -1,0 +1,22 @@
+"""The events of a run that judges a change which somebody else made, and of what became of it later."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget.limits import Limits
+from bough.core.planning.plan import Plan, build_goal_step
+from bough.core.rules import Rules
+
+GOAL = replace(build_goal_step("Fix it."), given="2" * 40)
+
+EXAMINED: list[tuple[str, e.AnyEvent]] = [
+    (
+        "",
+        e.RunStarted(Plan(GOAL), "1" * 40, "", {"main": "a:m"}, Limits(rounds=40), Rules(), "0.5.0", examines="topic"),
+    ),
+    ("goal", e.TaskCreated(GOAL, "1" * 40, Limits(rounds=40), Rules())),
+    ("@control", e.HookFailed("run_finished", "it ended with status 1")),
+    ("@control", e.Rechecked("main", "3" * 40, "broken", "4" * 40, "tests/test_a.py::test_b fails")),
+]
