@@ -4,7 +4,8 @@
     python bench/ablation.py --goals 10 --only flat,ladder --settings foggy,careless
 
 The model is a server on loopback that fails in known ways at known rates; everything else is real: bough's client,
-engine, journal, git workspaces, sandbox and checks. What is measured, and how to read it: docs/design/ablation.md.
+engine, journal, git workspaces, sandbox and checks. What is measured, and how to read it:
+bench/results/2026-11-16-ablation.md.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 python bench/cluster.py faults --faults 200      # four workers; kills, restarts, freezes, wrong clocks, at random
 python bench/cluster.py faults --faults 0 --slots 4 --leaves 40 --check 4     # nobody is disturbed but by neighbours
 python bench/cluster.py scale                    # 40 leaves that wait for their model: 1 worker against 4
+python bench/cluster.py outages --count 20       # PostgreSQL is away in the middle of a run, each time longer
 python bench/cluster.py calls                    # what each call of the store and the queue costs
 
 `faults`: four workers, each with a folder of its own, and a bare repository as the git remote. Runs of 40 leaves come
@@ -71,7 +72,7 @@ class Postgres:
             with warnings.catch_warnings(action="ignore"):
                 import pgserver
         except ImportError:
-            self._start = partial(_start_debian, folder)
+            self._start: Callable[[], object] = partial(_start_debian, folder)
             _make_debian(folder)
             self._start()
             self.url = f"postgresql:///postgres?host={folder}&user=postgres"
@@ -83,6 +84,9 @@ class Postgres:
     def crash(self) -> None:
         """SIGKILL to all of it, and a start that recovers."""
         self.kill()
+        self.start()
+
+    def start(self) -> None:
         self._start()
 
     def used(self) -> float:
@@ -437,6 +441,57 @@ async def _names(url: str) -> list[str]:
         await store.close()
 
 
+# ── outages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def outages(count: int, least: float, most: float, patience: float, lease: float, seed: int) -> int:
+    """PostgreSQL is away once in the middle of each run, from `least` to `most` seconds. A run that then does not end
+    in time hangs; a coordinator that gave up says how to resume, and that is done."""
+    rng, leaves, wrong, resumed = random.Random(seed), 6, list[str](), 0
+    with stage(leaves, lambda: rng.uniform(0.3, 1.5), ROUNDS) as (top, server, env, url):
+        env |= {"BOUGH_STORE": f"{env['BOUGH_STORE']}&patience={patience:g}"}
+        seen: Counter[str] = Counter()
+        machines = [Machine(top / f"worker-{n}", env, slots=2, lease=lease) for n in range(2)]
+        for machine in machines:
+            machine.start()
+        until_workers(env, top / "project", len(machines))
+        for number in range(count):
+            away = least * (most / least) ** (number / max(1, count - 1))
+            process = coordinator(top, env, url, "run", "--workflow", "flow", "--fresh")
+            before, seen = seen["logged starts"], Counter()
+            while seen["logged starts"] == before and process.poll() is None:
+                time.sleep(0.2)
+                count_tracebacks(top, seen)
+            time.sleep(rng.uniform(0.0, 4.0))
+            server.kill()
+            time.sleep(away)
+            server.start()
+            back, limit = time.monotonic(), 120.0 + 2 * lease
+            name = ""
+            while process.poll() != 0 and time.monotonic() - back < limit:
+                time.sleep(0.2)
+                if process.poll():
+                    name = name or asyncio.run(_names(env["BOUGH_STORE"]))[-1]
+                    process, resumed = coordinator(top, env, url, "resume", name), resumed + 1
+            took, hangs = time.monotonic() - back, process.poll() is None
+            if hangs:
+                process.kill()
+                wrong.append(f"outage {number + 1} of {away:.0f} s: the run hangs")
+            else:
+                name = asyncio.run(_names(env["BOUGH_STORE"]))[-1]
+                wrong += asyncio.run(examine(env["BOUGH_STORE"], name, leaves, Counter()))
+                wrong += files_of(env, top / "project", name, leaves)
+            print(f"outage {number + 1}: {away:.0f} s, {'HANGS' if hangs else f'ended {took:.0f} s later'}", flush=True)
+        for machine in machines:
+            machine.drain()
+        if wrong:
+            shutil.copytree(top, f"/tmp/bough-outages-{os.getpid()}", ignore=shutil.ignore_patterns("postgres"))
+    print(f"{count} outages, {resumed} coordinators resumed, {len(wrong)} wrong")
+    for each in wrong:
+        print(f"WRONG {each}")
+    return 1 if wrong else 0
+
+
 # ── more workers ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -555,9 +610,10 @@ def _queue_calls(url: str, found: Calls) -> None:
     from dbos._dbos import _get_dbos_instance
     from dbos._serialization import DBOSPortableJSONSerializer
 
-    from bough.adapters.stores.postgresql_server import Server, split_schema
+    from bough.adapters.stores.postgresql_server import Server, split_own
 
-    plain, schema = split_schema(url)
+    plain, own = split_own(url)
+    schema = own["schema"]
     DBOS(
         config={
             "name": "bough",
@@ -667,6 +723,13 @@ def main() -> int:
     chaos.add_argument("--leaves", type=int, default=40)
     chaos.add_argument("--check", type=float, default=0.0, help="seconds that a check takes")
     chaos.add_argument("--pause", type=float, default=3.0, help="seconds between two faults, at most")
+    away = kinds.add_parser("outages")
+    away.add_argument("--count", type=int, default=20)
+    away.add_argument("--least", type=float, default=5.0, help="seconds of the first")
+    away.add_argument("--most", type=float, default=180.0, help="seconds of the last")
+    away.add_argument("--patience", type=float, default=60.0, help="seconds that a server is waited for")
+    away.add_argument("--lease", type=float, default=15.0)
+    away.add_argument("--seed", type=int, default=1)
     more = kinds.add_parser("scale")
     more.add_argument("--workers", type=int, nargs="+", default=[1, 4])
     more.add_argument("--leaves", type=int, default=40)
@@ -677,6 +740,8 @@ def main() -> int:
     given = parser.parse_args()
     if given.kind == "faults":
         return faults(given.faults, given.seed, given.pause, given.leaves, given.workers, given.slots, given.check)
+    if given.kind == "outages":
+        return outages(given.count, given.least, given.most, given.patience, given.lease, given.seed)
     if given.kind == "scale":
         return scale(given.workers, given.leaves, given.wait)
     return calls(given.repeat, given.json)

@@ -74,7 +74,7 @@ def painted(root: Path, repeat: int) -> dict[str, Any]:
     with sync_playwright() as started, serve(root) as served:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         context = browser.new_context()
-        context.add_cookies([{"name": name, "value": value, "url": served.url} for name, value in served.cookies])
+        context.add_init_script(f"localStorage.setItem('bough-token', '{served.token}')")
         # Asking for its name would have the server read the run.
         project = sha256(str(root.resolve()).encode()).hexdigest()[:8]
         address = f"{served.url}/#/run/{project}/amber-heron"
@@ -100,7 +100,7 @@ def changed(root: Path) -> dict[str, Any]:
     with sync_playwright() as started, serve(root) as served:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         context = browser.new_context()
-        context.add_cookies([{"name": name, "value": value, "url": served.url} for name, value in served.cookies])
+        context.add_init_script(f"localStorage.setItem('bough-token', '{served.token}')")
         run = served.get("/api/runs")["projects"][0]["runs"][0]["run"]
         page = context.new_page()
         page.goto(f"{served.url}/#/run/{served.project}/{run}/changes", wait_until="commit")
@@ -150,8 +150,8 @@ def _listen(served: Served, ready: threading.Barrier, late: list[float]) -> None
     import httpx2
 
     with (
-        httpx2.Client(base_url=served.url, cookies=dict(served.cookies), timeout=120) as client,
-        client.stream("GET", served.of("jade-fox", "/live")) as stream,
+        httpx2.Client(base_url=served.url, headers={"x-bough": served.token}, timeout=120) as client,
+        client.stream("GET", served.live("jade-fox")) as stream,
     ):
         waiting = True
         for line in (line for line in stream.iter_lines() if line.startswith("data: ")):

@@ -37,11 +37,11 @@ def scripted(work: Work) -> Ask:
             {
                 "says": bug.id,
                 "quote": quote,
-                "text": "def test_it():\n" + "\n".join(f"    {line}" for line in bug.shows.strip().splitlines()) + "\n",
+                "text": f"{bug.shows.strip()}\n",
             }
             for bug in work.bugs
         ]
-        wrong = {"says": "wrong", "quote": quote, "text": "def test_it():\n    assert False\n"}
+        wrong = {"says": "wrong", "quote": quote, "text": "assert False\n"}
         return calling("probe", probes=[*probes, wrong])
 
     return ask

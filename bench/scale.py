@@ -117,7 +117,9 @@ class StubVerifier:
     def begin(self, run: Any, task: Any) -> None:
         """Nothing has to be known."""
 
-    async def judge(self, run: Any, task: Any, check: Any, workspace: Any, progress: Any) -> Judgement:
+    async def judge(
+        self, run: Any, task: Any, check: Any, workspace: Any, progress: Any, *, merged: bool = False
+    ) -> Judgement:
         return Judgement(Verdict("passed", "no check was required", tree=task.tree))
 
 

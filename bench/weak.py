@@ -11,7 +11,7 @@ automatic tests; `ladder` is bough as it comes, without a flag, each exercise wi
 same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder,
 `best-of` has --best-of 8. The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
 `no-again` repairs as a strong model would and makes no further attempts, `no-several` asks for one answer at a time,
-`no-slips` repairs no forgotten imports and the like, `only-T` has one tactic (`only-whole`, `only-repair`, …),
+`only-T` has one tactic (`only-whole`, `only-repair`, …),
 `without-T` leaves one out. Every arm but `plain` may use the same tokens on an exercise. The verdict is this script's
 own: the original tests, on the modules that came of it. It continues from what is in the file.
 
@@ -56,7 +56,6 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
     "no-switch": (f"[ladder]\nrungs = {json.dumps(RUNGS)}\n", []),
     "no-again": ("[ladder]\nattempts = 1\n", []),
     "no-several": ("[ladder]\nanswers = 1\n", []),
-    "no-slips": ("", []),
     **{f"only-{one}": (f"[ladder]\ntactics = {json.dumps([one])}\n", []) for one in TACTICS},
     **{
         f"without-{one}": (f"[ladder]\ntactics = {json.dumps([each for each in TACTICS if each != one])}\n", [])
@@ -64,11 +63,6 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
     },
 }
 PLAIN = ("plain", "plain-on", "plain-anew", "plain-several")
-NO_SLIPS = (
-    "from bough.core.textual import slips; slips.repair_slips = lambda calls, before, failures: (calls, ()); "
-    "from bough.interfaces.cli import main; main()"
-)
-"""bough that repairs no slips: that is no setting, as nobody would want it."""
 ARMS = (*PLAIN, "aider", *BOUGH)
 EXITS = {0: "completed", 1: "internal error", 2: "usage", 3: "gave up", 4: "budget", 5: "not verified", 7: "no model"}
 SYSTEM = (
@@ -155,8 +149,7 @@ def bough(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
         f"Implement the exercise described in README.md, in {exercise.stub}, so that its tests in {exercise.test} pass."
     )
     check = f"{sys.executable} -m pytest -q"
-    start = ["-P", "-c", NO_SLIPS] if arm == "no-slips" else ["-m", "bough"]
-    argv = [sys.executable, *start, "run", goal, "--check", check, "--yes", "--flat", "--json", "--trust-config"]
+    argv = [sys.executable, "-m", "bough", "run", goal, "--check", check, "--yes", "--flat", "--json", "--trust-config"]
     argv += ["--model", f"openai:{args.model}", "--base-url", args.url, "--max-tokens", str(args.tokens)]
     argv += options
     # What is remembered about a model is the person's: each exercise starts as on a new machine, unless it is `warm`.
@@ -197,7 +190,7 @@ def told(events: str) -> Row:
     kinds: Counter[str] = Counter()
     rungs: Counter[str] = Counter()
     protocols: Counter[str] = Counter()
-    tokens = largest = silent = slips = 0
+    tokens = largest = silent = 0
     halted = ""
     for line in events.splitlines():
         try:
@@ -211,7 +204,6 @@ def told(events: str) -> Row:
             tokens += usage.get("input", 0) + usage.get("output", 0)
             largest = max(largest, usage.get("input", 0))
             silent += kind == "ModelAnswered" and not event.get("calls")
-            slips += len(event.get("repaired", ()))
         elif kind == "Escalated":
             rungs[event["decision"]["rung"]] += 1
         elif kind == "AttemptStarted":
@@ -225,7 +217,6 @@ def told(events: str) -> Row:
         "tokens": tokens,
         "largest": largest,
         "silent": silent,
-        "slips": slips,
         "helpers": kinds["HelperAnswered"],
         "rungs": dict(rungs),
         "protocols": dict(protocols),

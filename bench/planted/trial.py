@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -23,12 +24,12 @@ from pathlib import Path
 from wire import Document, Wire, calling
 
 from bough import app
-from bough.adapters.tools.output_text import decode_output
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import build_goal_step
-from bough.core.verdict.probe_forms import find_passed
-from planted.works import Variant, laid_out, tests_said
+from bough.core.verdict.case_programs import make_command
+from planted.works import Variant, laid_out
 
 _ASKED: dict[Path, threading.Lock] = defaultdict(threading.Lock)
 Ask = Callable[[Document], Document]
@@ -181,8 +182,12 @@ def _passing(variant: Variant, chosen: list[Probe], folder: Path, bug: str = "")
         place = folder / probe.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(probe.text)
-    said = tests_said(folder, *(probe.path for probe in chosen)) if chosen else b""
-    return find_passed(chosen, "pytest", decode_output(said))
+    return {probe.name for probe in chosen if _passes(probe, folder)}
+
+
+def _passes(probe: Probe, folder: Path) -> bool:
+    command = make_command(probe, Check(CHECK, "", "pytest"))
+    return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, check=False).returncode == 0
 
 
 def _tokens(events: list[e.AnyEvent]) -> Document:

@@ -162,12 +162,6 @@ def tests_pass(folder: Path, *paths: str) -> bool:
     return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
 
 
-def tests_said(folder: Path, *paths: str) -> bytes:
-    """What pytest printed, every test by name."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", *LEAN, "--rootdir", str(folder), *paths]
-    return subprocess.run(command, cwd=folder, capture_output=True, check=False).stdout
-
-
 def _runs(program: str, folder: Path) -> bool:
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, check=False)
     return done.returncode == 0
