@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -80,8 +81,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--failed-to", help="write the tests that failed to this file, a line each")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """A skipped browser test is easy to overlook: the pages would go untested."""
+    if path := config.getoption("failed_to"):
+        failed = terminalreporter.getreports("failed") + terminalreporter.getreports("error")
+        Path(path).write_text("".join(f"{report.nodeid}\n" for report in failed))
     skipped = terminalreporter.getreports("skipped")
     missed = [report for report in skipped if "no browser: " in str(report.longrepr)]
     if missed:
