@@ -43,9 +43,9 @@ from typing import Any
 from wire import Document, Wire, calling
 
 from bough.app import open_journal
-from bough.app.backlog import load_backlog, load_page
 from bough.core import events as e
 from bough.core.backlog.decide import DECIDED
+from bough.services.backlog import load_backlog, load_page
 
 GOALS = 40
 MODES = ("COLOUR", "SHAPE")

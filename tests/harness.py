@@ -17,15 +17,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from bough import app
-from bough.app.permissions import remember_run
 from bough.app.run_ports import open_ports
-from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.core.journal.run_fold import Run
 from bough.core.messages import Answer, Prompt, Replied, Result
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.engine import run_loop
 from bough.ports import Model, Ports
+from bough.services.permissions import remember_run
+from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.testing import Fuse, ScriptedModel
 from bough.views.run_view import Outcome
 

@@ -23,28 +23,27 @@ from tests.shipped import AGENT_ONLY
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 SOURCE = Path(bough.__file__).parent
-_SHOWING = {"core", "ports", "steering", "trust", "app", "views", "config", "workflows", "demo", "installed"}
+_SHOWING = {"core", "ports", "trust", "app", "services", "operations", "views", "installed"}
 MAY_IMPORT = {
     "core": {"core"},
-    "steering": {"core"},
-    "ports": {"core", "ports", "steering"},
-    "slots": {"core"},
+    "ports": {"core", "ports"},
     "trust": {"core", "trust"},
+    # How this copy was installed: about the package itself, and every layer's messages may say it.
     "installed": {"core"},
-    "engine": {"core", "ports", "steering", "slots", "trust", "engine"},
-    "adapters": {"core", "ports", "steering", "slots", "trust", "installed", "adapters"},
+    "engine": {"core", "ports", "trust", "engine"},
+    "adapters": {"core", "ports", "trust", "installed", "adapters"},
     "testing": {"core", "ports", "testing"},
-    "config": {"core", "trust"},
-    "workflows": {"core", "trust"},
     "views": {"core", "views"},
     "interfaces": {*_SHOWING, "interfaces"},
     # What people read is in `views`: other interfaces draw it in their own way, and none needs the terminal's.
     "interfaces/web": {*_SHOWING, "interfaces/web"},
     "interfaces/acp": {*_SHOWING, "interfaces/acp"},
     "interfaces/mcp": {*_SHOWING, "interfaces/mcp"},
-    "app": {"core", "ports", "steering", "trust", "engine", "adapters", "config", "views", "installed", "app"},
-    "api": {"core", "ports", "app", "workflows", "views"},
-    "demo": {"core", "ports", "trust", "adapters/models"},
+    # A session hands its work to services, and services get sessions: modules of the two form no cycle.
+    "app": {"core", "ports", "trust", "engine", "adapters", "views", "installed", "app", "services"},
+    "services": {"core", "ports", "trust", "engine", "adapters", "views", "installed", "app", "services"},
+    "operations": {"core", "ports", "app", "services", "views", "operations"},
+    "api": {"core", "ports", "app", "services", "operations", "views"},
     "__main__": {"interfaces"},
 }
 """What a layer may import, by the longest prefix of a module's path."""
@@ -251,8 +250,8 @@ OPENERS = {
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
-        adapters/workspaces/workspace app/activity app/diagnosis app/journal app/known_projects app/project
-        app/worker_service engine/task_workspace
+        adapters/workspaces/workspace services/activity services/diagnosis app/journal app/known_projects app/project
+        services/worker_service engine/task_workspace
         adapters/verifiers/altered_copy adapters/verifiers/check_runner
     """,
     "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """
@@ -277,13 +276,14 @@ OPENERS = {
         adapters/mcp/tools adapters/tools/suggestions
     """,
     "the person's own files: their settings and state, and what they name on the command line": """
-        adapters/agents/acp adapters/state_folder app/permission_store app/hooks app/schedule adapters/models/providers
-        adapters/models/recording api app/journal_location interfaces/cli/approve interfaces/cli/config
+        adapters/agents/acp adapters/state_folder services/permission_store services/hooks services/schedule
+        adapters/models/providers adapters/models/recording api app/journal_location
+        interfaces/cli/approve interfaces/cli/config
         interfaces/cli/entry interfaces/cli/export interfaces/cli/receipt
-        interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
+        interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow app/workflow_files
     """,
     "bough's own package, and projects that it has just made": """
-        app/prompts demo installed interfaces/web/export
+        app/prompts services/demo installed interfaces/web/export
     """,
     "the tool calls of a model, which go through adapters/tools/paths": "adapters/tools/edit adapters/tools/files",
 }

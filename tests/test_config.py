@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bough import config
+from bough.app import config
 from bough.core.errors import UsageError
 
 

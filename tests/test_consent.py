@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.app.permission_store import Permissions
-from bough.app.settings_consent import make_consent
+from bough.services.permission_store import Permissions
+from bough.services.settings_consent import make_consent
 
 WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
 

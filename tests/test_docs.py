@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.config import SECTIONS, Config
+from bough.app.config import SECTIONS, Config
 from bough.core.events import KINDS
 from bough.core.rules import Rules
 from bough.testing import ScriptedModel, call

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from bough import config
+from bough.app import config
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.textual.cleaning import clean_markdown, clean_message
 from bough.trust import files, programs

@@ -73,7 +73,7 @@ OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "sto
 def __getattr__(name: str) -> object:
     """Names are loaded when they are first used: `bough --help` needs none of them."""
     if name in OPERATIONS:
-        from bough.app.operations import call_operation
+        from bough.operations.runs import call_operation
 
         return call_operation(name)
     if name not in __all__:

@@ -19,9 +19,9 @@ from bough.core.planning.plan import Plan, Step, build_goal_step
 
 if TYPE_CHECKING:
     from bough.app import RunObserver
-    from bough.app.night import NightObserver
     from bough.core.events import Record
     from bough.ports import Model
+    from bough.services.night import NightObserver
     from bough.views.night import NightPage
     from bough.views.run_view import Outcome
 
@@ -176,7 +176,7 @@ async def stream(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Asy
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
     """The plan in a workflow file, with its inputs filled in, for `run`. `WorkflowError`, a `BoughError`, names
     everything that is wrong with the file or the inputs, each with its line."""
-    from bough.workflows import plan_of
+    from bough.app.workflow_files import plan_of
 
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
     file = Path(path)
@@ -204,8 +204,8 @@ def run_sync(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Outcome
 async def add_goals(*goals: str | GoalEntry, dir: Path | str = ".", backlog: str = "backlog") -> list[str]:
     """Put goals on the list of the project around `dir`; returns their names. A `GoalEntry` has a check, needs, a
     priority and limits of its own."""
-    from bough.app import backlog as lists
     from bough.app import open_session
+    from bough.services import backlog as lists
 
     entries = [("", goal if isinstance(goal, GoalEntry) else GoalEntry(goal)) for goal in goals]
     with _errors_in_python():
@@ -230,8 +230,8 @@ async def run_backlog(
     """Work through the list, as `bough backlog run` does, and return what came of it. `until`: when to stop, in seconds
     since 1970. `together`: a branch for all that is proven together. The other options hold for every goal."""
     from bough.app import Choices, open_session
-    from bough.app.backlog import load_page
-    from bough.app.night import NightObserver, NightPlan, work_through
+    from bough.services.backlog import load_page
+    from bough.services.night import NightObserver, NightPlan, work_through
 
     choices = Choices(**chosen)
     plan = NightPlan(backlog, goals_at_once, until, max_cost, per_goal, together, ask=not give_up)
@@ -244,7 +244,7 @@ async def run_backlog(
 async def report_backlog(*, dir: Path | str = ".", backlog: str = "backlog") -> NightPage:
     """Where every goal of the list stands."""
     from bough.app import open_journal
-    from bough.app.backlog import load_backlog, load_page
+    from bough.services.backlog import load_backlog, load_page
 
     with _errors_in_python():
         async with open_journal(dir) as opened:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bough.adapters.verifiers.check_slots import CheckSlots, count_processors
-from bough.core.urgency import URGENCY
+from bough.core.tree.urgency import URGENCY
 from bough.ports import Finished, Sandbox, Workspace
 
 

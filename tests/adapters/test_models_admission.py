@@ -17,7 +17,7 @@ from bough.adapters.models.wire import Client
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Sign, TransientError, WaitEnded
 from bough.core.messages import Answer, Prompt, Said, Usage
-from bough.steering import Stop
+from bough.ports.steering import Stop
 from tests.wire import Headed, WireModel
 
 PROMPT = Prompt("goal#1#1", "", PersistentList((Said("x" * 30_000),)), ())

@@ -18,7 +18,7 @@ from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.errors import UsageError
 from bough.ports import Sandbox
-from bough.steering import Fence
+from bough.ports.steering import Fence
 
 from .sandboxes import CONFINING, PLANTED, PROMISES, Promise
 

@@ -17,9 +17,9 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
-from bough.core.servers import ToolServer
+from bough.core.settings.servers import ToolServer
 from bough.ports import Tools
-from bough.steering import Fence
+from bough.ports.steering import Fence
 
 from .tools import PROMISES, Promise, fill
 

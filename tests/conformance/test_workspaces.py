@@ -18,7 +18,7 @@ from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.ports import Workspaces
-from bough.steering import Fence
+from bough.ports.steering import Fence
 from tests.harness import git
 from tests.postgres import new_schema
 from tests.shipped import AGENT_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bough.core.active_files import EXECUTABLE, LINK, PLAIN, find_edge
+from bough.core.merge.active_files import EXECUTABLE, LINK, PLAIN, find_edge
 
 
 @pytest.mark.parametrize(

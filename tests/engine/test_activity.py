@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from bough.adapters.stores.redacted import redact_secrets
-from bough.app import RunObserver, activity
+from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.ids import RUN
+from bough.services import activity
 from bough.testing import MemoryStore
 from tests.shipped import AGENT_ONLY
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from bough import app
-from bough.app import run_messages
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
 from bough.core.messages import Answer, Prompt
+from bough.services import run_messages
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from bough.views.waiting import WaitingView

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from bough.adapters.stores.liveness import worker_id
 from bough.app import Choices, Session, open_session
-from bough.app.backlog import add_goals, edit_goal, load_backlog, load_page
-from bough.app.night import NightObserver, NightPlan, work_through
-from bough.app.operations import OPERATIONS
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import TOGETHER, Backlog
 from bough.core.errors import NotFound, Refused, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied
-from bough.steering import Stop
+from bough.operations.runs import OPERATIONS
+from bough.ports.steering import Stop
+from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
+from bough.services.night import NightObserver, NightPlan, work_through
 from bough.testing import ScriptedModel
 from tests.harness import git
 from tests.shipped import AGENT_ONLY

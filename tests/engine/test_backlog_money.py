@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from pytest import approx
 
 from bough.app import Session, open_session
-from bough.app.backlog import edit_goal, load_backlog, load_page
-from bough.app.night import NightObserver
-from bough.app.operations import OPERATIONS
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Usage
+from bough.operations.runs import OPERATIONS
+from bough.services.backlog import edit_goal, load_backlog, load_page
+from bough.services.night import NightObserver
 from bough.testing import ScriptedModel
 from tests.engine.test_backlog import House, answer, project
 from tests.shipped import AGENT_ONLY

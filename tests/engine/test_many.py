@@ -14,7 +14,7 @@ from bough import Step, app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Plan
-from bough.core.urgency import URGENCY
+from bough.core.tree.urgency import URGENCY
 from bough.engine.merge_queue import AHEAD, Guess, MergeQueue, QueuedStep
 from bough.testing import ScriptedModel, call
 from tests.harness import by_progress, git

@@ -17,7 +17,7 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt, Replied
 from bough.core.tree.task_state import State
-from bough.steering import Stop
+from bough.ports.steering import Stop
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.harness import Journal, by_progress, git, journal_of

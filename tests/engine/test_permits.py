@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 import bough
 from bough import app
-from bough.app import run_messages, run_ports
+from bough.app import run_ports
 from bough.core import events as e
 from bough.core.errors import Refused, UsageError
+from bough.services import run_messages
 from bough.testing import ScriptedModel, call
 from tests.harness import journal_of, make_project, run_to_end
 from tests.shipped import AGENT_ONLY

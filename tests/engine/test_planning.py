@@ -295,7 +295,8 @@ def test_own_steps_are_run(tmp_path: Path) -> None:
 def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
     """Nobody answers at the terminal. Somebody sends the plan back as text from another process; what they had said
     to an earlier proposal counts for that one only."""
-    from bough.app import open_session, run_messages
+    from bough.app import open_session
+    from bough.services import run_messages
 
     project = make_project(tmp_path / "p")
     asked: list[tuple[Step, ...]] = []

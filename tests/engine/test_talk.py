@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from bough import app
-from bough.app import run_messages
 from bough.app.run_ports import open_ports
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
@@ -26,7 +25,8 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskTalk
 from bough.engine import run_loop
 from bough.engine.person_messages import collect_received
-from bough.steering import Inbox
+from bough.ports.steering import Inbox
+from bough.services import run_messages
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, FIXED, Journal, begin, by_progress, git, journal_of, make_project, resume, run_to_end

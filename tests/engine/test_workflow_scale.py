@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import bough
+from bough.app.workflow_files import plan_of
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import count_leaves
 from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call
-from bough.workflows import plan_of
 from tests.engine.workflow_runs import repository
 from tests.harness import journal_of
 from tests.shipped import AGENT_ONLY

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import bough
+from bough.app.workflow_files import plan_of
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
 from bough.core.planning.plan import Plan
 from bough.testing import ScriptedModel, call
-from bough.workflows import plan_of
 from tests.harness import Journal, by_progress, git, journal_of
 
 Says = Callable[[Prompt], Answer]

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 from bough import app
+from bough.app.workflow_files import plan_of
 from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.engine import run_loop
 from bough.testing import Fuse, ScriptedModel, call
 from bough.views.run_view import Outcome
-from bough.workflows import plan_of
 from tests.engine.workflow_runs import Script, by_task, done
 from tests.harness import ports_in, resume
 

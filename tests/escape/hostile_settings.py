@@ -16,16 +16,16 @@ import threading
 import time
 
 from bough.app import Choices, RunObserver, open_session
-from bough.app.delivery import render_run_message
 from bough.core.errors import BoughError
 from bough.core.planning.plan import build_goal_step
+from bough.services.delivery import render_run_message
 from bough.testing import ScriptedModel, call
 from tests.escape.place import CALC, SECONDS, Place, attack, run
 
 
 def applies(place: Place, text: str, name: str, mine: str = "") -> list[str]:
     """Whether a repository's setting applies although nobody was asked."""
-    from bough.config import load_config
+    from bough.app.config import load_config
 
     os.environ.pop("BOUGH_ACCEPTANCE_EXAMINE", None)
     os.environ.pop("BOUGH_MODELS_PROTOCOL", None)

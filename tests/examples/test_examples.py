@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bough.app.workflow_files import plan_of
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.planning.plan import count_leaves
 from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call, say
-from bough.workflows import plan_of
 from tests.engine.workflow_runs import Carried, Script, by_task, carried, done, finding, repository, review, told
 from tests.examples import vi
 from tests.shipped import AGENT_ONLY

@@ -14,10 +14,10 @@ import click
 import pytest
 
 from bough.app import open_journal
-from bough.app.backlog import load_backlog
 from bough.core import events as e
 from bough.core.messages import Answer, Call
 from bough.interfaces.cli.backlog_run import parse_until
+from bough.services.backlog import load_backlog
 from tests.harness import git, make_project
 from tests.interfaces import shell
 from tests.interfaces.shell import Said, bough, ended, environment, here, live, until

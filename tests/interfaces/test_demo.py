@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.models.recording import read_recording
-from bough.demo import DEMOS, find
+from bough.services.demo import DEMOS, find
 from tests.interfaces.shell import Said, bough, environment, here
 from tests.shipped import AGENT_ONLY
 
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.timeout(1200),  # A demo of a night runs some hundred programs.
 ]
 
-AT_ONCE = "import bough.demo; bough.demo.PACE = 0; from bough.interfaces.cli import main; main()"
+AT_ONCE = "import bough.services.demo; bough.services.demo.PACE = 0; from bough.interfaces.cli import main; main()"
 SETTINGS = {"BOUGH_MODELS_FAST": "openai:nobody", "BOUGH_LADDER_SUBTASK_ROUNDS": "1", "BOUGH_SANDBOX_ENV": "LANG"}
 
 

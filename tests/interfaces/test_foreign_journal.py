@@ -20,9 +20,6 @@ import pytest
 from msgspec.structs import replace
 
 from bough import app
-from bough.app.backlog import load_backlog
-from bough.app.permission_store import Permissions
-from bough.app.permissions import OPENING, list_refused
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
 from bough.core.budget.limits import Limits
@@ -30,6 +27,9 @@ from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import CheckRules, Rules
 from bough.interfaces.cli.entry import COMMANDS
+from bough.services.backlog import load_backlog
+from bough.services.permission_store import Permissions
+from bough.services.permissions import OPENING, list_refused
 from tests.harness import make_project
 from tests.interfaces.shell import Said, bough
 from tests.shipped import AGENT_ONLY

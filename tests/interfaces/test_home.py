@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bough import app, config
+from bough import app
 from bough.adapters.stores.sqlite import SqliteStore
+from bough.app import config
 from bough.app.choices import Choices
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt

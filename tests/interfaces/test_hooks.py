@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from bough.app import open_journal
-from bough.app.hooks import LOG, NoticeDelivery, Outbox, call_hook, find_quiet_end
-from bough.app.notices import make_example
-from bough.config import load_config, load_hooks
+from bough.app.config import load_config, load_hooks
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry, GoalReport
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.interfaces.cli.entry import COMMANDS
+from bough.services.hooks import LOG, NoticeDelivery, Outbox, call_hook, find_quiet_end
+from bough.services.notices import make_example
 from tests.harness import make_project
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.shell import bough, live, repair, run_args, until

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import bough
-from bough.app.operations import OPERATIONS
 from bough.core.errors import BoughError
 from bough.interfaces.cli.entry import bough as command_line
 from bough.interfaces.mcp import Commands
 from bough.interfaces.web.actions import act
+from bough.operations.runs import OPERATIONS
 from tests.interfaces.shell import here
 from tests.shipped import AGENT_ONLY
 from tests.web import journals

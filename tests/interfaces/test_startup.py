@@ -14,9 +14,9 @@ import click
 import pytest
 
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.app.operations import OPERATIONS
 from bough.core.ids import GOAL, RUN
 from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough
+from bough.operations.runs import OPERATIONS
 from tests.interfaces.journals import started, task_events, write_large_run, write_run
 from tests.interfaces.shell import BOUGH, environment, here
 from tests.shipped import AGENT_ONLY

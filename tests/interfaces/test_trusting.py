@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bough.app.settings_consent import list_open_wishes
 from bough.interfaces.acp import EditorSession
 from bough.interfaces.web import actions
+from bough.services.settings_consent import list_open_wishes
 from tests.harness import make_project
 from tests.interfaces.shell import bough
 from tests.shipped import AGENT_ONLY

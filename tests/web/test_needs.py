@@ -15,14 +15,14 @@ import pytest
 from acp import schema
 
 from bough import app
-from bough.app.run_messages import list_waiting, load_waiting
 from bough.core.errors import BoughError
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.acp import EditorSession
 from bough.interfaces.cli.execution import JsonDisplay, Person
 from bough.interfaces.web.actions import act
-from bough.steering import Stop
+from bough.ports.steering import Stop
+from bough.services.run_messages import list_waiting, load_waiting
 from bough.testing import ScriptedModel, call
 from bough.views.waiting import GivenAnswer, Waiting
 from tests.engine.test_planning import GOAL, PLAN, Office

@@ -13,11 +13,11 @@ import httpx2
 import pytest
 
 from bough.app import open_journal
-from bough.app.notices import list_notices
-from bough.app.question_links import make_links, make_token
 from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.ids import CONTROL, GOAL, RUN
+from bough.services.notices import list_notices
+from bough.services.question_links import make_links, make_token
 from tests.interfaces.journals import started
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
@@ -179,7 +179,7 @@ def test_a_key_is_this_persons_alone(served: Served) -> None:
 
 
 async def _read_with_another_key(served: Served, key: Path) -> None:
-    from bough.app.question_links import read_question
+    from bough.services.question_links import read_question
 
     token = make_token(served.root, "jade-fox", 2, time.time() + 60)
     key.write_bytes(b"k" * 32)

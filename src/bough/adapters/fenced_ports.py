@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any, cast
 
 from bough.ports import Model, Sandbox, Tools, Workspaces
-from bough.steering import Fence
+from bough.ports.steering import Fence
 
 
 def fence_model(model: Model, fence: Fence) -> Model:

@@ -9,21 +9,21 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bough import config as settings
 from bough.adapters.sandboxes.levels import Mode
+from bough.app import config as settings
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
-from bough.core.agent_choice import list_named_agents
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
 from bough.core.model_chain import TIERS, Fallbacks, add_fallbacks
+from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
 from bough.core.rules import CheckRules, Rules
 from bough.core.settings.agent_settings import OWN
 from bough.ports import Approval, Model
-from bough.steering import Stop
+from bough.ports.steering import Stop
 
 NO_MODEL = (
     "No model is configured: name one with --model (anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml "

@@ -11,7 +11,6 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from bough import config as settings
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import SandboxLevel, find_level
 from bough.adapters.sandboxes.network import Network, parse_network
@@ -19,11 +18,9 @@ from bough.adapters.stores.liveness import worker_id
 from bough.adapters.verifiers.check_slots import CheckSlots
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.surroundings import Surroundings
-from bough.app.activity import name_activity_file
+from bough.app import config as settings
 from bough.app.choices import Choices
-from bough.app.hooks import Herald
 from bough.app.journal import Journal
-from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import BACKLOG, CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
@@ -31,6 +28,9 @@ from bough.core.journal.run_fold import Run, plan_rewind
 from bough.core.journal.task_fold import list_points
 from bough.core.tree.task import Task
 from bough.ports import Claim
+from bough.services.activity import name_activity_file
+from bough.services.hooks import Herald
+from bough.services.run_messages import find_person
 from bough.views.details import Point, point_of
 
 

@@ -22,21 +22,21 @@ from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.adapters.workspaces.surroundings import fingerprint_environment
-from bough.app.activity import ActivityFile
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_clock
 from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.outside_programs import Agents, make_project_sandbox, make_servers
 from bough.app.project import Project
 from bough.app.prompts import choose_prompts
-from bough.app.run_messages import AskAnywhere, find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
 from bough.core.settings.agent_settings import MODEL
 from bough.ports import Model, Ports, Sandbox, Tools, Workspaces
+from bough.ports.steering import Fence, Inbox, Stop
 from bough.ports.verifier import Verifier
-from bough.steering import Fence, Inbox, Stop
+from bough.services.activity import ActivityFile
+from bough.services.run_messages import AskAnywhere, find_person
 
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor

@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import bough
-from bough import config as settings
 from bough.adapters.models.absent import NOBODY
 from bough.adapters.models.providers import list_secrets
 from bough.adapters.models.wire import Client
@@ -28,17 +27,12 @@ from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings, read_variables
+from bough.app import config as settings
 from bough.app.choices import JOBS, Choices, OutsideAgents, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import share_workspaces, start_dispatch
-from bough.app.delivery import Delivery
-from bough.app.earlier_runs import PreviousRun, load_followed
-from bough.app.hooks import Herald
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
-from bough.app.permissions import remember_run, require_permission
-from bough.app.run_messages import answer_once, find_person, list_waiting, load_waiting, refuse_second
 from bough.app.run_models import check_prices, find_endpoints, find_substitute_model, recall_models
-from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
 from bough.core.acceptance.changed_tests import list_pending_changes
 from bough.core.budget.limits import Limits
@@ -49,7 +43,13 @@ from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_pl
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
-from bough.steering import run_beside
+from bough.ports.steering import run_beside
+from bough.services.delivery import Delivery
+from bough.services.earlier_runs import PreviousRun, load_followed
+from bough.services.hooks import Herald
+from bough.services.permissions import remember_run, require_permission
+from bough.services.run_messages import answer_once, find_person, list_waiting, load_waiting, refuse_second
+from bough.services.settings_consent import Ask, Tell, make_consent
 from bough.trust.files import Place
 from bough.trust.home import check_home
 from bough.views.run_view import Outcome

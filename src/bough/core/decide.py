@@ -14,8 +14,8 @@ from bough.core.events import ChildSettled, ExaminationSkipped
 from bough.core.ids import GOAL, depth
 from bough.core.ladder.escalation import ASKING, EMPTY, PROTOCOL, SWITCHES, Cause, Trouble, escalate
 from bough.core.planning.plan import Step, Tier
-from bough.core.spelling import shorten_line
 from bough.core.stuck.signals import Signal
+from bough.core.textual.spelling import shorten_line
 from bough.core.tree.next_moves import find_fatal_step, has_succeeded, list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State

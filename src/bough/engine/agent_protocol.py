@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import examination
-from bough.core.agent_choice import build_done_call, choose_agent
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.errors import Refused, TooLong, Unavailable
 from bough.core.ladder.tactics import Tactic, choose_tactic
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said, list_editors
+from bough.core.planning.agent_choice import build_done_call, choose_agent
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
 from bough.core.textual import paths, task_files
 from bough.core.textual.python_source import parse_python

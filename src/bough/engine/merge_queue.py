@@ -24,7 +24,7 @@ from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, Needed,
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
-from bough.slots import UrgentSlots
+from bough.ports.slots import UrgentSlots
 
 AHEAD = 4
 """Steps that may be proven at once ahead of their turn; 0: none."""

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.agent_choice import build_done_call, render_opening
 from bough.core.conversation import context
 from bough.core.errors import Refused, SnapshotRefused, TransientError
 from bough.core.messages import Answer, Call, Said
+from bough.core.planning.agent_choice import build_done_call, render_opening
 from bough.core.settings.agent_settings import MODEL, title_of
 from bough.core.tree.task import Task
 from bough.engine.agent_protocol import build_answer_event, get_attempt

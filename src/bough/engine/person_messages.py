@@ -37,7 +37,7 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.engine.consult import try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Approval, Batches, Ports
-from bough.steering import Inbox
+from bough.ports.steering import Inbox
 
 T = TypeVar("T", e.PlanRuled, e.ChangesAnswered)
 WISHES = (e.PersonSaid, e.RequirementRestored, e.RequirementsDropped)

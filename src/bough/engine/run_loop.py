@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.agent_choice import has_stronger
 from bough.core.decide import decide
 from bough.core.errors import ClaimHeld, ClaimLost, StoreError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.journal.run_fold import Run, evolve_run, find_ending, fold_run
 from bough.core.journal.task_fold import evolve_task
 from bough.core.ladder.escalation import EscalationOptions
+from bough.core.planning.agent_choice import has_stronger
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State

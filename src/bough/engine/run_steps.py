@@ -30,7 +30,7 @@ from bough.core.tree.next_moves import (
 )
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
-from bough.core.urgency import URGENCY, measure_urgency, weight
+from bough.core.tree.urgency import URGENCY, measure_urgency, weight
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import StepStarter
 from bough.engine.step_merger import StepMerger, list_merge_tasks

@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.agent_choice import choose_agent
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import WorkspaceError
 from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
+from bough.core.planning.agent_choice import choose_agent
 from bough.core.planning.plan import Step
 from bough.core.tree.inherited import Subject
 from bough.core.tree.scope import build_inherited, compute_key

@@ -21,8 +21,7 @@ from acp import schema
 from msgspec.structs import replace
 
 from bough import __version__
-from bough.app import Choices, RunObserver, Session, open_session, run_messages
-from bough.app.settings_consent import answer_wishes, list_open_wishes
+from bough.app import Choices, RunObserver, Session, open_session
 from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.core.messages import Call
@@ -30,7 +29,9 @@ from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step, build_goal_step
 from bough.core.tree.task_state import SETTLED, State
 from bough.ports import Approval
-from bough.steering import Stop
+from bough.ports.steering import Stop
+from bough.services import run_messages
+from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.trust.files import Place
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome

@@ -24,11 +24,11 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from bough import __version__
-from bough.app.operation import take_arguments
-from bough.app.operations import OPERATIONS
-from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.core.errors import BoughError
+from bough.operations.runs import OPERATIONS
+from bough.operations.table import take_arguments
+from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.trust.programs import open_own, start_own
 from bough.views.event_lines import EventFormatter
 from bough.views.vocabulary import ask_about_wishes

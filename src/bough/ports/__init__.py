@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
-from bough.core.active_files import ActiveFile
 from bough.core.events import AnyEvent, Record, TaskCreated, ToolServersListed
+from bough.core.merge.active_files import ActiveFile
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, ToolSpec
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
 from bough.core.verdict.texts import FileChange as FileChange
 from bough.ports.agents import OutsideAgent
+from bough.ports.steering import Fence, Inbox, Stop
 from bough.ports.verifier import Verifier
-from bough.steering import Fence, Inbox, Stop
 
 if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio

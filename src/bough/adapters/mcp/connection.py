@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from bough.adapters.sandboxes.pipes import Pipes
-from bough.core.servers import ToolServer, placed
+from bough.core.settings.servers import ToolServer, placed
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # Errors go to the model, not to the terminal.
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)

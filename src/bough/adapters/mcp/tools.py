@@ -25,11 +25,11 @@ from msgspec import Struct
 from bough.adapters.mcp.connection import Connection, ServerLost, over_http, over_pipes
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.adapters.tools.output_text import cut_middle, decode_output
-from bough.core import servers
 from bough.core.events import ToolServersListed
 from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
-from bough.core.servers import ToolServer
+from bough.core.settings import servers
+from bough.core.settings.servers import ToolServer
 from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import Sandbox, ToolResult, Tools, WorkFolder
 from bough.trust.programs import NoProgram, list_program_folders, resolve_command

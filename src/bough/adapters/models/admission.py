@@ -25,9 +25,9 @@ from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.errors import Exhausted, NotServed, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
-from bough.core.urgency import URGENCY
+from bough.core.tree.urgency import URGENCY
 from bough.ports import Model
-from bough.steering import Stop
+from bough.ports.steering import Stop
 
 Say = Callable[[str], None]
 FRESH = 60.0

@@ -32,7 +32,7 @@ from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, re
 from bough.core.budget.limits import ModelPrice
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage
-from bough.core.spelling import suggest_word
+from bough.core.textual.spelling import suggest_word
 from bough.ports import Model
 
 REPLAY = "replay"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from bough.adapters.tools.paths import WorkspacePath
-from bough.core.spelling import find_similar
+from bough.core.textual.spelling import find_similar
 from bough.ports import WorkFolder
 from bough.trust.files import Place
 

@@ -25,8 +25,8 @@ from bough.core.planning.given_steps import PlanAnswer
 from bough.core.planning.tool_specs import ALIASES
 from bough.core.planning.tool_specs import SPLIT as ASKED
 from bough.core.rules import Rules
-from bough.core.spelling import suggest_word
 from bough.core.textual.cleaning import repair_surrogates
+from bough.core.textual.spelling import suggest_word
 from bough.ports import Sandbox, ToolResult, WorkFolder
 
 LONGEST = 4_000_000

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from bough.ports import Finished, Sandbox
-from bough.slots import UrgentSlots
+from bough.ports.slots import UrgentSlots
 
 
 def count_processors() -> int:

@@ -17,7 +17,7 @@ from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository, TreeContents, find_moves, make_move, require_tree_id
 from bough.adapters.workspaces.workspace import in_thread
-from bough.core.active_files import ActiveFile, find_edge
+from bough.core.merge.active_files import ActiveFile, find_edge
 from bough.core.verdict.texts import LineCount
 from bough.ports import FileChange, Merged
 

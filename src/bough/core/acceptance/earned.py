@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bough.core.acceptance.requirements import Requirement, list_active
 from bough.core.acceptance.verdict import Difference, RequirementProof
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 

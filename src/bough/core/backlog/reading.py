@@ -17,7 +17,7 @@ import msgspec
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
 from bough.core.ids import slug
-from bough.core.spelling import suggest_word
+from bough.core.textual.spelling import suggest_word
 
 Named = tuple[str, GoalEntry]
 """A name, or an empty one, and a goal."""

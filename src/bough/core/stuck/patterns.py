@@ -16,7 +16,6 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.spelling import shorten_line
 from bough.core.stuck.marks import (
     LITTLE,
     SPECIFIC,
@@ -30,6 +29,7 @@ from bough.core.stuck.marks import (
     sketch_text,
 )
 from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
+from bough.core.textual.spelling import shorten_line
 
 T = TypeVar("T")
 D = TypeVar("D", Mark, "RoundKey[int]")

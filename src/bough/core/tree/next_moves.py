@@ -25,7 +25,7 @@ from bough.core.tree import file_overlap
 from bough.core.tree.file_overlap import Touched, find_busy_files
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.urgency import by_urgency
+from bough.core.tree.urgency import by_urgency
 from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bough.core.events import ChildSettled
 from bough.core.planning.plan import Condition, Exits, Machine, Outcome
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.tree.task_state import State
 from bough.core.workflow.problems import suggest_nearest
 

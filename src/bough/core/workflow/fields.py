@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.planning.plan import Condition, Retry, Step, find_circle
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.command_values import find_refusals, load_check, load_command
 from bough.core.workflow.conditions import parse_condition
 from bough.core.workflow.nodes import Node

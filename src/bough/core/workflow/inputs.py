@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.errors import UsageError
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.keys import InputKeys, read_table
 from bough.core.workflow.placeholders import NAME, RESERVED
 from bough.core.workflow.problems import KeyPath, Source, suggest_nearest

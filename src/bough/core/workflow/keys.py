@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, ValidationError
 
 from bough.core.planning.plan import MAX_TRANSITIONS, ContextMode, Join, OnError, Role, Step, Tier
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.problems import KeyPath, Source, suggest_nearest
 
 Kind = Literal["agent", "run", "check", "do", "compound"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import MAX_DEPTH, MAX_TRANSITIONS, Exits, Machine, Plan, Step, Transition
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.conditions import END
 from bough.core.workflow.fields import Level, StepReader, check_siblings
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs

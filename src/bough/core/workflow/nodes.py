@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.inputs import InputSpec, read_declared
 from bough.core.workflow.keys import (
     KINDS,

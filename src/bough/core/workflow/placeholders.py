@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 
 RESERVED = ("steps", "brace")
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"

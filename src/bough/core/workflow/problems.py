@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.errors import UsageError
-from bough.core.spelling import shorten_line, suggest_word
+from bough.core.textual.spelling import shorten_line, suggest_word
 
 KeyPath = tuple[str | int, ...]
 """The path to a value: keys, and numbers for the elements of arrays. `("steps", 0, "needs", 1)`."""

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from bough.core.errors import UsageError
 from bough.core.ids import slug
 from bough.core.planning.plan import Condition, Machine, Plan, Step
-from bough.core.spelling import shorten_line
+from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.command_values import split_command
 from bough.core.workflow.conditions import render_condition
 from bough.core.workflow.keys import StepKeys, classify_step, is_tested_by_default, list_keys

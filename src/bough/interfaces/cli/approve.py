@@ -54,10 +54,10 @@ async def command(
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
     continues there, and the first answer counts. Without --plan or --command, this answers whatever it asks.
     """
-    from bough.app.operations import OPERATIONS
     from bough.interfaces.cli.drawn import print_operation
     from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import continue_run
+    from bough.operations.runs import OPERATIONS
 
     if answer is not None and (plan is not None or deny or file or (say and answer != "no")):
         raise click.UsageError("--command takes only --say, and only with `--command no`")
@@ -100,8 +100,8 @@ def _read_steps(file: str) -> str:
 
 async def _find_kind(opened: app.Session, name: str, task: str) -> str:
     """What a live run asks. Of several things, the person has to choose one."""
-    from bough.app.run_messages import list_waiting
     from bough.core.errors import UsageError
+    from bough.services.run_messages import list_waiting
 
     asked = [each for each in await list_waiting(opened, name, task=task) if each.kind != "question"]
     if not asked:
@@ -113,8 +113,8 @@ async def _find_kind(opened: app.Session, name: str, task: str) -> str:
 
 
 async def _show_waiting(opened: app.Session, name: str, task: str, kind: str, as_json: bool) -> None:
-    from bough.app.run_messages import find_proposal, list_waiting
     from bough.core.workflow.writing import write_workflow
+    from bough.services.run_messages import find_proposal, list_waiting
 
     if kind == "command":
         held = [each.question for each in await list_waiting(opened, name, "command", task)]

@@ -81,7 +81,7 @@ def _open_backlog(command: F) -> F:
 
     @wraps(command)
     async def opening(folder: Path, name: str, **said: Any) -> Any:
-        from bough.app.backlog import load_backlog
+        from bough.services.backlog import load_backlog
 
         async with app.open_session(folder) as opened:
             return await command(opened, await load_backlog(opened, name), **said)
@@ -90,7 +90,7 @@ def _open_backlog(command: F) -> F:
 
 
 async def _change(name: str, opened: app.Session, backlog: Backlog, **arguments: Any) -> None:
-    from bough.app.operations import OPERATIONS
+    from bough.operations.runs import OPERATIONS
 
     click.echo((await OPERATIONS[name].does(opened, backlog, **arguments)).said)
 
@@ -151,8 +151,8 @@ def _read_text(file: str) -> str:
 
 
 async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, **how: bool) -> None:
-    from bough.app.backlog import add_goals, load_backlog
     from bough.interfaces.terminal.output import make_output
+    from bough.services.backlog import add_goals, load_backlog
     from bough.views.formatting import first_sentence
 
     async with app.open_session(folder, create=True) as opened:
@@ -221,7 +221,7 @@ async def import_(
 
 
 def ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path, state: str = "open") -> str:
-    from bough.workflows import find_root
+    from bough.app.workflow_files import find_root
 
     if where == "github":
         argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]
@@ -260,12 +260,12 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     """List the goals and where each stands, in the order in which they begin."""
     import msgspec
 
-    from bough.app.backlog import load_backlog, load_page
     from bough.app.journal import find_project_root
-    from bough.app.schedule import find_moment
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.night_page import STYLES
     from bough.interfaces.terminal.output import make_output
+    from bough.services.backlog import load_backlog, load_page
+    from bough.services.schedule import find_moment
     from bough.views.formatting import first_sentence, pad
     from bough.views.night import HEADINGS
 
@@ -361,9 +361,9 @@ async def report(html: Path | None, md: Path | None, folder: Path, name: str, as
     """
     import msgspec
 
-    from bough.app.backlog import load_backlog, load_page
     from bough.interfaces.terminal.night_page import print_page, render_html, render_markdown
     from bough.interfaces.terminal.output import make_output
+    from bough.services.backlog import load_backlog, load_page
     from bough.trust.files import Place
 
     async with app.open_journal(folder) as opened:

@@ -36,11 +36,11 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
 
     Exit status: 0 when nothing was found, 8 when something waits for your answer.
     """
-    from bough.app.backlog import load_backlog
-    from bough.app.backlog_review import review_goals
     from bough.core.errors import NotFound
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.terminal.output import is_interactive
+    from bough.services.backlog import load_backlog
+    from bough.services.backlog_review import review_goals
 
     choices, asks = app.Choices(**chosen), is_interactive() and not as_json
     async with app.open_session(
@@ -63,9 +63,9 @@ async def tell_findings(
     from msgspec import to_builtins
     from msgspec.structs import replace
 
-    from bough.app.backlog import edit_goal
-    from bough.app.backlog_review import add_answer
     from bough.interfaces.terminal.output import make_output
+    from bough.services.backlog import edit_goal
+    from bough.services.backlog_review import add_answer
     from bough.views.formatting import first_sentence, format_usage, one_line, pluralize
 
     found = {item.name: item for item in backlog.items.values() if item.findings and not item.dropped and not item.run}

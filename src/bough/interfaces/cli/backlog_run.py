@@ -25,10 +25,10 @@ from bough.interfaces.cli.options import (
 from bough.interfaces.cli.printing import print_json_line
 
 if TYPE_CHECKING:
-    from bough.app.night import NightPlan
     from bough.core import events as e
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.output import Line
+    from bough.services.night import NightPlan
 
 list_option = option("--list", "NAME", "Which backlog.", to="name", default="backlog", show_default=True)
 
@@ -89,12 +89,12 @@ async def run(
 
     Exit status: as for `bough backlog report`.
     """
-    from bough.app.backlog import load_backlog
     from bough.app.known_projects import remember_project
-    from bough.app.night import NightPlan
     from bough.core.errors import NotFound
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.terminal.output import is_interactive
+    from bough.services.backlog import load_backlog
+    from bough.services.night import NightPlan
 
     over = parse_until(until, time.time()) if until else 0.0
     cost, choices = chosen.pop("cost"), app.Choices(**chosen)
@@ -126,9 +126,9 @@ async def run(
 
 async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> None:
     """Ask about goals that the person did not list on this machine."""
-    from bough.app.permission_store import SETTINGS
-    from bough.app.permissions import list_asked, list_barred
     from bough.interfaces.cli.consent_prompt import ask_permission
+    from bough.services.permission_store import SETTINGS
+    from bough.services.permissions import list_asked, list_barred
 
     if await list_barred(opened, backlog):
         for subject, asked in (await list_asked(folder)).items():
@@ -138,9 +138,9 @@ async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> Non
 
 async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -> None:
     """Read the goals while the person is there to answer. A night does not wait for a reader that fails."""
-    from bough.app.backlog_review import review_goals
     from bough.core.errors import Unavailable
     from bough.interfaces.cli.backlog_check import tell_findings
+    from bough.services.backlog_review import review_goals
 
     try:
         backlog, spend = await review_goals(opened, backlog, choices)
@@ -152,7 +152,7 @@ async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -
 
 def parse_until(text: str, now: float) -> float:
     """The next moment at which the clock says that."""
-    from bough.app.hooks import find_next_moment
+    from bough.services.hooks import find_next_moment
 
     try:
         return find_next_moment(text, now)
@@ -165,13 +165,13 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
     Return the exit status."""
     import asyncio
 
-    from bough.app.backlog import load_page
-    from bough.app.night import NightObserver, work_through
     from bough.interfaces.cli.execution import handle_interrupts
     from bough.interfaces.terminal.night_display import NightDisplay
     from bough.interfaces.terminal.night_page import print_page
     from bough.interfaces.terminal.output import make_output
-    from bough.steering import Stop
+    from bough.ports.steering import Stop
+    from bough.services.backlog import load_page
+    from bough.services.night import NightObserver, work_through
 
     stop, display = Stop(), NightDisplay(make_output())
 
@@ -252,9 +252,9 @@ async def open_pull_request(opened: app.Session, run: str, branch: str) -> tuple
     """Push the branch and open a draft, with the person's own programs and rights. Its address, and a remark."""
     import asyncio
 
-    from bough.app.hooks import ask_before
-    from bough.app.pull_request import write_description
     from bough.core.errors import Unavailable
+    from bough.services.hooks import ask_before
+    from bough.services.pull_request import write_description
     from bough.trust.remotes import push_branch
     from bough.views.formatting import first_sentence
 

@@ -54,10 +54,10 @@ async def sync(
     """
     import msgspec
 
-    from bough.app.issue_sync import comment_on_issues, sync_issues
     from bough.core.backlog.reading import read_issues
     from bough.interfaces.cli.backlog import ask_tracker, confirm_issues
     from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.services.issue_sync import comment_on_issues, sync_issues
 
     if not (labels or yes) and (as_json or not is_interactive()):
         raise click.UsageError("anybody can open an issue: choose with --label, or pass --yes")
@@ -104,9 +104,9 @@ def schedule(at: str | None, labels: tuple[str, ...], wanted: bool, unwanted: bo
     starts `bough backlog sync` (with --label) and `bough backlog run`. `bough backlog list` shows it. A timer does not
     have your shell's variables: keep keys in the keyring, and all else in your settings.
     """
-    from bough.app import schedule as timers
     from bough.app.journal import find_project_root
     from bough.core.ids import slug
+    from bough.services import schedule as timers
 
     if (at is None) != unwanted or (wanted and unwanted):
         raise click.UsageError("give a TIME (with --install to install it), or --remove")

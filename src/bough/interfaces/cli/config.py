@@ -19,7 +19,7 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
     [tool.bough] in pyproject.toml), BOUGH_SECTION_KEY variables, and command-line options. The project's file may lower
     limits; it needs your consent to raise them or to choose a model.
     """
-    from bough.app.settings_consent import find_effective_settings
+    from bough.services.settings_consent import find_effective_settings
 
     found = find_effective_settings(folder, everything)
     if as_json:

@@ -10,8 +10,8 @@ import click
 
 def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
     """One question for all of them; no answer (Ctrl-D) leaves it open."""
-    from bough.app.permission_store import shorten_value
-    from bough.config import find_default
+    from bough.app.config import find_default
+    from bough.services.permission_store import shorten_value
     from bough.views.formatting import one_line
 
     click.echo(f"The settings in {folder} ask for more than the defaults:")
@@ -22,7 +22,7 @@ def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
 
 def ask_permission(folder: Path, name: str, wants: Mapping[str, str]) -> bool | None:
     """The same about a run or a goal that the person did not begin on this machine."""
-    from bough.app.permission_store import SETTINGS, shorten_value
+    from bough.services.permission_store import SETTINGS, shorten_value
     from bough.views.formatting import one_line
 
     if name == SETTINGS:
@@ -47,7 +47,7 @@ def _ask(question: str) -> bool | None:
 
 
 def warn_ignored(ignored: Mapping[str, str]) -> None:
-    from bough.app.permission_store import shorten_value
+    from bough.services.permission_store import shorten_value
     from bough.views.formatting import one_line
 
     listed = ", ".join(f"{one_line(name)} = {one_line(shorten_value(value))}" for name, value in ignored.items())

@@ -11,7 +11,7 @@ from bough import app
 from bough.interfaces.cli.options import bough_command, json_option, option
 
 if TYPE_CHECKING:
-    from bough.demo import Demo
+    from bough.services.demo import Demo
 
 
 @bough_command("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough")
@@ -35,7 +35,7 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     task is replanned. `backlog` is a night with five goals: three are done and proven, one conflicts with another, one
     is given up.
     """
-    from bough.demo import BACKLOG, find, own_environment, unpack
+    from bough.services.demo import BACKLOG, find, own_environment, unpack
 
     demo = find(name)
     project, recording = unpack(demo, folder)
@@ -51,8 +51,8 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
 
 async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
     from bough.core.planning.plan import build_goal_step
-    from bough.demo import recorded_model
     from bough.interfaces.cli.execution import finish_run, make_display, run_to_end
+    from bough.services.demo import recorded_model
 
     display = make_display(as_json)
     notice = f"The model is a recording; everything else is real, in {project}."
@@ -68,11 +68,11 @@ async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, 
 
 
 async def _run_night(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
-    from bough.app.backlog import add_goals, load_backlog
-    from bough.app.night import NightPlan
     from bough.core.backlog.reading import read_list
-    from bough.demo import LIST, RecordedNight
     from bough.interfaces.cli.backlog_run import watch_night
+    from bough.services.backlog import add_goals, load_backlog
+    from bough.services.demo import LIST, RecordedNight
+    from bough.services.night import NightPlan
     from bough.trust.files import Place
 
     click.echo(f"The model is a recording; everything else is real, in {project}.", err=as_json)

@@ -14,7 +14,7 @@ from bough.interfaces.cli.options import PROTOCOLS, bough_command, dir_option, f
 from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
-    from bough.app.diagnosis import Diagnosis
+    from bough.services.diagnosis import Diagnosis
 
 
 @bough_command("bough doctor", "bough doctor --model ollama:qwen3")
@@ -35,7 +35,7 @@ async def command(
     it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
     remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
-    from bough.app.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
+    from bough.services.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
 
     if forget and model is None:
         raise click.UsageError("--forget needs --model.")
@@ -66,8 +66,8 @@ async def command(
 
 async def _check_project(folder: Path) -> Diagnosis:
     """Run the project's check as a run would. Failing tests do not prevent a run."""
-    from bough.app.diagnosis import Diagnosis, run_check
     from bough.interfaces.terminal.banner import describe_check
+    from bough.services.diagnosis import Diagnosis, run_check
     from bough.views.telling.run_events import describe_base
 
     try:

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from bough import app
-from bough.app.operation import OperationResult
-from bough.app.operations import OPERATIONS
 from bough.interfaces.cli.options import bough_command, complete_run, dir_option, flag, json_option, option
 from bough.interfaces.cli.printing import print_json
+from bough.operations.runs import OPERATIONS
+from bough.operations.table import OperationResult
 
 METAVARS = {"task": "T", "restore": "N", "branch": "NAME"}
 Before = Callable[..., Awaitable[dict[str, Any]]]

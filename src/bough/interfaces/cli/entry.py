@@ -105,7 +105,7 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from bough.core.spelling import suggest_word
+            from bough.core.textual.spelling import suggest_word
 
             close = suggest_word(args[0], COMMANDS)
             hint = f"did you mean `bough {close}`?" if close else "`bough --help` lists them."

@@ -66,11 +66,11 @@ async def command(
     Exit status: 0 proven, 3 refuted, 5 not shown, 8 needs your word (`bough approve`); 4 budget spent, 6 stopped, 7
     model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
     """
-    from bough.app.examine import choose_goal, examine, find_change, find_request, take_change
     from bough.app.known_projects import remember_project
     from bough.interfaces.cli.backlog_run import run_theirs
     from bough.interfaces.cli.consent_prompt import warn_ignored
     from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
+    from bough.services.examine import choose_goal, examine, find_change, find_request, take_change
 
     choices = app.Choices(**chosen)
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:

@@ -30,7 +30,7 @@ from bough.interfaces.terminal.parts import print_advice, print_changes, print_r
 from bough.interfaces.terminal.plan_tree import print_plan
 from bough.interfaces.terminal.run_tree import STATUS_ICONS
 from bough.ports import Approval
-from bough.steering import Stop
+from bough.ports.steering import Stop
 from bough.views.formatting import format_duration, format_spend, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import Outcome
@@ -155,8 +155,8 @@ class Person:
 
     async def _customize(self, plan: Plan) -> Approval | None:
         """A wish for another proposal, or their own steps from an editor; None: nothing changed."""
-        from bough.app.run_messages import read_own_plan
         from bough.core.workflow.writing import write_workflow
+        from bough.services.run_messages import read_own_plan
 
         wish = await self._read_line(CHANGE)
         if wish and wish.strip():

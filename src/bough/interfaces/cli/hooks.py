@@ -37,10 +37,10 @@ def list_(folder: Path, as_json: bool) -> None:
     """List your hooks and the last calls for this project."""
     from msgspec.structs import asdict
 
-    from bough.app.hooks import Outbox
+    from bough.app.config import find_person_file, load_hooks
     from bough.app.journal import find_project_root
-    from bough.config import find_person_file, load_hooks
     from bough.interfaces.terminal.output import make_output
+    from bough.services.hooks import Outbox
     from bough.views.formatting import format_moment, last_line, one_line
 
     hooks, calls = asdict(load_hooks(os.environ)), Outbox(find_project_root(folder)).read_log()
@@ -65,12 +65,12 @@ def list_(folder: Path, as_json: bool) -> None:
 @json_option("As a JSON list: each call, and what came of it.")
 def test(event: str, folder: Path, as_json: bool) -> int:
     """Send an example of an event to your hooks. The exit status is 2 when one fails."""
-    from bough.app.hooks import REFUSED, Outbox, call_hook
+    from bough.app.config import find_person_file, load_hooks
     from bough.app.journal import find_project_root
-    from bough.app.notices import make_example
-    from bough.config import find_person_file, load_hooks
     from bough.core.errors import UsageError
     from bough.interfaces.terminal.output import make_output
+    from bough.services.hooks import REFUSED, Outbox, call_hook
+    from bough.services.notices import make_example
 
     hooks, root = load_hooks(os.environ), find_project_root(folder)
     commands = [getattr(hooks, event), "" if event.startswith("before_") else hooks.notify]
@@ -98,8 +98,8 @@ def test(event: str, folder: Path, as_json: bool) -> int:
 @dir_option
 async def deliver(folder: Path) -> None:
     """Tell what happens, as long as whoever started this writes to standard input."""
-    from bough.app.hooks import NoticeDelivery
-    from bough.app.question_links import make_links
+    from bough.services.hooks import NoticeDelivery
+    from bough.services.question_links import make_links
 
     async with app.open_journal(folder) as journal:
         await NoticeDelivery(journal, make_links(journal.root)).run(sys.stdin.fileno())

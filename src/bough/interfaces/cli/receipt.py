@@ -33,9 +33,9 @@ async def command(opened: app.Session, name: str, output: str | None, sign: Path
 async def write_receipt(
     opened: app.Session, name: str, output: str | None, sign: Path | None = None, quiet: bool = False
 ) -> None:
-    from bough.app.recheck import make_receipt, sign_receipt
     from bough.core.acceptance.receipt import write_receipt as write
     from bough.interfaces.cli.printing import print_result
+    from bough.services.recheck import make_receipt, sign_receipt
 
     body = write(await make_receipt(opened, name, app.Choices(), lambda line: None))
     if output is None:

@@ -64,9 +64,9 @@ async def command(
 async def _recheck_receipt(
     opened: app.Session, what: str, signers: Path | None, choices: app.Choices, as_json: bool
 ) -> int:
-    from bough.app.recheck import read_receipt, recheck_receipt
     from bough.interfaces.cli.printing import print_json
     from bough.interfaces.terminal.output import make_output
+    from bough.services.recheck import read_receipt, recheck_receipt
     from bough.views.formatting import pluralize
 
     receipt, who = read_receipt(opened, what, signers)
@@ -90,9 +90,9 @@ async def _recheck_receipt(
 async def _recheck_runs(opened: app.Session, what: str, onto: str, choices: app.Choices, as_json: bool) -> int:
     from msgspec.structs import asdict
 
-    from bough.app.still_proven import list_proven_runs, recheck_run
     from bough.interfaces.cli.printing import print_json
     from bough.interfaces.terminal.output import make_output
+    from bough.services.still_proven import list_proven_runs, recheck_run
     from bough.views.vocabulary import describe_recheck
 
     page, found = make_output(), list[dict[str, Any]]()

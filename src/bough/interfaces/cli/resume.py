@@ -38,12 +38,12 @@ async def resume_run(
 ) -> int:
     """Resume a run on the display; return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
-    from bough.app.permissions import allow_run, list_wants
     from bough.core.errors import ClaimHeld
     from bough.core.ids import RUN
     from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.interfaces.cli.execution import finish_run, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import is_interactive
+    from bough.services.permissions import allow_run, list_wants
     from bough.views.run_view import LIVE_KINDS
 
     holder = await opened.store.holder(name, RUN)

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.app.operations import OPERATIONS
 from bough.core.ids import GOAL
 from bough.interfaces.cli.drawn import print_operation
 from bough.interfaces.cli.options import bough_command, json_option, option, run_argument, task_argument
 from bough.interfaces.cli.printing import print_json
+from bough.operations.runs import OPERATIONS
 from bough.views.formatting import format_clock, pad
 
 

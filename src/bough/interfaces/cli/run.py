@@ -167,10 +167,10 @@ def _read_work(
     chosen: Mapping[str, Any],
 ) -> Step | Plan:
     """What is to be done: a goal in words, or a written plan, which itself defines the goal and its proof."""
+    from bough.app.workflow_files import plan_of
     from bough.core.planning.plan import build_goal_step
     from bough.core.workflow.inputs import parse_pairs
     from bough.core.workflow.problems import WorkflowError
-    from bough.workflows import plan_of
 
     if workflow is None:
         if pairs or chosen["fresh"]:

@@ -12,8 +12,8 @@ from bough.interfaces.cli.options import bough_command, dir_option, flag, json_o
 from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
-    from bough.app.permission_store import Answers
     from bough.interfaces.terminal.output import TerminalOutput
+    from bough.services.permission_store import Answers
 
 
 @bough_command("bough trust", "bough trust --yes", "bough trust amber-heron --yes", "bough trust --revoke")
@@ -38,11 +38,11 @@ async def command(
     waits for an answer.
     """
     from bough.app.journal import find_project_root
-    from bough.app.permission_store import SETTINGS, Permissions
-    from bough.app.permissions import list_asked
     from bough.core.errors import UsageError
     from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.services.permission_store import SETTINGS, Permissions
+    from bough.services.permissions import list_asked
 
     root = find_project_root(folder)
     permissions = Permissions(os.environ, root)
@@ -73,7 +73,7 @@ async def command(
 
 
 def _print(page: TerminalOutput, left: dict[str, dict[str, str]], answers: dict[str, Answers], root: Path) -> None:
-    from bough.app.permissions import BEGAN
+    from bough.services.permissions import BEGAN
 
     def tell(what: str, name: str, wants: dict[str, str]) -> None:
         listed = ", ".join(f"{want.partition(' ')[0]} = {value}" for want, value in wants.items() if want != BEGAN)

@@ -91,8 +91,8 @@ async def _worker(
 ) -> None:
     import asyncio
 
-    from bough.app.worker_service import Serving, drain_worker, make_worker_name
     from bough.interfaces.cli.consent_prompt import warn_ignored
+    from bough.services.worker_service import Serving, drain_worker, make_worker_name
     from bough.views.formatting import pluralize
 
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:

@@ -17,8 +17,8 @@ async def command(folder: Path, as_json: bool) -> None:
 
     For each: slots in use, tags, version, uptime, time since its last heartbeat, and the tasks it is running.
     """
-    from bough.app.worker_service import list_waiting, list_workers, require_shared_journal
     from bough.interfaces.terminal.output import make_output
+    from bough.services.worker_service import list_waiting, list_workers, require_shared_journal
     from bough.views.formatting import count_cells, format_duration, one_line, pad
 
     require_shared_journal(folder)

@@ -44,7 +44,7 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
         raise click.UsageError(f"There is no folder {folder}")
     if pairs and what != "show":
         raise click.UsageError("--input is for `bough workflow show`")
-    from bough.workflows import find_root, found, located
+    from bough.app.workflow_files import find_root, found, located
 
     root = find_root(folder)
     if what == "list":
@@ -63,9 +63,9 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 
 def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
     """The workflow, or what is wrong with it."""
+    from bough.app.workflow_files import load_file
     from bough.core.errors import UsageError
     from bough.core.workflow.problems import Problem, WorkflowError
-    from bough.workflows import load_file
 
     try:
         return load_file(path, root, inputs)
@@ -96,10 +96,10 @@ def _problems_to_dicts(problems: Sequence[Problem], root: Path) -> list[dict[str
 
 
 def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
+    from bough.app.workflow_files import PLACES
     from bough.core.planning.plan import count_leaves
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import pluralize
-    from bough.workflows import PLACES
 
     page = make_output()
     tried = [(path, _try_load(path, root, None)) for path in paths]
@@ -129,10 +129,10 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
 
 
 def _list(root: Path, as_json: bool) -> int:
+    from bough.app.workflow_files import PLACES, found, shipped
     from bough.core.planning.plan import count_leaves
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_line, pad, pluralize
-    from bough.workflows import PLACES, found, shipped
 
     own = found(root)
     tried = [(path, _try_load(path, root, None)) for path in own]

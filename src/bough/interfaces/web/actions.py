@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bough.app import backlog as backlogs
-from bough.app import open_journal, open_session, run_messages
-from bough.app.operation import make_request
-from bough.app.operations import OPERATIONS
-from bough.app.question_links import answer_by_link
-from bough.app.settings_consent import answer_wishes, list_open_wishes
+from bough.app import open_journal, open_session
 from bough.core.errors import NotFound, UsageError
+from bough.operations.runs import OPERATIONS
+from bough.operations.table import make_request
+from bough.services import backlog as backlogs
+from bough.services import run_messages
+from bough.services.question_links import answer_by_link
+from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.trust.programs import open_own
 
 PATIENCE = 1.5

@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
-from bough.app.activity import TaskActivity, load_activity
-from bough.app.backlog import find_held, list_backlogs, load_page
 from bough.core import events as e
 from bough.core.backlog.state import Backlog, evolve_backlog
 from bough.core.errors import BoughError, NewerRun, NotFound
 from bough.core.ids import GOAL, RUN, child_path, parent_path
 from bough.core.tree.task_state import SETTLED
+from bough.services.activity import TaskActivity, load_activity
+from bough.services.backlog import find_held, list_backlogs, load_page
 from bough.views.charts import CHART_KINDS, Charts
 from bough.views.night import NightPage
 from bough.views.run_view import LIVE_KINDS, RunView

@@ -11,9 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bough.app.activity import TaskActivity
-from bough.app.settings_consent import list_open_wishes, make_consent
-from bough.config import load_config
+from bough.app.config import load_config
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
@@ -23,6 +21,8 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.core.workflow.writing import write_workflow
 from bough.interfaces.web import shapes
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.services.activity import TaskActivity
+from bough.services.settings_consent import list_open_wishes, make_consent
 from bough.views.charts import WORK
 from bough.views.formatting import first_sentence, one_line
 from bough.views.next_steps import list_next_steps

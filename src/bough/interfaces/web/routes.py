@@ -20,8 +20,6 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
-from bough.app.backlog import load_backlog
-from bough.app.question_links import name_project, read_question
 from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
@@ -29,6 +27,8 @@ from bough.interfaces.web import changes, event_pages, pages, shapes
 from bough.interfaces.web.actions import act, answer_linked, find_check
 from bough.interfaces.web.guard import QUESTION, Guard
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.services.backlog import load_backlog
+from bough.services.question_links import name_project, read_question
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}

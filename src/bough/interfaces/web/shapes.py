@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-from bough.app.activity import TaskActivity
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.verdict import Disagreement, Verdict
 from bough.core.backlog.entry import GoalEntry
 from bough.core.budget.limits import Limits, Spend
 from bough.core.settings.sections import BacklogSettings
+from bough.services.activity import TaskActivity
 from bough.views.charts import Span, Spent, TestCount
 from bough.views.stats import Stats
 from bough.views.waiting import GivenAnswer, Kind

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.workspaces import deliver
-from bough.app.backlog import is_of, make_listing
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
@@ -21,6 +20,7 @@ from bough.core.errors import BoughError
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 from bough.core.tree.task_state import State
+from bough.services.backlog import is_of, make_listing
 from bough.views.run_view import Outcome
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.app.backlog import load_backlog, load_page
 from bough.app.journal import Journal
-from bough.app.run_messages import load_waiting
 from bough.core import events as e
 from bough.core.ids import BACKLOG, GOAL
 from bough.core.journal.run_fold import Run
+from bough.services.backlog import load_backlog, load_page
+from bough.services.run_messages import load_waiting
 from bough.views.formatting import cut, first_sentence, one_line
 from bough.views.next_steps import list_next_steps
 from bough.views.night import describe_totals

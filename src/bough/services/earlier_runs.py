@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough import config as settings
+from bough.app import config as settings
 from bough.app.journal import Journal
-from bough.app.permissions import is_begun_here
 from bough.app.run_models import recall_models
 from bough.core.acceptance.requirements import list_active
 from bough.core.conversation import context
@@ -15,6 +14,7 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.tree import task_result
 from bough.core.tree.inherited import Inherited
+from bough.services.permissions import is_begun_here
 
 ENDS = {
     "completed": "which was completed",

@@ -26,7 +26,7 @@ from bough.core.planning.message_reading import read_drop
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
 from bough.ports import Approval
-from bough.steering import Inbox
+from bough.ports.steering import Inbox
 from bough.views.formatting import cut, one_line
 from bough.views.waiting import KINDS, Waiting, WaitingView
 

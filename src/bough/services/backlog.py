@@ -13,8 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.app.journal import Journal
-from bough.app.permissions import allow_goals, list_barred
-from bough.app.run_messages import find_person, load_waiting
 from bough.core import events as e
 from bough.core.backlog.decide import FOR_A_PERSON, NightSituation, RunStatus, explain
 from bough.core.backlog.entry import GoalEntry, check_entry, make_name
@@ -23,6 +21,8 @@ from bough.core.budget.limits import Spend
 from bough.core.errors import UsageError
 from bough.core.ids import BACKLOG, CONTROL, RUN, slug
 from bough.core.journal.run_fold import Run
+from bough.services.permissions import allow_goals, list_barred
+from bough.services.run_messages import find_person, load_waiting
 from bough.views.night import NightPage, list_notes, make_page
 
 DEFAULT = "backlog"

@@ -23,16 +23,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bough import config
 from bough.adapters.state_folder import find_state_folder, make_state_folder
+from bough.app import config
 from bough.app.journal import Journal
 from bough.app.journal_location import find_address
-from bough.app.notices import STARTED, TOLD, Link, Notice, list_notices, sum_up
 from bough.core import events as e
 from bough.core.backlog.state import fold_backlog, make_stream
 from bough.core.errors import BoughError, UsageError
 from bough.core.ids import BACKLOG, CONTROL
 from bough.core.settings.sections import Command, HookSettings
+from bough.services.notices import STARTED, TOLD, Link, Notice, list_notices, sum_up
 from bough.trust.files import Place
 from bough.trust.handles import OpenHandle
 from bough.trust.programs import run_hook, start_own

@@ -17,7 +17,6 @@ from select import select
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough import config as settings
 from bough.adapters.agents.registry import KNOWN, choose_agent
 from bough.adapters.models.prices import find_window
 from bough.adapters.models.protocols import Setting
@@ -28,13 +27,13 @@ from bough.adapters.sandboxes.network import parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.plain_folder import make_plain_folder
+from bough.app import config as settings
 from bough.app.choices import Choices, RunObserver
 from bough.app.journal import find_project_root
 from bough.app.journal_location import find_address, open_store
 from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.run_models import choose_base_url
 from bough.app.session import open_session
-from bough.app.settings_consent import make_consent
 from bough.core import events as e
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
@@ -43,6 +42,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
 from bough.installed import command_for
 from bough.ports import Sandbox
+from bough.services.settings_consent import make_consent
 from bough.trust.programs import run_program, start_program
 
 

@@ -12,14 +12,14 @@ from itertools import count
 from msgspec import Struct, field, json
 from msgspec.structs import replace
 
-from bough.app.backlog import add_goals, edit_goal, load_backlog, load_page
-from bough.app.hooks import Outbox
 from bough.app.journal import Journal
 from bough.core import events as e
 from bough.core.backlog.reading import Issue
 from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
+from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
+from bough.services.hooks import Outbox
 from bough.views.night import HEADINGS
 
 BY = "sync"

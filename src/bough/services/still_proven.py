@@ -9,9 +9,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from bough.adapters.workspaces.given_change import PersonCommits
-from bough.app.backlog import list_backlogs, load_backlog
 from bough.app.choices import Choices
-from bough.app.recheck import Measuring, Say, open_measuring
 from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
@@ -20,6 +18,8 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
+from bough.services.backlog import list_backlogs, load_backlog
+from bough.services.recheck import Measuring, Say, open_measuring
 from bough.views.run_view import RunView
 
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")

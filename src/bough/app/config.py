@@ -24,7 +24,6 @@ from bough.core.errors import UsageError
 from bough.core.ladder.escalation import LadderRules
 from bough.core.planning.plan import PlanningRules
 from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
-from bough.core.servers import ToolServer, described, read
 from bough.core.settings.agent_settings import AgentSettings
 from bough.core.settings.sections import (
     ApproveSettings,
@@ -37,9 +36,10 @@ from bough.core.settings.sections import (
 )
 from bough.core.settings.sections import Models as Models
 from bough.core.settings.sections import SandboxSettings as SandboxSettings
+from bough.core.settings.servers import ToolServer, described, read
 from bough.core.settings.service import Service
-from bough.core.spelling import suggest_word
 from bough.core.stuck.signals import StuckRules
+from bough.core.textual.spelling import suggest_word
 from bough.trust.files import Place, read_own
 from bough.trust.wishes import LOWERED, applies_unasked
 

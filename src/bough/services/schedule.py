@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bough.app.hooks import Outbox
 from bough.core.errors import Unavailable, UsageError
+from bough.services.hooks import Outbox
 from bough.trust.files import Place
 from bough.trust.programs import NoProgram, find_program, make_environment, run_program
 

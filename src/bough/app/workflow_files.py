@@ -33,7 +33,7 @@ def found(root: Path) -> list[Path]:
 
 def shipped() -> list[Path]:
     """The workflows that come with bough, by name: in the package, or next to its sources."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     return next(
         filter(None, (sorted(place.glob("*.toml")) for place in (here / SHIPPED, here.parents[1] / PLACES[1]))), []
     )

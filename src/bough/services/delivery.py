@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import deliver
 from bough.adapters.workspaces.apply import ApplyConflict
-from bough.app.hooks import ask_before
 from bough.app.project import Project
-from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Check
-from bough.core.active_files import ActiveFile
 from bough.core.conversation.context import list_passed_probes, shorten_text
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run, list_settled_steps
+from bough.core.merge.active_files import ActiveFile
 from bough.core.textual.cleaning import clean_message, escape_text
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import get_summary
 from bough.ports import FileChange
+from bough.services.hooks import ask_before
+from bough.services.run_messages import find_person
 
 EDGES_SHOWN = 8
 WIDTH = 72

@@ -19,12 +19,7 @@ from msgspec.structs import replace
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
-from bough.app.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing, measure_night
 from bough.app.choices import Choices, RunObserver
-from bough.app.night_branch import NightBranch, find_conflicts, make_branch_once
-from bough.app.night_look import find_full_disk, find_touched, is_outdated, require_delivered
-from bough.app.permissions import list_barred
-from bough.app.run_messages import find_person
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
 from bough.core.backlog.decide import CallOff, End, Join, Move, NightSituation, Take, Wait, decide, wants_joining
@@ -45,7 +40,12 @@ from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
 from bough.ports import Claim
-from bough.steering import Stop, run_beside
+from bough.ports.steering import Stop, run_beside
+from bough.services.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing, measure_night
+from bough.services.night_branch import NightBranch, find_conflicts, make_branch_once
+from bough.services.night_look import find_full_disk, find_touched, is_outdated, require_delivered
+from bough.services.permissions import list_barred
+from bough.services.run_messages import find_person
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0

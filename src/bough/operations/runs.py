@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import convert, to_builtins
 
-from bough.app.operation import OPERATIONS as OPERATIONS
-from bough.app.operation import OperationResult, operation
-from bough.app.operation import call_operation as call_operation
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
+from bough.operations.table import OPERATIONS as OPERATIONS
+from bough.operations.table import OperationResult, operation
+from bough.operations.table import call_operation as call_operation
 from bough.ports import Approval
 from bough.views.formatting import first_sentence, pluralize
 from bough.views.vocabulary import DONE, STATUS_WORDS, describe_status
@@ -114,7 +114,7 @@ async def pause(opened: Session, run: str) -> RunRequest:
     exit status 6; `bough runs` lists it as paused. `bough resume` continues where it left off, now or in a week. If RUN
     is not running, this says so; that is not an error.
     """
-    from bough.app.run_messages import pause_run
+    from bough.services.run_messages import pause_run
 
     return await _request(opened, run, await pause_run(opened, run), "pause", f"{run} pauses after its current effect.")
 
@@ -155,7 +155,7 @@ async def say(
     What TEXT demands becomes a requirement of the goal: one step owns it, examiners see it, and `bough report` lists
     it, with the requirements that it replaces. --restore undoes such a replacement.
     """
-    from bough.app import run_messages
+    from bough.services import run_messages
 
     if text.strip() and restore:
         raise UsageError("A message and a requirement to restore are two requests: send one of them.")
@@ -212,7 +212,7 @@ async def undo(opened: Session, run: str) -> ChangedFiles:
 @operation()
 async def answer(opened: Session, run: str, *, text: str, task: str = "") -> SentMessage:
     """Answer a run's question; of several, that task's."""
-    from bough.app.run_messages import answer_question
+    from bough.services.run_messages import answer_question
 
     holder = await answer_question(opened, run, text, task)
     said = f"Answered: {holder} continues {run}." if holder else f"Answered {run}."
@@ -222,7 +222,7 @@ async def answer(opened: Session, run: str, *, text: str, task: str = "") -> Sen
 @operation()
 async def approve(opened: Session, run: str, *, allow: bool, say: str = "", task: str = "") -> AnsweredRun:
     """Allow or refuse that original tests change, all or those of one task; `say` tells the agent why not."""
-    from bough.app.run_messages import list_waiting
+    from bough.services.run_messages import list_waiting
 
     live = await opened.holder(run) is not None
     tests = await opened.rule_on_changes(run, allow=allow, say=say, task=task)
@@ -236,7 +236,7 @@ async def plan(
     opened: Session, run: str, *, says: Literal["yes", "no", "change", "own"], task: str = "", text: str = ""
 ) -> AnsweredRun:
     """Answer a live run that asks about its plan. `text`: what should be different, or your own steps as TOML."""
-    from bough.app import run_messages
+    from bough.services import run_messages
 
     waiting, proposed = await run_messages.find_proposal(opened, run, task)
     approval = run_messages.read_own_plan(proposed, text) if says == "own" else Approval(says, text)
@@ -250,7 +250,7 @@ async def command(
     opened: Session, run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
 ) -> AnsweredRun:
     """Answer a live run that asks before a command; of several, that one or that task's. `say`: what to do instead."""
-    from bough.app.run_messages import rule_on_command
+    from bough.services.run_messages import rule_on_command
 
     line = await rule_on_command(opened, run, allow, say, id, task)
     return AnsweredRun(run=run, says=SAYS[allow], command=line, said=f"{ALLOWED[allow]}: {line}")
@@ -336,7 +336,7 @@ async def pr(
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
     `glab` are printed: nothing is pushed.
     """
-    from bough.app.pull_request import write_description
+    from bough.services.pull_request import write_description
 
     status = (await opened.view(run)).status
     if status not in DONE and not partial:
@@ -363,7 +363,7 @@ async def pr(
 @operation(of="list", begins=True)
 async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> ChangedList:
     """Put a goal on the list."""
-    from bough.app.backlog import add_goals
+    from bough.services.backlog import add_goals
 
     (added,) = await add_goals(opened, backlog, [("", fields)])
     return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
@@ -372,7 +372,7 @@ async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> C
 @operation(of="list")
 async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dict[str, Any]) -> ChangedList:
     """Change those fields of a goal; what somebody else changes meanwhile stays."""
-    from bough.app import backlog as lists
+    from bough.services import backlog as lists
 
     found = backlog.find(goal)
     await lists.edit_goal(opened, backlog, found, convert({**to_builtins(found.entry), **fields}, GoalEntry))
@@ -384,7 +384,7 @@ async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dic
 @operation(of="list")
 async def move_goal(opened: Session, backlog: Backlog, *, goal: str, before: str = "") -> ChangedList:
     """Move a goal before another one, or to the end."""
-    from bough.app.run_messages import find_person
+    from bough.services.run_messages import find_person
 
     found, other = backlog.find(goal), backlog.find(before).name if before else ""
     if other == found.name:
@@ -397,7 +397,7 @@ async def move_goal(opened: Session, backlog: Backlog, *, goal: str, before: str
 @operation(of="list")
 async def drop_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedList:
     """Remove a goal from the list. One that is running is stopped; its run and its work stay."""
-    from bough.app.run_messages import find_person
+    from bough.services.run_messages import find_person
 
     name = backlog.find(goal).name
     await opened.store.post(backlog.stream, CONTROL, e.GoalDropped(name, find_person()))
@@ -409,7 +409,7 @@ async def drop_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedL
 @operation(of="list")
 async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
     """Ask every process that works through the list to stop, as Ctrl-C does."""
-    from bough.app.run_messages import find_person
+    from bough.services.run_messages import find_person
 
     await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
     said = "The night stops after the current effects. Continue it whenever you like."

@@ -1,4 +1,4 @@
-"""Slots for something that is scarce: the most urgent step gets the next free one (core/urgency.py).
+"""Slots for something that is scarce: the most urgent step gets the next free one (core/tree/urgency.py).
 
 Whoever holds a slot must not wait for another one of the same kind: then everybody gets one in the end.
 """
@@ -9,7 +9,7 @@ import asyncio
 from heapq import heappop, heappush
 from itertools import count
 
-from bough.core.urgency import URGENCY
+from bough.core.tree.urgency import URGENCY
 
 
 class UrgentSlots:

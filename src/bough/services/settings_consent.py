@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough import config
+from bough.app import config
 from bough.app.journal import find_project_root
-from bough.app.permission_store import SETTINGS, Permissions
+from bough.services.permission_store import SETTINGS, Permissions
 
 
 def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:

@@ -25,13 +25,13 @@ from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_shared_store
 from bough.app.journal import find_project_root, require_folder
 from bough.app.journal_location import find_address
-from bough.app.permissions import describe_wants, list_refused
 from bough.app.run_models import find_endpoints
 from bough.app.run_ports import open_ports
 from bough.app.session import Session
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, PermissionNeeded, StoreError, UsageError
 from bough.engine.remote_leaf import carry_leaf
 from bough.ports import Ports, Store
+from bough.services.permissions import describe_wants, list_refused
 
 NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
 """What running a task loads."""

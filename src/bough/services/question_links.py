@@ -20,15 +20,15 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.stores.liveness import is_alive, worker_id
-from bough.app.hooks import Outbox
+from bough.app.config import load_hooks
 from bough.app.journal import Journal
-from bough.app.notices import Link, describe_waiting
-from bough.app.run_messages import answer_once, clean_words, find_person, refuse_second
 from bough.app.session import Session
-from bough.config import load_hooks
 from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL
+from bough.services.hooks import Outbox
+from bough.services.notices import Link, describe_waiting
+from bough.services.run_messages import answer_once, clean_words, find_person, refuse_second
 from bough.trust.files import Place
 from bough.views.formatting import format_moment
 from bough.views.waiting import KINDS, Waiting, WaitingView

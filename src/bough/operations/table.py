@@ -62,7 +62,7 @@ class Operation(Struct, frozen=True):
         async with open_session(folder, create=self.begins) as opened:
             if self.of == "run":
                 return await self.does(opened, await opened.find(place), **arguments)
-            from bough.app.backlog import load_backlog
+            from bough.services.backlog import load_backlog
 
             return await self.does(opened, await load_backlog(opened, place or "backlog"), **arguments)
 

@@ -26,17 +26,17 @@ from bough.adapters.models.absent import NOBODY
 from bough.app.choices import JOBS, Choices
 from bough.app.journal import Journal
 from bough.app.journal_location import find_address
-from bough.app.permission_store import SETTINGS, Answers, Permissions, shorten_value
 from bough.core import events as e
-from bough.core.agent_choice import list_named_agents
 from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import Backlog
 from bough.core.budget.limits import Limits
 from bough.core.errors import BoughError, PermissionNeeded, Unavailable
 from bough.core.journal.run_fold import Run, evolve_run
+from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import OWN
+from bough.services.permission_store import SETTINGS, Answers, Permissions, shorten_value
 
 if TYPE_CHECKING:
     from bough.app.project import Project
@@ -189,9 +189,9 @@ class PermissionRequest(Struct, frozen=True, eq=False):
 
 async def list_asked(folder: Path) -> dict[str, PermissionRequest]:
     """All that waits here: what the repository's settings, unfinished runs and open goals ask for."""
-    from bough.app.backlog import list_backlogs, load_backlog
     from bough.app.session import open_session
-    from bough.app.settings_consent import answer_wishes, list_open_wishes
+    from bough.services.backlog import list_backlogs, load_backlog
+    from bough.services.settings_consent import answer_wishes, list_open_wishes
 
     root, wishes = list_open_wishes(folder)
     found = (

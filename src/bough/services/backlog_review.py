@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bough.app.backlog import load_backlog
 from bough.app.choices import Choices, RunObserver
-from bough.app.run_messages import find_person
 from bough.app.run_models import find_endpoints, find_substitute_model
 from bough.app.session import Session
 from bough.core import events as e
@@ -19,6 +17,8 @@ from bough.core.errors import TransientError, Unavailable
 from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import build_goal_step
 from bough.core.tree.task import Task
+from bough.services.backlog import load_backlog
+from bough.services.run_messages import find_person
 
 FILES = 300
 """Paths of the project that a reader sees."""

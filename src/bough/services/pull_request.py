@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.app.backlog import find_issue
 from bough.app.session import Session
 from bough.core.acceptance.evidence_table import Evidence
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.textual.cleaning import clean_markdown, escape_text
+from bough.services.backlog import find_issue
 from bough.trust.files import Place
 from bough.views.vocabulary import describe_evidence, render_totals
 
