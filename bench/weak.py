@@ -11,7 +11,7 @@ automatic tests; `ladder` is bough as it comes, without a flag, each exercise wi
 same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder,
 `best-of` has --best-of 8. The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
 `no-again` repairs as a strong model would and makes no further attempts, `no-several` asks for one answer at a time,
-`only-T` has one tactic (`only-whole`, `only-repair`, …),
+`two` has two tactics (whole file, repair), `only-T` one (`only-whole`, `only-repair`, …),
 `without-T` leaves one out. Every arm but `plain` may use the same tokens on an exercise. The verdict is this script's
 own: the original tests, on the modules that came of it. It continues from what is in the file.
 
@@ -48,6 +48,7 @@ TACTICS = ("tests_first", "short", "whole", "hinted", "repair")
 RUNGS = ("attempts", "nudge", "prune", "decompose", "stronger_model", "verify", "replan", "ask")
 BOUGH: dict[str, tuple[str, list[str]]] = {
     "flat": (FLAT, ["--protocol", "text"]),
+    "two": ('[ladder]\ntactics = ["whole", "repair"]\n', []),
     "text": ("", ["--protocol", "text"]),
     "tools": ("", ["--protocol", "tools"]),
     "ladder": ("", []),

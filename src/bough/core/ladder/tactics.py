@@ -12,7 +12,8 @@ from typing import Literal
 
 Tactic = Literal["tests_first", "short", "whole", "hinted", "repair"]
 MEASURED: dict[Tactic, float] = {"tests_first": 7.0, "short": 5.5, "whole": 5.3, "hinted": 4.7, "repair": 2.6}
-"""Tasks completed for 100,000 tokens where the task is one file and the first attempt failed."""
+"""Tasks completed for 100,000 tokens where the task is one file and the first attempt failed. With `whole` and `repair`
+alone 34 of 80 exercises are solved instead of 37."""
 SEVERAL: dict[Tactic, float] = {"whole": 4.0, "repair": 10.0}
 """The measure where the task is several files: what is right in them should not be lost."""
 LATER: frozenset[Tactic] = frozenset({"hinted", "repair"})
