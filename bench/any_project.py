@@ -4,12 +4,13 @@
     python bench/any_project.py --to FOLDER --half open  those that were used while bough was made, or `kept`
     python bench/any_project.py --to FOLDER fzy jo       some of them; what lies in FOLDER already is used again
     python bench/any_project.py --to FOLDER --plant      whole runs: a planted bug is fixed, nothing else is hunted
+    python bench/any_project.py --to FOLDER --labels bench/any_project_2026_11_18.toml      the projects of another file
 
 Each project is fetched as its authors ship it and put under git. `venv pytest` as set-up is an ignored environment that
 is not activated. Then `bough check --json` runs in it, and the command that it names runs by hand, for the time. Right
 is a command that fits the label, with tests seen where the label says `runs` (or, where it says that the command
 `shows` its exit status alone, with that status 0), and exit status 2 (halted before any model) where it says
-`environment`.
+`environment`. Where it says `none`, the project has no tests, and right is that none are claimed to have run.
 
 With `--plant`, one operator of the product is changed so that the check fails, and `bough run` is given a scripted
 model at the wire that changes it back: it has to end as completed, with tests that failed before. Where the check
@@ -117,6 +118,8 @@ def judge(project: dict[str, str], status: int, found: dict[str, object]) -> str
     if project["result"] == "fails":
         return "" if status == 1 else f"it fails by hand, and here ends with exit status {status}"
     ran = sum(int(str(found.get(kind, 0))) for kind in ("passed", "failed", "told"))
+    if project["result"] == "none":
+        return f"{ran} tests seen where there are none" if ran else ""
     if status == 2:
         return f"said to lack something: {found.get('lacking')}"
     silent = project.get("shows") == "status" and status == 0
@@ -214,13 +217,26 @@ def main() -> int:
     asked.add_argument("--to", type=Path, required=True)
     asked.add_argument(
         "--half",
-        choices=("open", "kept", "fresh", "late", "last-open", "last-kept", "newest", "fresh2-open", "fresh2-kept"),
+        choices=(
+            "open",
+            "kept",
+            "fresh",
+            "late",
+            "last-open",
+            "last-kept",
+            "newest",
+            "fresh2-open",
+            "fresh2-kept",
+            "blind-open",
+            "blind-kept",
+        ),
     )
+    asked.add_argument("--labels", type=Path, default=LABELS, help="the file of labels")
     asked.add_argument("--no-time", action="store_true", help="do not run the command by hand as well")
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
     chosen.to.mkdir(parents=True, exist_ok=True)
-    projects = tomllib.loads(LABELS.read_text())["project"]
+    projects = tomllib.loads(chosen.labels.read_text())["project"]
     wanted = [p for p in projects if not chosen.names or p["name"] in chosen.names]
     wanted = [p for p in wanted if chosen.half in (None, p["half"])]
     bough = shutil.which("bough") or "bough"
@@ -236,7 +252,7 @@ def main() -> int:
             print(f"{project['name']:18} not fetched: {error}", flush=True)
             continue
         if chosen.plant:
-            wrong = try_run(project, to, bough, clean) if project["result"] != "fails" else ""
+            wrong = try_run(project, to, bough, clean) if project["result"] not in ("fails", "none") else ""
             right += not wrong
             print(
                 f"{project['name']:18} {project['result']:12} {'right' if not wrong else 'WRONG'}  {wrong}", flush=True
