@@ -25,7 +25,12 @@ from typing import IO, NoReturn
 
 from tests import no_waiting
 
-_PRELOADED = ("bough.app.session", "bough.engine.run_loop", "bough.interfaces.cli.entry", "tests.harness")
+_PRELOADED = (
+    *("bough.app.session", "bough.app.examine", "bough.engine.run_loop", "bough.engine.examine_work"),
+    *("bough.adapters.models.direct", "bough.adapters.verifiers.verifier", "bough.views.json_output"),
+    *("bough.interfaces.cli.entry", "bough.interfaces.cli.backlog_run", "bough.interfaces.cli.execution"),
+    *("bough.interfaces.terminal.plain_display", "tests.harness"),
+)
 _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 """Variables that Python reads when it starts, so that a fork is too late for them."""
 
@@ -62,11 +67,17 @@ def start(module: str, *args: str) -> Forked:
 
 
 def run(
-    module: str, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
+    module: str,
+    *args: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    waiting: bool = False,
 ) -> tuple[int, str, str]:
-    """`python -m module args`: its exit status, what it printed, and what it said on standard error."""
+    """`python -m module args`: its exit status, what it printed, and what it said on standard error. `waiting`: with
+    the waits that ship (`tests/no_waiting.py`)."""
     folder, env = cwd or Path.cwd(), os.environ if env is None else env
-    if not _can_fork(env):
+    if sys.platform != "linux":
         command = [sys.executable, "-m", module, *args]
         done = subprocess.run(command, cwd=folder, env=env, input=stdin, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout, done.stderr
@@ -74,7 +85,7 @@ def run(
     with TemporaryFile() as given, TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
-        status, said = _start(module, args, folder, env, (given, out, err), out).wait()
+        status, said = _start(module, args, folder, env, (given, out, err), out, waiting).wait()
         err.seek(0)
         return status, said, err.read().decode()
 
@@ -86,29 +97,27 @@ def _start(
     env: Mapping[str, str],
     streams: Sequence[IO[bytes]],
     output: IO[bytes],
+    waiting: bool = False,
 ) -> Forked:
-    request = json.dumps({"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
+    order = {"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env), "waiting": waiting}
+    request = json.dumps(order).encode()
+    zygote = _zygote(frozenset((name, value) for name, value in env.items() if name.startswith(_CHOSEN_AT_START)))
     ours, theirs = socket.socketpair()
     with theirs:
         handles = [theirs.fileno(), *(stream.fileno() for stream in streams)]
-        socket.send_fds(_zygote(), [len(request).to_bytes(4, "big")], handles)
-        _zygote().sendall(request)
+        socket.send_fds(zygote, [len(request).to_bytes(4, "big")], handles)
+        zygote.sendall(request)
     return Forked(ours, output)
 
 
-def _can_fork(env: Mapping[str, str]) -> bool:
-    """Whether a process with this environment would be the same, started or forked."""
-    return sys.platform == "linux" and all(
-        os.environ.get(name) == env.get(name) for name in {*env, *os.environ} if name.startswith(_CHOSEN_AT_START)
-    )
-
-
 @cache
-def _zygote() -> socket.socket:
+def _zygote(chosen: frozenset[tuple[str, str]]) -> socket.socket:
+    """The process that was started with these variables, and with none of its kind besides."""
     ours, theirs = socket.socketpair()
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_CHOSEN_AT_START)} | dict(chosen)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.zygote"], stdin=theirs.fileno(), cwd=Path(__file__).parents[1]
+            [sys.executable, "-m", "tests.zygote"], stdin=theirs.fileno(), cwd=Path(__file__).parents[1], env=env
         )
 
     def end() -> None:
@@ -122,7 +131,6 @@ def _zygote() -> socket.socket:
 def _serve() -> None:
     for name in _PRELOADED:
         __import__(name)
-    no_waiting.apply()
     gc.collect()
     gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -168,6 +176,8 @@ def _become(request: dict[str, object], streams: list[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(request["env"])  # type: ignore[call-overload]
         time.tzset()
+        if not request["waiting"]:
+            no_waiting.apply()
         module, args = str(request["module"]), list(request["args"])  # type: ignore[call-overload]
         sys.argv = [module, *args]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
