@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bough.adapters.sandboxes.supervisors import SupervisorPool
-from tests import no_waiting
+from tests import no_waiting, sampling
 
 pytest_plugins = ("tests.shipped",)
 
@@ -72,6 +72,10 @@ def _no_waiting() -> None:
     and a test of the engine would wait for a hundred flushes. What is flushed when is tested by who asks for it
     (`test_sqlite.py`, `test_workspaces_durable.py`)."""
     no_waiting.apply()
+
+
+def pytest_report_header() -> str:
+    return "every case" if sampling.ALL else f"samples of long tables: {sampling.SEED}={sampling.find_seed()}"
 
 
 def pytest_collection_finish() -> None:

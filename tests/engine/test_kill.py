@@ -21,6 +21,7 @@ from bough.views.run_view import Outcome
 from tests import zygote
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import QUICK_CHECK, begin, journal_of, make_project, resume
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -50,7 +51,7 @@ def test_the_points_are_known(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("at", [*range(0, POINTS, 2), POINTS - 1])
+@pytest.mark.parametrize("at", sample([*range(0, POINTS, 2), POINTS - 1], 6))
 def test_a_crash_at_every_point(tmp_path: Path, at: int) -> None:
     """Every other one, and the last: what is after one effect is before the next, and nothing has been done between."""
     project = make_project(tmp_path / "p", repository=False)
@@ -86,7 +87,7 @@ async def outcome_of(project: Path) -> Outcome:
         return await session.outcome("test-run")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", sample(range(4), 2))
 def test_killed_at_random_times_over_and_over(tmp_path: Path, seed: int) -> None:
     project, chance = make_project(tmp_path / "p"), random.Random(seed)
     process = victim("start", project, None)

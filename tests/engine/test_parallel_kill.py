@@ -16,6 +16,7 @@ from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.engine.test_parallel import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
 
@@ -85,7 +86,7 @@ POINTS = range(3, 280, 9)
 """Every ninth point; which point it is differs from run to run, since what runs at once comes in any order."""
 
 
-@pytest.mark.parametrize("at", POINTS)
+@pytest.mark.parametrize("at", sample(POINTS, 5))
 def test_a_crash_while_steps_run_at_once(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     with pytest.raises(Blown):

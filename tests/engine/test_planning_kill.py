@@ -17,6 +17,7 @@ from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.engine.test_planning import DONE, phase, step
 from tests.harness import begin, by_progress, journal_of, make_project, resume
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agen
 GOAL = Step(
     "goal",
     "Write a package of shapes: squares, and a command that prints their areas.",
-    test_command="python3 -c 'import basics, squares, areas'",
+    test_command="grep -q return basics.py && grep -q return squares.py && grep -q return areas.py",
     plan_first=True,
 )
 PHASES = [phase("basics"), step("areas", ("basics",))]
@@ -75,7 +76,7 @@ def test_points_of_planning(tmp_path: Path) -> None:
 POINTS = range(3, 120, 5)
 
 
-@pytest.mark.parametrize("at", POINTS)
+@pytest.mark.parametrize("at", sample(POINTS, 5))
 def test_a_crash_while_it_is_planned(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p")
     with pytest.raises(Blown):

@@ -29,6 +29,7 @@ from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
+from tests import sampling
 from tests.harness import Journal, git
 
 PYTEST = "python3 -m pytest -q"
@@ -293,8 +294,9 @@ ASKED = {case: limit.reason for limit in KNOWN.asked for case in limit.cases}
 
 
 def sample(params: list[Any], every: int) -> list[Any]:
-    """A fair part of a table: each case is a whole run. All of it with ALL_CASES=1, or with `bench/verdicts.py`."""
-    return params if os.environ.get("ALL_CASES") else params[::every]
+    """A fair part of a table, half of it with each commit, since each case is a whole run. All of it with ALL_CASES=1,
+    or with `bench/verdicts.py`."""
+    return params if os.environ.get("ALL_CASES") else sampling.sample(params[::every], 2)
 
 
 def load(folder: str) -> list[Any]:

@@ -1,0 +1,39 @@
+"""Which rows of a long table run with a commit, and which only with `scripts/check --all`.
+
+    @pytest.mark.parametrize("at", sample(range(0, 142, 2), 4))
+
+Every fourth row runs, and the first of them changes with the commit, so that every row has its turn and none is learned
+by heart. The seed is printed; TESTS_SEED sets it, to repeat what another run did.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+Row = TypeVar("Row")
+SEED = "TESTS_SEED"
+ALL = bool(os.environ.get("TESTS_ALL"))
+long = pytest.mark.skipif(not ALL, reason="scripts/check --all runs it")
+"""For a test that takes longer than what it shows is worth with every commit."""
+
+
+@cache
+def find_seed() -> int:
+    """The same in every process of a test run: those that it starts inherit it."""
+    if SEED not in os.environ:
+        command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        os.environ[SEED] = str(int(said or "0", 16))  # An unpacked archive has no commits.
+    return int(os.environ[SEED])
+
+
+def sample(rows: Iterable[Row], every: int) -> list[Row]:
+    found = list(rows)
+    return found if ALL else found[find_seed() % every :: every]
