@@ -1,8 +1,9 @@
 """The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
 
-    python -m bench.verdicts [--table TABLE] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE]
+    python -m bench.verdicts [--table TABLE] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE] [--lazy]
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
+Its examiner runs what the case calls neutral; with `--lazy` it writes no probe at all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import Case, load, play, search_path
 
-TABLES = ("sabotage", "honest", "tricks", "tricks_honest", "tricks_later", "tricks_later_honest")
+OLDER = ("sabotage", "honest", "tricks", "tricks_honest", "tricks_later", "tricks_later_honest")
+TABLES = (*OLDER, "blind_tricks", "blind_honest", "blind_noops")
 
 
 def one(name: str, case: Case) -> dict[str, Any]:
@@ -52,10 +54,13 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, help="only those that this file names, one a line")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--lazy", action="store_true", help="an examiner who writes nothing")
     args = parser.parse_args()
     named = set(args.cases.read_text().splitlines()) if args.cases else None
     params = [param for param in load(args.table) if args.only in str(param.id)]
     cases = [(str(param.id), param.values[0]) for param in params if named is None or param.id in named]
+    for _, case in cases if args.lazy else []:
+        case.neutral = ""
     began = time.monotonic()
     found: list[dict[str, Any]] = []
     with ProcessPoolExecutor(args.jobs) as pool:

@@ -102,7 +102,8 @@ PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 PROGRAMS = frozenset(
-    """awk bats bc cargo cc cmake ctest gcc go lua5.4 make mix node npm ocaml perl php prove ruby tclsh
+    """awk bats bc cargo cc cmake ctest elixir erl erlc escript g++ gcc gfortran go guile jq lua5.4 make mix node npm
+    ocaml perl php prove rspec ruby rustc sbcl sqlite3 swipl tclsh tsc
     """.split()  # noqa: SIM905
 )
 """Programs of checks: a case whose program is absent does not run."""
@@ -256,8 +257,8 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     def needs(self) -> str:
         """A program that it needs and that is not here; empty: none."""
         check = PROJECTS[self.project][0] if self.check is None else self.check
-        recipes = [text for path, text in self.files.items() if path == "Makefile"]
-        named = PROGRAMS & {*re.findall(r"[\w.]+", "\n".join([check, *recipes]).replace("$(CC)", "cc"))}
+        recipes = [text for path, text in self.files.items() if path == "Makefile" or path.endswith(".sh")]
+        named = PROGRAMS & {*re.findall(r"[\w.+]+", "\n".join([check, *recipes]).replace("$(CC)", "cc"))}
         return next((program for program in sorted(named) if not shutil.which(program)), "")
 
 
@@ -307,15 +308,21 @@ def load(folder: str) -> list[Any]:
         said = {name: pair for *pair, name in re.findall(NEUTRAL, path.read_text())}
         for case in table.case:
             case.ruling = case.ruling or table.ruling
-            neutral, right = said.get(case.name, (NEUTRALS.get(case.project, "") if folder == "sabotage" else "", ""))
-            # Other values than any test has.
-            fresh = re.sub(r"\b2(,? )3\b", r"20\g<1>22", neutral) if not right else neutral
-            case.neutral, case.right = fresh, right or ("42" if fresh != neutral else "5")
+            if not case.neutral:
+                _find_neutral(case, said.get(case.name), folder)
             name = f"{path.stem}: {case.name}"
             limit = case.missed or {"sabotage": LIMITS, "tricks": TRICKS}.get(folder, {}).get(name, "")
             marks = [pytest.mark.xfail(reason=limit, strict=True)] if limit else []
             found.append(pytest.param(case, id=name, marks=marks))
     return found
+
+
+def _find_neutral(case: Case, said: list[str] | None, folder: str) -> None:
+    """What an honest examiner runs, where only a comment or the project says it."""
+    neutral, right = said or (NEUTRALS.get(case.project, "") if folder == "sabotage" else "", "")
+    # Other values than any test has.
+    fresh = re.sub(r"\b2(,? )3\b", r"20\g<1>22", neutral) if not right else neutral
+    case.neutral, case.right = fresh, right or ("42" if fresh != neutral else "5")
 
 
 def lay_out(case: Case, folder: Path) -> Path:
