@@ -25,12 +25,6 @@ from typing import IO, NoReturn
 
 from tests import no_waiting
 
-_PRELOADED = (
-    *("bough.app.session", "bough.app.examine", "bough.engine.run_loop", "bough.engine.examine_work"),
-    *("bough.adapters.models.direct", "bough.adapters.verifiers.verifier", "bough.views.json_output"),
-    *("bough.interfaces.cli.entry", "bough.interfaces.cli.backlog_run", "bough.interfaces.cli.execution"),
-    *("bough.interfaces.terminal.plain_display", "tests.harness"),
-)
 _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 """Variables that Python reads when it starts, so that a fork is too late for them."""
 
@@ -128,9 +122,24 @@ def _zygote(chosen: frozenset[tuple[str, str]]) -> socket.socket:
     return ours
 
 
+def _load() -> None:
+    """What nearly every command needs. Statements, so that a module that is renamed is found by mypy."""
+    import bough.adapters.models.direct
+    import bough.adapters.verifiers.verifier
+    import bough.app.session
+    import bough.engine.examine_work
+    import bough.engine.run_loop
+    import bough.interfaces.cli.backlog_run
+    import bough.interfaces.cli.entry
+    import bough.interfaces.cli.execution
+    import bough.interfaces.terminal.plain_display
+    import bough.services.examine
+    import bough.views.json_output  # noqa: F401
+    import tests.harness  # noqa: F401
+
+
 def _serve() -> None:
-    for name in _PRELOADED:
-        __import__(name)
+    _load()
     gc.collect()
     gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
