@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from bough.core.errors import Unavailable
-from bough.interfaces.cli.backlog_run import run_theirs
-from bough.trust.remotes import push_branch
+from bough.trust.remotes import push_branch, run_theirs
 from tests.harness import git, make_project
 from tests.shipped import AGENT_ONLY
 

@@ -64,6 +64,7 @@ class DescribedBranch(RunResult, frozen=True, kw_only=True):
     commit: str
     description: str
     commands: list[str]
+    address: str = ""
 
 
 class AnsweredRun(RunResult, frozen=True, kw_only=True):
@@ -320,6 +321,7 @@ async def apply(
 @operation(
     "bough pr",
     "bough pr amber-heron --branch fix-totals",
+    "bough pr amber-heron --draft",
     json="As a JSON object: the run, the branch, its commit and the file with the description.",
 )
 async def pr(
@@ -329,14 +331,16 @@ async def pr(
     branch: Annotated[str, "The branch (default: bough/RUN)."] = "",
     steps: Annotated[bool, "One commit per step."] = False,
     partial: Annotated[bool, "Even if the run is not completed; its work is not proven."] = False,
+    draft: Annotated[bool, "Push the branch and open a draft with your own `git` and `gh`."] = False,
 ) -> DescribedBranch:
     """Put a run's work on a branch, with a description for a pull request.
 
     The branch starts at HEAD; your files stay unchanged. The description (the goal, the check and its verdict, the
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
-    `glab` are printed: nothing is pushed.
+    `glab` are printed: nothing is pushed, except with --draft.
     """
-    from bough.services.pull_request import write_description
+    from bough.services.night_branch import make_branch_once
+    from bough.services.pull_request import open_pull_request, write_description
 
     status = (await opened.view(run)).status
     if status not in DONE and not partial:
@@ -345,7 +349,10 @@ async def pr(
             f"review it with `bough diff {run}`, accept it with `bough verify {run} --accept`, or pass --partial."
         )
     branch = branch or f"bough/{run}"
-    made = await opened.branch(run, branch, steps=steps)
+    if draft:  # A night may have made the branch.
+        branch, made = await make_branch_once(opened, run, branch, "HEAD", steps=steps)
+    else:
+        made = await opened.branch(run, branch, steps=steps)
     path, goal = await write_description(opened, run)
     title, file = shlex.quote(first_sentence(goal)), shlex.quote(str(path))
     commands = [
@@ -354,7 +361,13 @@ async def pr(
         f'glab mr create -s {branch} --title {title} --description "$(cat {file})"',
     ]
     said = f"{run} is on the branch {branch} ({made[:10]}); the description is in {path}."
-    return DescribedBranch(run=run, branch=branch, commit=made, description=str(path), commands=commands, said=said)
+    address = ""
+    if draft:
+        address, remark = await open_pull_request(opened, run, branch)
+        said = f"Opened {address} for {run}.{f' {remark}' if remark else ''}"
+    return DescribedBranch(
+        run=run, branch=branch, commit=made, description=str(path), commands=commands, address=address, said=said
+    )
 
 
 # ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────

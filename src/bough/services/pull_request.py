@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from bough.app.session import Session
 from bough.core.acceptance.evidence_table import Evidence
 from bough.core.conversation.text_fitting import fence_text
+from bough.core.errors import Unavailable
 from bough.core.textual.cleaning import clean_markdown, escape_text
 from bough.services.backlog import find_issue
+from bough.services.hooks import ask_before
 from bough.trust.files import Place
+from bough.trust.remotes import push_branch, run_theirs
+from bough.views.formatting import first_sentence
 from bough.views.vocabulary import describe_evidence, render_totals
 
 
@@ -41,6 +46,23 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
     path = opened.home / f"pr-{name}.md"
     Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
     return path, goal
+
+
+async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str, str]:
+    """Push the branch and open a draft, with the person's own programs and rights. Its address, and a remark."""
+    description, goal = await write_description(opened, run)
+    create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
+    remarks: list[str] = []
+    await ask_before(opened, "before_push", run, f"{branch} is about to be pushed.", branch)
+    try:
+        remarks = await asyncio.to_thread(push_branch, opened.root, branch, 300.0)
+        said = await asyncio.to_thread(run_theirs, [*create, "--body-file", str(description)], opened.root)
+    except Unavailable as error:
+        if "already exists" not in str(error):
+            raise Unavailable(f"no pull request: {error}") from None
+        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # A process that was killed has made it.
+        said = await asyncio.to_thread(run_theirs, view, opened.root)
+    return said.splitlines()[-1] if said else "", "; ".join(remarks)
 
 
 def _render_row(row: Evidence) -> str:

@@ -11,13 +11,13 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bough.core.errors import Unavailable
 from bough.trust.files import Place
-from bough.trust.programs import is_within, make_environment, run_program
+from bough.trust.programs import is_within, make_environment, make_tracker_environment, run_program
 
 PROTOCOLS = "file:git:ssh:http:https"
 HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
@@ -122,3 +122,21 @@ def _run(root: Path, argv: tuple[str, ...], folder: str, timeout: float = 60) ->
 def _make_environment() -> Mapping[str, str]:
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
     return make_environment(GIT_ALLOW_PROTOCOL=PROTOCOLS, **quiet)
+
+
+def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
+    """What a client of a forge says, with the person's rights there, in a repository of bough's own: it starts git,
+    which would start programs of the project's. It must not ask anything: nobody is there to answer."""
+    env = make_tracker_environment(argv[0], GIT_TERMINAL_PROMPT="0", GH_PROMPT_DISABLED="1")
+    name = " ".join(argv[:2])
+    try:
+        with open_clean_repository(root) as clean:
+            done = run_program(argv, project=root, env=env, cwd=clean, timeout=timeout)
+    except FileNotFoundError:
+        raise Unavailable(f"`{argv[0]}` is not on your PATH: install it.") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"`{name}` did not end within {timeout:.0f} seconds.") from None
+    if done.returncode:
+        why = (done.stderr or done.stdout).decode(errors="replace").split("\n")
+        raise Unavailable(f"`{name}` failed: {'; '.join(line.strip() for line in why if line.strip()) or 'no reason'}")
+    return done.stdout.decode(errors="replace").strip()

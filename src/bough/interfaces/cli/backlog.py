@@ -14,7 +14,7 @@ import click
 from bough import app
 from bough.core.errors import NotFound, Unavailable
 from bough.interfaces.cli.backlog_check import check
-from bough.interfaces.cli.backlog_run import list_option, run, run_theirs
+from bough.interfaces.cli.backlog_run import list_option, run
 from bough.interfaces.cli.backlog_sync import schedule, sync
 from bough.interfaces.cli.options import (
     POSITIVE,
@@ -222,6 +222,7 @@ async def import_(
 
 def ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path, state: str = "open") -> str:
     from bough.app.workflow_files import find_root
+    from bough.trust.remotes import run_theirs
 
     if where == "github":
         argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]

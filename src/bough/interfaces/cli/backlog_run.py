@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +93,7 @@ async def run(
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.backlog import load_backlog
     from bough.services.night import NightPlan
+    from bough.services.pull_request import open_pull_request
 
     over = parse_until(until, time.time()) if until else 0.0
     cost, choices = chosen.pop("cost"), app.Choices(**chosen)
@@ -246,50 +245,3 @@ def _tell_merged(record: e.Record) -> Line:
     done, why = record.event.state is State.COMPLETED, record.event.why
     text = "on the night branch" if done else f"left out of the night branch – {first_sentence(why)}"
     return [(f"{format_clock(record.at)}  ", "dim"), (f"{record.event.child}: {text}", "green" if done else "yellow")]
-
-
-async def open_pull_request(opened: app.Session, run: str, branch: str) -> tuple[str, str]:
-    """Push the branch and open a draft, with the person's own programs and rights. Its address, and a remark."""
-    import asyncio
-
-    from bough.core.errors import Unavailable
-    from bough.services.hooks import ask_before
-    from bough.services.pull_request import write_description
-    from bough.trust.remotes import push_branch
-    from bough.views.formatting import first_sentence
-
-    description, goal = await write_description(opened, run)
-    create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
-    remarks: list[str] = []
-    await ask_before(opened, "before_push", run, f"{branch} is about to be pushed.", branch)
-    try:
-        remarks = await asyncio.to_thread(push_branch, opened.root, branch, 300.0)
-        said = await asyncio.to_thread(run_theirs, [*create, "--body-file", str(description)], opened.root)
-    except Unavailable as error:
-        if "already exists" not in str(error):
-            raise Unavailable(f"no pull request: {error}") from None
-        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # A process that was killed has made it.
-        said = await asyncio.to_thread(run_theirs, view, opened.root)
-    return said.splitlines()[-1] if said else "", "; ".join(remarks)
-
-
-def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
-    """What a client of a forge says, with the person's rights there, in a repository of bough's own: it starts git,
-    which would start programs of the project's. It must not ask anything: nobody is there to answer."""
-    from bough.core.errors import Unavailable
-    from bough.trust.programs import make_tracker_environment, run_program
-    from bough.trust.remotes import open_clean_repository
-
-    env = make_tracker_environment(argv[0], GIT_TERMINAL_PROMPT="0", GH_PROMPT_DISABLED="1")
-    name = " ".join(argv[:2])
-    try:
-        with open_clean_repository(root) as clean:
-            done = run_program(argv, project=root, env=env, cwd=clean, timeout=timeout)
-    except FileNotFoundError:
-        raise Unavailable(f"`{argv[0]}` is not on your PATH: install it.") from None
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"`{name}` did not end within {timeout:.0f} seconds.") from None
-    if done.returncode:
-        why = (done.stderr or done.stdout).decode(errors="replace").split("\n")
-        raise Unavailable(f"`{name}` failed: {'; '.join(line.strip() for line in why if line.strip()) or 'no reason'}")
-    return done.stdout.decode(errors="replace").strip()

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.backlog_run import list_option, run_theirs
+from bough.interfaces.cli.backlog_run import list_option
 from bough.interfaces.cli.options import BoughCommand, dir_option, flag, format_example, json_option, option
 from bough.interfaces.cli.printing import print_json
 
@@ -68,6 +68,7 @@ async def sync(
     async with app.open_session(folder, create=True) as opened:
         said = msgspec.to_builtins(await sync_issues(opened, name, issues, edits=edits))
         if comment:
+            from bough.trust.remotes import run_theirs
 
             def ask(path: str, *words: str) -> bytes:
                 return run_theirs(["gh", "api", path, *words], opened.root, timeout=120).encode()

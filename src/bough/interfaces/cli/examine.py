@@ -67,10 +67,10 @@ async def command(
     model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
     """
     from bough.app.known_projects import remember_project
-    from bough.interfaces.cli.backlog_run import run_theirs
     from bough.interfaces.cli.consent_prompt import warn_ignored
     from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
     from bough.services.examine import choose_goal, examine, find_change, find_request, take_change
+    from bough.trust.remotes import run_theirs
 
     choices = app.Choices(**chosen)
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:
@@ -105,7 +105,7 @@ def _read_goal(goal: str, file: str | None, issue: int | None, root: Path) -> st
     if len(named) > 1:
         raise click.UsageError(f"{named[0]} and {named[1]} are mutually exclusive")
     if issue:
-        from bough.interfaces.cli.backlog_run import run_theirs
+        from bough.trust.remotes import run_theirs
 
         wanted = ("gh", "issue", "view", str(issue), "--json", "title,body", "--jq", '.title + "\\n\\n" + .body')
         return run_theirs(wanted, root, timeout=120)
