@@ -17,7 +17,7 @@ from bough.core.journal.task_fold import fold_task
 from bough.core.messages import Call, Usage
 from bough.core.tree.task_state import State
 from bough.views.run_view import EXACT_KINDS, KINDS, LIVE_KINDS, RunView, view_run
-from bough.views.task_view import describe_call
+from bough.views.task_view import describe_act, describe_call
 from tests.core.worlds import journals
 from tests.interfaces.journals import started, task_events
 from tests.shipped import AGENT_ONLY
@@ -155,3 +155,16 @@ def test_what_people_ask_of_a_run_is_not_a_task() -> None:
 )
 def test_a_call_in_short(call: Call, words: str) -> None:
     assert describe_call(call) == words
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (Call("1", "bash", '{"command": "pytest -q"}'), "ran pytest -q"),
+        (Call("1", "edit", '{"path": "a.py", "old": "x", "new": "y\\nz"}'), "edited a.py +2 −1"),
+        (Call("1", "write", '{"path": "a.py", "content": "x\\ny\\n"}'), "wrote a.py +2"),
+        (Call("1", "mend", "not JSON \ud800"), "mend"),
+    ],
+)
+def test_an_act_in_short(call: Call, words: str) -> None:
+    assert describe_act(call) == words

@@ -15,8 +15,8 @@ WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
 YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
 T = TypeVar("T")
-Span = tuple[float, float, int, str, int]
-"""Start, end, kind of work, label, how many of them it stands for."""
+Span = tuple[float, float, int, str, int, int]
+"""Start, end, kind of work, label, how many of them it stands for, the round in which it ended."""
 Spent = tuple[float, int, int]
 """Dollars, tokens, rounds."""
 TestCount = tuple[float, str, str, int, int]
@@ -26,8 +26,8 @@ POINTS = 120
 
 
 class Lane(Struct):
-    spans: list[tuple[float, float, int, str]] = field(default_factory=list)
-    """Start, end, kind of work, label."""
+    spans: list[tuple[float, float, int, str, int]] = field(default_factory=list)
+    """Start, end, kind of work, label, round."""
     open: dict[str, tuple[float, int, str]] = field(default_factory=dict)
     """Open spans, by what closes them."""
     tools: dict[str, str] = field(default_factory=dict)
@@ -41,7 +41,10 @@ class Lane(Struct):
     def end(self, key: str, at: float, seconds: float = 0.0) -> None:
         """`seconds`: how long it took at least; the beginning of something short is written with its end."""
         if (begun := self.open.pop(key, None)) is not None:
-            self.spans.append((min(begun[0], at - seconds), at, begun[1], begun[2]))
+            self.add(min(begun[0], at - seconds), at, begun[1], begun[2])
+
+    def add(self, begun: float, ended: float, work: int, words: str) -> None:
+        self.spans.append((begun, ended, work, words, len(self.rounds)))
 
 
 class Charts:
@@ -71,9 +74,9 @@ class Charts:
             case e.ModelFailed(wait=wait, message=message):
                 lane.end("round", at)
                 if wait:
-                    lane.spans.append((at, at + wait, WAITING, message))
+                    lane.add(at, at + wait, WAITING, message)
             case e.HelperAnswered() as event:
-                lane.spans.append((at - event.seconds, at, THINKING, event.helper.replace("_", " ")))
+                lane.add(at - event.seconds, at, THINKING, event.helper.replace("_", " "))
                 self._spend(record, event.cost, event.usage.input + event.usage.output)
             case e.ToolStarted(call=call):
                 lane.begin(call, at, TOOL, lane.tools.get(call, ""))
@@ -102,7 +105,7 @@ class Charts:
                 if (waited := self.lanes.get(child_path(record.task, step))) is not None:
                     waited.end("held", at)
             case e.ChildMerged(verdict=found, child=child):
-                lane.spans.append((at - (found.seconds if found else 0.0), at, MERGE, f"merges {child}"))
+                lane.add(at - (found.seconds if found else 0.0), at, MERGE, f"merges {child}")
             case e.PlanProposed() | e.QuestionAsked() | e.ChangesAsked():
                 lane.begin("you", at, YOU, YOU_WORDS[type(record.event)])
             case e.PlanAnswered() | e.Planned() | e.PersonAnswered() | e.ChangesRuled():
@@ -141,7 +144,7 @@ class Charts:
         drawn = []
         for path in paths:
             lane = self.lanes.get(path, Lane())
-            under_way = [(begun, now, work, words) for begun, work, words in lane.open.values()]
+            under_way = [(begun, now, work, words, len(lane.rounds)) for begun, work, words in lane.open.values()]
             drawn.append((path, _merge_close_spans([*lane.spans, *under_way], start, end, least)))
         return drawn
 
@@ -178,22 +181,22 @@ def _split_tools(lane: Lane, held: float, ruled: float) -> None:
     """A tool whose command waited for the person did not work meanwhile."""
     for key, (begun, work, words) in list(lane.open.items()):
         if work == TOOL:
-            lane.spans.append((begun, held, work, words))
+            lane.add(begun, held, work, words)
             lane.open[key] = (ruled, work, words)
 
 
 def _merge_close_spans(
-    spans: list[tuple[float, float, int, str]], start: float, end: float, least: float
+    spans: list[tuple[float, float, int, str, int]], start: float, end: float, least: float
 ) -> list[Span]:
     """Merge spans that are too close together to draw."""
     made: list[Span] = []
-    for begun, ended, work, words in spans:
+    for begun, ended, work, words, number in spans:
         if ended < start or begun > end:
             continue
         last = made[-1] if made else None
         joins = last is not None and begun - last[1] < least and (last[2] == work or ended - last[0] < least)
         if last is not None and joins:
-            made[-1] = (last[0], max(last[1], ended), *last[2:4], last[4] + 1)
+            made[-1] = (last[0], max(last[1], ended), *last[2:4], last[4] + 1, last[5])
         else:
-            made.append((begun, ended, work, words[:80], 1))
+            made.append((begun, ended, work, words[:80], 1, number))
     return made

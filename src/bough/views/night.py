@@ -63,6 +63,7 @@ class GoalLine(Struct, frozen=True):
     tried: str = ""
     """What was tried, of a goal that was given up."""
     conflicts: dict[str, tuple[str, ...]] = {}
+    applied: bool = False
     together: str = ""
     """Whether it is on the night branch: `on it`, or why it was left out; empty: there is none."""
     notes: tuple[str, ...] = ()
@@ -144,10 +145,11 @@ def make_page(
         standing, run = standings[name], runs.get(name)
         goal = run.tasks.get(GOAL) if run is not None else None
         proven, requirements = shown.get(name, (0, 0))
-        conflicts = dict(report.conflicts)
+        conflicts = {}
         for other in backlog.items.values():  # Whoever finishes later records it; both pages say it.
-            if other.report is not None and name in other.report.conflicts:
-                conflicts[other.name] = other.report.conflicts[name]
+            theirs = other.report.conflicts if other.report is not None else {}
+            if not other.dropped and (files := report.conflicts.get(other.name) or theirs.get(name)):
+                conflicts[other.name] = files
         goals.append(
             GoalLine(
                 name=name,
@@ -169,6 +171,7 @@ def make_page(
                 question=questions.get(name, ""),
                 tried=goal.report if goal is not None and standing.kind == "given_up" else "",
                 conflicts=conflicts if standing.kind == "proven" else {},
+                applied=run is not None and bool(run.applied),
                 together=together.get(name, ""),
                 notes=notes.get(name, ()),
             )

@@ -28,6 +28,8 @@ class TaskView(Struct):
     why: str = ""
     doing: str = ""
     """The current effect, in a few words; empty between effects."""
+    acted_at: float = 0.0
+    """When its agent last finished a call, or bough a check."""
     attempt: int = 0
     role: str = ""
     limits: Limits = field(default_factory=Limits)
@@ -67,6 +69,8 @@ class TaskView(Struct):
     _asking: bool = False
     _climbing: bool = False
     """The last rung starts an agent itself but has not done so yet."""
+    _acted: tuple[Call | Verdict, bool] | None = None
+    """What that was, and whether it went well."""
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
@@ -78,6 +82,16 @@ class TaskView(Struct):
     @property
     def spend(self) -> Spend:
         return Spend(**self._spent)
+
+    @property
+    def acted(self) -> str:
+        """What it did last, in a few words: `wrote shop/prices.py +12`."""
+        if self._acted is None:
+            return ""
+        done, well = self._acted
+        if isinstance(done, Verdict):
+            return f"its check {done.ruling.replace('_', ' ')}: {done.reason}"
+        return describe_act(done) + ("" if well else ": failed")
 
 
 def make_title(step: Step) -> str:
@@ -108,6 +122,8 @@ def see_task(task: TaskView, record: e.Record) -> None:
             task.doing = _describe_running(task._running)
         case e.ToolFinished(call=id):
             task._spent["seconds"] += event.seconds
+            task.acted_at = record.at
+            task._acted = next(((call, event.ok) for call in task._running if call.id == id), task._acted)
             task._running = [call for call in task._running if call.id != id]
             task.doing = _describe_running(task._running)
             if event.tree and event.tree != task.tree:  # No longer stuck.
@@ -126,6 +142,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
             task.doing = f"checking: {event.command}" if event.command else "checking"
         case e.CheckFinished(verdict=verdict):
             task.verdict, task.doing, task.tree = verdict, "", verdict.tree or task.tree
+            task.acted_at, task._acted = record.at, (verdict, verdict.ruling == "passed")
             _charge_check(task, verdict.seconds)
         case e.CheckpointMade():
             task.commit, task.tree, task.files = event.commit, event.tree, event.files
@@ -285,13 +302,29 @@ TELLING = ("command", "path", "pattern", "query", "summary", "text")
 """Arguments that say most about a call, the most telling first."""
 
 
+PAST = {"write": "wrote", "edit": "edited", "bash": "ran", "search": "searched", "list": "listed"}
+
+
 def describe_call(call: Call) -> str:
     """A call in a few words: the tool and its most telling argument. Untrusted, like everything a model says."""
+    words = next((value for name in TELLING if (value := _read_texts(call).get(name))), "")
+    return f"{call.name} {words}".rstrip()
+
+
+def describe_act(call: Call) -> str:
+    """The same of a call that is over, with the lines that it wrote: `wrote shop/prices.py +12`."""
+    texts, (name, space, words) = _read_texts(call), describe_call(call).partition(" ")
+    added, removed = (
+        len(text.splitlines()) for text in (texts.get("content") or texts.get("new", ""), texts.get("old", ""))
+    )
+    counts = (f" +{added}" if added else "") + (f" −{removed}" if removed else "")
+    return f"{PAST.get(name, name)}{space}{words}{counts}"
+
+
+def _read_texts(call: Call) -> dict[str, str]:
     try:
         arguments = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return call.name
-    if not isinstance(arguments, dict):
-        return call.name
-    words = next((value for name in TELLING if isinstance(value := arguments.get(name), str) and value), "")
-    return f"{call.name} {words}".rstrip()
+        return {}
+    given = arguments.items() if isinstance(arguments, dict) else ()
+    return {str(name): value for name, value in given if isinstance(value, str)}
