@@ -2,6 +2,7 @@
 
     python -m bench.dashboard                 # 100,000 events; a diff of 200,000 lines; needs chromium and playwright
     python -m bench.dashboard --pages 100     # and a hundred pages that follow a run
+    python -m bench.dashboard --day           # instead: 30 windows, 300 tasks, 5,000 rounds, a night of 20
 
 Prints one JSON object. `first_paint` and `first_contentful_paint` are the browser's own numbers; `tree` is when the
 first line of the tree is in the page. Cold: the server has just been started. Warm: it has read the run before.
@@ -27,6 +28,7 @@ from tests.web.serving import Served, serve
 from tests.wire import WireModel
 
 from bough.core import events as e
+from bough.core.tree.task_state import State
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 PAINT = (
@@ -56,7 +58,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=23)
     parser.add_argument("--pages", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--day", action="store_true")
     chosen = parser.parse_args()
+    if chosen.day:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps({"load": os.getloadavg()[0], **measure_day(Path(folder), chosen.repeat)}, indent=2))
+        return
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         events = journals.write(root, "amber-heron", journals.large(chosen.tasks, chosen.rounds))
@@ -66,6 +73,95 @@ def main() -> None:
             found["followed"] = followed(root, chosen.pages)
         found["changed"] = changed(root / "changed")
     print(json.dumps(found, indent=2))
+
+
+def measure_day(root: Path, repeat: int) -> dict[str, Any]:
+    """Milliseconds: the first line of a tree of 300 tasks, served and as a static file of the same run; the last of
+    5,000 rounds, a search through them and a jump; the morning of 20 goals; and 30 windows on two live runs."""
+    from playwright.sync_api import sync_playwright
+
+    journals.write(root, "moss-heron", journals.large(300, 6))
+    journals.write(root, "amber-heron", journals.large(1, 5000))
+    for name in ("jade-fox", "ruby-owl"):
+        journals.write(root, name, journals.large(3, 2, over=False))
+    _write_night(root, 20)
+    file = root / "run.html"
+    bough(root, "export", "moss-heron", "--html", "--output", str(file))
+    with sync_playwright() as started, serve(root) as served:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        context.add_init_script(f"window.localStorage?.setItem('bough-token', '{served.token}')")
+
+        def open_page(address: str, css: str) -> int:
+            page = context.new_page()
+            page.goto(address, wait_until="commit")
+            shown = int(page.evaluate(SEEN, css))
+            page.close()
+            return shown
+
+        top, found = f"{served.url}/#", dict[str, Any]()
+        tree, row = f"{top}/run/{served.project}/moss-heron/tree", ".space .row .what"
+        found["tree_of_300"] = [open_page(tree, row) for _ in range(repeat)]
+        found["static_file"] = [open_page(file.as_uri(), row) for _ in range(repeat)]
+        found["morning_of_20"] = [open_page(f"{top}/", ".night") for _ in range(repeat)]
+        found |= _measure_talk(context, f"{top}/task/{served.project}/amber-heron/group-0%2Fmodule-0-0")
+        found["windows"] = _measure_windows(context, served, root)
+        browser.close()
+    return found
+
+
+SEEN = """(css) => new Promise((done) => {
+    const look = () => document.querySelector(css) ? done(Math.round(performance.now())) : requestAnimationFrame(look);
+    look();
+})"""
+
+
+def _write_night(root: Path, goals: int) -> None:
+    from bough.core.backlog.entry import GoalEntry, GoalReport
+
+    told: list[journals.Told] = [(f"goal-{n}", e.GoalListed(GoalEntry(f"Goal {n} holds."))) for n in range(goals)]
+    told.append(("@control", e.NightStarted(journals.TREE, "", None)))
+    for number in range(goals):
+        journals.write(root, f"run-{number}", journals.large(2, 3))
+        told.append((f"goal-{number}", e.GoalTaken(f"run-{number}", journals.TREE)))
+        report = GoalReport("completed", "its check passes", branch=f"bough/run-{number}", files=("a.py",), added=4)
+        told.append((f"goal-{number}", e.GoalSettled(report)))
+    journals.write(root, "@backlog/backlog", [*told, ("@control", e.NightEnded("everything is done"))])
+
+
+def _measure_talk(context: Any, address: str) -> dict[str, int]:
+    page = context.new_page()
+    page.goto(address, wait_until="commit")
+    opened = page.evaluate(SEEN, "#round-5000")
+    begun = page.evaluate("performance.now()")
+    page.get_by_label("Search").fill("test_6.py")
+    searched = page.evaluate(SEEN, ".found li") - begun
+    page.get_by_role("link", name="Round 7", exact=True).first.click()
+    begun = page.evaluate("performance.now()")
+    gone = page.evaluate(SEEN, "#round-7") - begun
+    page.close()
+    return {"last_of_5000_rounds": opened, "search_of_5000_rounds": round(searched), "go_to_a_round": round(gone)}
+
+
+def _measure_windows(context: Any, served: Served, root: Path, count: int = 30) -> dict[str, Any]:
+    """They share one stream: how many were ever open, how long until all show a tree, and until all show a change."""
+    streams: list[str] = []
+    context.on("request", lambda asked: streams.append(asked.url) if "/api/live" in asked.url else None)
+    begun = time.monotonic()
+    opened = []
+    for number in range(count):
+        page = context.new_page()
+        page.goto(f"{served.url}/#/run/{served.project}/{('jade-fox', 'ruby-owl')[number % 2]}")
+        page.locator(".space .row").first.wait_for()
+        opened.append(page)
+    ready = time.monotonic() - begun
+    for run in ("jade-fox", "ruby-owl"):
+        journals.append(root, run, "group-0/module-0-1", [e.StateChanged(State.BLOCKED, "it is stuck")])
+    begun = time.monotonic()
+    for page in opened:
+        page.locator(".space .row.bad").first.wait_for(timeout=120_000)
+    told = time.monotonic() - begun
+    return {"count": count, "all_open_s": round(ready, 1), "all_told_s": round(told, 2), "streams": len(streams)}
 
 
 def painted(root: Path, repeat: int) -> dict[str, Any]:
