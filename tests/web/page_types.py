@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 from msgspec import inspect
 
+from bough.core.tree.task_state import State
 from bough.interfaces.web import shapes
+from bough.views.vocabulary import STATUS_WORDS, describe_state
 
 HEAD = "// Generated from src/bough/interfaces/web/shapes.py by scripts/web: change it there.\n"
 PLAIN = {
@@ -65,7 +68,10 @@ def write_types() -> str:
     writer = Writer()
     for type in inspect.multi_type_info([*shapes.OF_RUN.values(), *shapes.OTHERS.values()]):
         writer.name(type)
-    return "\n".join([HEAD, *writer.written.values()])
+    said = {state.value: describe_state(state) for state in State} | STATUS_WORDS
+    lines = "".join(f"  {name}: {json.dumps(words)},\n" for name, words in sorted(said.items()))
+    words = f"export const WORDS: Record<string, string> = {{\n{lines}}};\n"
+    return "\n".join([HEAD, *writer.written.values(), words])
 
 
 if __name__ == "__main__":

@@ -99,7 +99,8 @@ def write_night(root: Path) -> None:
     """A list in the morning, and one that nobody has worked on."""
     now = time.time()
     prices = Step(GOAL, "Prices are shown with two decimals.", test_command="pytest -q")
-    proven = [*_begun(prices), *_round(GOAL, 1, "", "edit", '{"path": "shop/prices.py"}', "1 place changed")]
+    proven = [*_begun(prices), (GOAL, e.AttemptStarted("builder", "main", "You are an engineer.", "Do it."))]
+    proven += [*_round(GOAL, 1, "", "edit", '{"path": "shop/prices.py"}', "1 place changed")]
     proven += [*_passed(GOAL, 47), ("", e.RunFinished("completed", "its check passes"))]
     journals.write(root, "moss-heron", proven, pace=9.0, begin=now - 30_000)
     journals.write(root, "opal-wren", list(_given_up()), pace=3.0, begin=now - 9_000)

@@ -400,6 +400,27 @@ def test_every_address_answers_what_the_types_say(served: Served, shop: Served) 
         assert json.loads(routes.encode_json(read)) == answer, f"{type} does not name all of it"
 
 
+def test_words_are_found_in_all_rounds_and_spans_name_theirs(served: Served) -> None:
+    """A page has 25 rounds; the words may stand in any."""
+    task = quote("group-0/module-0-1")
+    found = served.get(served.of("amber-heron", f"/find?task={task}&words=TEST_3.py"))
+    assert {each["round"] for each in found} == {4} and all("test_3.py" in each["excerpt"] for each in found), found
+    assert served.get(served.of("amber-heron", f"/find?task={task}&words=")) == []
+    hostile = served.get(served.of("ruby-owl", f"/find?task={quote('<b>bold')}&words=onerror"))
+    assert hostile and "\x1b" not in json.dumps(hostile, ensure_ascii=False)
+    charts = served.get(served.of("jade-fox", "/charts"))
+    lane = next(lane for lane in charts["lanes"] if lane["path"] == "group-0/module-0-1")
+    assert [span[5] for span in lane["spans"] if charts["work"][span[2]] == "thinking"] == [1, 2]
+
+
+def test_a_line_says_what_its_agent_did_last(shop: Served) -> None:
+    lines = {line["path"]: line for line in shop.get(shop.of("amber-heron", "/tree"))["tasks"]}
+    assert lines["api/discounts"]["acted"] == "edited shop/discounts.py +1 −1"
+    assert lines["storage"]["acted"].startswith("its check passed") and not lines["checkout"]["acted"]
+    assert lines["api/discounts"]["acted_at"] < lines["api/discounts"]["last_at"]
+    assert shop.get("/api/runs")["projects"][0]["branch"] == "main"
+
+
 def test_what_a_person_accepted_says_so_wherever_it_is_sent(tmp_path: Path) -> None:
     """It used to read `completed`, as if a check had proven it."""
     told = [*journals.large(2, 1, over=True)]

@@ -2,6 +2,7 @@ import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { GivenAnswer, at, Run, send, serverNow, PlanStep, Waiting } from "./api";
 import { age, duration } from "./format";
+import { listAnswers } from "./markdown";
 import { Icon, link, Text, useTick } from "./parts";
 
 type Refresh = () => void;
@@ -12,12 +13,13 @@ export function useAction(project: string, run: Run, refresh: Refresh) {
 }
 
 export function useSending(top: string, refresh: Refresh) {
-  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
+  const [said, setSaid] = useState<{ text: string; bad: boolean; commands?: string[] } | null>(null);
   const [busy, setBusy] = useState(false);
   const act = async (action: string, body: unknown): Promise<boolean> => {
     setBusy(true);
     try {
-      setSaid({ text: (await send<{ said: string }>(`${top}/do/${action}`, body)).said, bad: false });
+      const { said, commands = [] } = await send<{ said: string; commands?: string[] }>(`${top}/do/${action}`, body);
+      setSaid({ text: said, bad: false, commands });
       refresh();
       return true;
     } catch (error) {
@@ -31,6 +33,11 @@ export function useSending(top: string, refresh: Refresh) {
   const note: ComponentChildren = said && (
     <p class={said.bad ? "problem" : "said"} role={said.bad ? "alert" : "status"}>
       <Icon name={said.bad ? "alert" : "check"} /> {said.text}
+      {said.commands?.map((each) => (
+        <code key={each} class="typed">
+          {each}
+        </code>
+      ))}
     </p>
   );
   return { act, busy, note };
@@ -233,13 +240,25 @@ function TestsQuestion({ waiting, act, busy }: Part) {
 
 function OpenQuestion({ waiting, act, busy }: Part) {
   const [text, setText] = useState("");
+  const answers = listAnswers(waiting.question);
+  const answer = (said: string) =>
+    void act("answer", { text: said, task: waiting.task === "goal" ? "" : waiting.task });
   return (
     <>
       <Text text={waiting.question} lines={12} prose />
+      {answers.length > 0 && (
+        <p class="actions" role="group" aria-label="Answers that fit">
+          {answers.map((each) => (
+            <button key={each} type="button" class="suggested" disabled={busy} onClick={() => answer(each)}>
+              {each}
+            </button>
+          ))}
+        </p>
+      )}
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void act("answer", { text, task: waiting.task === "goal" ? "" : waiting.task });
+          answer(text);
         }}
       >
         <label>

@@ -6,7 +6,7 @@ import { many, OVER } from "./format";
 import { prefill } from "./new";
 import { Icon, link, Loading, Rows, Trouble, useAnswer } from "./parts";
 
-type DiffLine = ["ctx" | "ins" | "del" | "hunk", number | null, number | null, string];
+export type DiffLine = ["ctx" | "ins" | "del" | "hunk", number | null, number | null, string];
 type Pair = [DiffLine | null, DiffLine | null];
 interface Part extends DiffPart {
   rows: (DiffLine | Pair)[];

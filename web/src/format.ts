@@ -1,3 +1,10 @@
+import { WORDS } from "./types";
+
+// One set of words for states, the same as in a terminal.
+export function say(word: string): string {
+  return WORDS[word] ?? word.replaceAll("_", " ");
+}
+
 export function count(n: number): string {
   if (n < 1000) return String(n);
   return n < 999_950 ? `${(n / 1000).toFixed(1)}k` : `${(n / 1e6).toFixed(1)}M`;

@@ -1,28 +1,172 @@
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Home as Answer, Problem, Project, Run, seeClock, send } from "./api";
+import { Home as Answer, Night, Problem, Project, Run, seeClock, send } from "./api";
 import { AnsweredList, Asked, keyOf, Question, summarize, useAsked } from "./ask";
-import { age, DONE, duration, money, tone } from "./format";
+import { DONE, money, tone } from "./format";
+import { tellProjects } from "./head";
+import { prefill } from "./new";
 import { NightGoals, NightHead } from "./night";
-import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
+import { Elapsed, Icon, link, Loading, Meter, Quiet, Since, Trouble, useAnswer } from "./parts";
+import { Past } from "./past";
 import { showState } from "./signal";
+
+// The runs and lists of all projects, read again every other second while somebody looks.
+function useHome(limit: number): { data: Answer | null; error: unknown; refresh: () => void } {
+  const [turn, setTurn] = useState(0);
+  const refresh = () => setTurn((n) => n + 1);
+  const { data, error } = useAnswer<Answer>(`/api/runs?limit=${limit}`, turn);
+  useEffect(() => {
+    const timer = window.setInterval(() => document.visibilityState === "visible" && refresh(), 2000);
+    return () => window.clearInterval(timer);
+  }, []);
+  useEffect(() => {
+    if (data) tellProjects(data.projects);
+  }, [data]);
+  return { data, error, refresh };
+}
+
+const NO_LIST: Night = {
+  list: "backlog",
+  title: "Nothing is listed yet: what you add here is worked on at night, or whenever you start it.",
+  began: false,
+  open: false,
+  working: false,
+  spent: [],
+  branch: "",
+  left_out: 0,
+  trouble: "",
+  groups: [],
+};
+
+// The lists of goals of one project, alone.
+export function Backlog({ project: name }: { project: string }) {
+  const { data, error, refresh } = useHome(20);
+  const project = data?.projects.find((each) => each.project === name);
+  if (!project)
+    return error ? (
+      <main>
+        <Trouble error={error} />
+      </main>
+    ) : (
+      <Loading />
+    );
+  const live = new Set(project.runs.filter((run) => run.holder !== null).map((run) => run.run));
+  const nights = project.nights.length ? project.nights : [NO_LIST];
+  return (
+    <main>
+      <h1>Backlog</h1>
+      {error ? <Lost error={error} /> : null}
+      {nights.map((night) => (
+        <Fragment key={night.list}>
+          <NightHead project={project} night={night} where="" refresh={refresh} />
+          <NightGoals project={name} night={night} live={live} refresh={refresh} />
+        </Fragment>
+      ))}
+    </main>
+  );
+}
+
+// Nothing waits for the person: they can say what comes next.
+function Prompt({ projects, done }: { projects: Project[]; done: () => void }) {
+  const [goal, setGoal] = useState("");
+  const [chosen, setChosen] = useState(projects[0].project);
+  const [busy, setBusy] = useState("");
+  const [said, setSaid] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const post = async (
+    what: string,
+    action: string,
+    body: object,
+    then: (answer: { run: string; said: string }) => void,
+  ) => {
+    setBusy(what);
+    setError(null);
+    setSaid("");
+    try {
+      then(await send(`/api/${encodeURIComponent(chosen)}/do/${action}`, body));
+      setGoal("");
+    } catch (problem) {
+      setError(problem);
+    }
+    setBusy("");
+    done();
+  };
+  return (
+    <form
+      class="prompt"
+      aria-label="New goal"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void post(
+          "Starting: bough reads your files and runs the check once…",
+          "start",
+          { goal, ask: true },
+          ({ run }) => {
+            window.location.hash = link("run", chosen, run);
+          },
+        );
+      }}
+    >
+      <label>
+        What should be true in the end?{" "}
+        <textarea rows={2} value={goal} onInput={(event) => setGoal(event.currentTarget.value)} />
+      </label>
+      <p class="actions">
+        <button type="submit" class="first" disabled={busy !== "" || !goal.trim()}>
+          Start
+        </button>
+        <button
+          type="button"
+          disabled={busy !== "" || !goal.trim()}
+          onClick={() => void post("Adding it…", "add_goal", { fields: { goal } }, ({ said: told }) => setSaid(told))}
+        >
+          For tonight
+        </button>
+        {projects.length > 1 && (
+          <label>
+            in{" "}
+            <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+              {projects.map((each) => (
+                <option key={each.project} value={each.project}>
+                  {each.root}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <a href={link("new", chosen)} onClick={() => goal.trim() && prefill(goal)}>
+          Model, check, budget…
+        </a>
+      </p>
+      {busy && (
+        <p class="loading" role="status">
+          {busy}
+        </p>
+      )}
+      {said && (
+        <p class="said" role="status">
+          {said}
+        </p>
+      )}
+      {error ? <Trouble error={error} /> : null}
+    </form>
+  );
+}
 
 // What needs me, what is happening, what came of it: in that order.
 export function Home() {
-  const [turn, setTurn] = useState(0);
   const [limit, setLimit] = useState(20);
   const [words, setWords] = useState("");
-  const { data, error } = useAnswer<Answer>(`/api/runs?limit=${limit}`, turn);
-  useEffect(() => {
-    const timer = window.setInterval(() => document.visibilityState === "visible" && setTurn((n) => n + 1), 2000);
-    return () => window.clearInterval(timer);
-  }, []);
+  const { data, error, refresh } = useHome(limit);
   const all = (data?.projects ?? []).flatMap((project) => project.runs);
   if (all.length) seeClock(all[0].now);
   // What is denied soon comes first, then what waits longest.
   const urgent = (run: Run) => Math.min(...run.waiting.map((each) => (each.until || 9e9) + each.at / 1e6));
   const waiting = all.filter((run) => run.waiting.length > 0).sort((a, b) => urgent(a) - urgent(b));
-  const live = all.filter((run) => run.holder !== null && run.waiting.length === 0);
+  // What moves comes before what is still.
+  const live = all
+    .filter((run) => run.holder !== null && run.waiting.length === 0)
+    .sort((a, b) => Number(b.doing !== null) - Number(a.doing !== null));
   const inbox = useAsked(waiting.flatMap((run) => run.waiting.map((each) => ({ run, waiting: each }))));
   useEffect(() => {
     if (data)
@@ -51,7 +195,6 @@ export function Home() {
   const wanted = (run: Run) =>
     !words || `${run.run} ${run.goal} ${run.words}`.toLowerCase().includes(words.toLowerCase());
   const many = data.projects.length > 1;
-  const refresh = () => setTurn((n) => n + 1);
   const nights = data.projects.flatMap((project) => (project.nights ?? []).map((night) => ({ project, night })));
   // A goal of a list is shown there, and a live one with what it does: neither appears twice.
   const listed = new Set(
@@ -62,7 +205,13 @@ export function Home() {
   const busy = new Set(live.map((run) => run.run));
   type Each = (typeof nights)[number];
   const head = ({ project, night }: Each) => (
-    <NightHead key={`${project.project}/${night.list}`} night={night} where={many ? project.root : ""} />
+    <NightHead
+      key={`${project.project}/${night.list}`}
+      project={project}
+      night={night}
+      where={many ? project.root : ""}
+      refresh={refresh}
+    />
   );
   const goals = ({ project, night }: Each) => (
     <NightGoals project={project.project} night={night} live={busy} refresh={refresh} />
@@ -101,6 +250,7 @@ export function Home() {
       ))}
       {nights.filter(({ night }) => night.began).map(head)}
       <Inbox {...inbox} refresh={refresh} />
+      {inbox.asked.length === 0 && data.projects.length > 0 && <Prompt projects={data.projects} done={refresh} />}
       {all.map((run) => (
         <AnsweredList key={run.run} answered={run.answered} recent={600} />
       ))}
@@ -122,38 +272,21 @@ export function Home() {
           {goals(each)}
         </Fragment>
       ))}
-      {data.projects.map((project) => {
-        const rest = project.runs.filter(
-          (run) =>
-            run.holder === null &&
-            run.waiting.length === 0 &&
-            wanted(run) &&
-            (words || !listed.has(`${project.project}/${run.run}`)),
-        );
-        if (!rest.length && project.total <= project.runs.length) return null;
-        return (
-          <section key={project.project} aria-label={`What came of it in ${project.root}`}>
-            <header class="bar">
-              <h2>{many ? project.root : "What came of it"}</h2>
-              <span class="push" />
-              <a href={link("stats", project.project)}>Statistics</a>
-              {project.runs.length > 1 && <a href={link("compare", project.project)}>Compare</a>}
-            </header>
-            <ul class="list">
-              {rest.map((run) => (
-                <Ended key={run.run} run={run} />
-              ))}
-            </ul>
-            {project.total > project.runs.length && (
-              <p>
-                <button type="button" onClick={() => setLimit(limit + 20)}>
-                  Show older runs ({project.total - project.runs.length})
-                </button>
-              </p>
-            )}
-          </section>
-        );
-      })}
+      {data.projects.map((project) => (
+        <Past
+          key={project.project}
+          project={project}
+          named={many}
+          more={() => setLimit(limit + 20)}
+          runs={project.runs.filter(
+            (run) =>
+              run.holder === null &&
+              run.waiting.length === 0 &&
+              wanted(run) &&
+              (words || !listed.has(`${project.project}/${run.run}`)),
+          )}
+        />
+      ))}
       {all.length > 0 && all.filter(wanted).length === 0 && <p class="dim">No run matches “{words}”.</p>}
     </main>
   );
@@ -380,6 +513,7 @@ function Live({ run }: { run: Run }) {
           <Elapsed run={run} />
           <span>{money(run.spend.cost, run.spend.unpriced)}</span>
           <span class="name">{run.run}</span>
+          <Quiet since={run.last_at} />
         </span>
       </a>
     </li>
@@ -400,32 +534,5 @@ export function Progress({ run }: { run: Run }) {
     <span class="progress">
       <Meter share={run.progress} label={words} tone={run.progress === 1 ? tone(run.status) : "busy"} /> {words}
     </span>
-  );
-}
-
-function Ended({ run }: { run: Run }) {
-  const colour = tone(run.status);
-  return (
-    <li>
-      <a class="entry" href={link("run", run.project, run.run)}>
-        <span class={`mark ${colour}`}>
-          <Icon name={STATUS_ICON[colour]} />
-        </span>
-        <span class="main">
-          <strong>{run.title}</strong>
-          <small>
-            {run.words}
-            {run.applied ? ", applied" : ""}
-            {run.summary && !DONE.includes(run.status) ? `: ${run.summary}` : ""}
-          </small>
-        </span>
-        <span class="side">
-          <span>{money(run.spend.cost, run.spend.unpriced)}</span>
-          <span>{duration(run.seconds)}</span>
-          <span>{age(run.last_at, run.now)}</span>
-          <span class="name">{run.run}</span>
-        </span>
-      </a>
-    </li>
   );
 }

@@ -4,7 +4,8 @@ import { exported, start } from "./api";
 import { Icon } from "./parts";
 import { Compare } from "./compare";
 import { RunPage } from "./run";
-import { Home } from "./home";
+import { Head } from "./head";
+import { Backlog, Home } from "./home";
 import { NewRun } from "./new";
 import { canNotify, lookWhileHidden } from "./signal";
 import { Stats } from "./stats";
@@ -67,13 +68,14 @@ function App() {
           <strong>bough</strong>
         ) : (
           <a href="#/">
-            <Icon name="branch" /> <strong>bough</strong>
+            <Icon name="branch" /> <strong class="wide-only">bough</strong>
           </a>
         )}
+        {!exported && <Head screen={screen ?? ""} of={rest[0] ?? ""} />}
         <span class="push" />
         {!exported && bell === "default" && (
           <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(setBell)}>
-            <Icon name="bell" /> Notify me
+            <Icon name="bell" /> <span class="wide-only">Notify me</span>
           </button>
         )}
         <button
@@ -82,18 +84,28 @@ function App() {
           aria-label={`Colours: ${theme}. Change to ${next}.`}
           onClick={() => setTheme(next)}
         >
-          Colours: {theme}
+          <span class="wide-only">Colours: </span>
+          {theme}
         </button>
       </header>
       <div id="content" tabIndex={-1}>
         {screen === "run" && rest[1] ? (
           <RunPage key={rest[1]} project={rest[0]} name={rest[1]} tab={rest[2] ?? ""} more={rest[3] ?? ""} />
         ) : screen === "task" && rest[2] ? (
-          <TaskPage key={rest[1]} project={rest[0]} name={rest[1]} path={rest[2]} tab={rest[3] ?? "talk"} />
+          <TaskPage
+            key={rest[1]}
+            project={rest[0]}
+            name={rest[1]}
+            path={rest[2]}
+            tab={rest[3] ?? "talk"}
+            round={Number(rest[4]) || 0}
+          />
         ) : screen === "compare" && rest[0] ? (
           <Compare project={rest[0]} one={rest[1] ?? ""} other={rest[2] ?? ""} />
         ) : screen === "stats" && rest[0] ? (
           <Stats project={rest[0]} />
+        ) : screen === "backlog" && rest[0] ? (
+          <Backlog key={rest[0]} project={rest[0]} />
         ) : screen === "new" && rest[0] ? (
           <NewRun key={rest[1]} project={rest[0]} follows={rest[1] ?? ""} />
         ) : (

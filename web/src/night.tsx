@@ -1,8 +1,9 @@
 import { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Choices, Goal, GoalEntry, Night } from "./api";
+import { Choices, Goal, GoalEntry, Night, Project } from "./api";
 import { useSending } from "./ask";
 import { many } from "./format";
+import { Morning } from "./morning";
 import { Icon, link, Loading, STATUS_ICON, Trouble, useAnswer } from "./parts";
 
 const KIND_TONE: Record<string, string> = {
@@ -15,7 +16,17 @@ const KIND_TONE: Record<string, string> = {
 const MANY = 12;
 
 // The morning on one look: how much is proven, what is not, and what it cost.
-export function NightHead({ night, where }: { night: Night; where: string }) {
+export function NightHead({
+  project,
+  night,
+  where,
+  refresh,
+}: {
+  project: Project;
+  night: Night;
+  where: string;
+  refresh: () => void;
+}) {
   const all = night.groups.reduce((sum, group) => sum + group.goals.length, 0);
   const proven = night.groups.flatMap((group) => group.goals).filter((goal) => goal.kind === "proven").length;
   const colour = (goals: Goal[]) => KIND_TONE[goals[0].kind] ?? "calm";
@@ -71,6 +82,7 @@ export function NightHead({ night, where }: { night: Night; where: string }) {
           <Icon name="alert" /> There is no night branch: {night.trouble}
         </p>
       )}
+      <Morning project={project} night={night} refresh={refresh} />
     </section>
   );
 }
@@ -232,6 +244,7 @@ function GoalEntry({
             {n === 0 && (
               <>
                 <span class="name">{goal.name}</span>
+                {goal.applied && " · in your files"}
                 {words && " · "}
               </>
             )}

@@ -1,15 +1,16 @@
 import { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { exported, get, at, Line, Problem, Run, seeClock, serverNow, TreePart } from "./api";
-import { duration, OVER, tone } from "./format";
+import { duration, OVER, say, tone } from "./format";
 import { follow } from "./live";
+import { Markdown } from "./markdown";
 
 export function link(...parts: string[]): string {
   return "#/" + parts.map(encodeURIComponent).join("/");
 }
 
 export function Badge({ word, text }: { word: string; text?: string }) {
-  return <span class={`badge ${tone(word)}`}>{text ?? word.replaceAll("_", " ")}</span>;
+  return <span class={`badge ${tone(word)}`}>{text ?? say(word)}</span>;
 }
 
 export function Trouble({ error }: { error: unknown }) {
@@ -69,6 +70,24 @@ export function useTick(on: boolean): void {
 export function Since({ at: begun }: { at: number }) {
   useTick(true);
   return <span class="tick">{duration(Math.max(0, serverNow() - begun))}</span>;
+}
+
+export function Ago({ at: past }: { at: number }) {
+  useTick(true);
+  return <span class="tick">{duration(Math.max(0, Math.round(serverNow() - past)))} ago</span>;
+}
+
+const SILENCE = 60;
+
+// Nothing was heard for a while: it says so, since it may hang.
+export function Quiet({ since }: { since: number }) {
+  useTick(true);
+  const quiet = serverNow() - since;
+  return quiet > SILENCE ? (
+    <span class="quiet-for">
+      <Icon name="clock" /> no event for {duration(quiet)}
+    </span>
+  ) : null;
 }
 
 // How long a run has worked, as a clock that runs.
@@ -320,7 +339,7 @@ export function Text({
   };
   return (
     <div class="text">
-      <pre class={prose ? "prose" : undefined}>{visible}</pre>
+      {prose ? <Markdown text={visible} /> : <pre>{visible}</pre>}
       {(folds || cut) && (
         <button type="button" class="quiet" aria-expanded={open} onClick={unfold}>
           {open ? "Show less" : `Show all (${(cut ?? shown.length).toLocaleString("en")} characters)`}

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { Agents } from "./agents";
 import { at, Charts, exported, query, Run } from "./api";
 import { AnsweredList, Needs } from "./ask";
 import { BurnChart, TestsChart } from "./charts";
@@ -63,6 +64,7 @@ export function RunPage({
       <Head project={project} tree={tree} refresh={refresh} whole review={tab === "changes"} />
       {error ? <Trouble error={error} /> : null}
       <Tabs tabs={tabs} chosen={tab} to={(each) => link("run", project, run.run, each)} />
+      {tab === "tree" && <Agents project={project} tree={tree} />}
       {tab === "tree" && <TreeView project={project} tree={tree} />}
       {tab === "graph" && <Graph project={project} tree={tree} below={more || "goal"} />}
       {tab === "timeline" && <Drawn project={project} tree={tree} kind="timeline" />}

@@ -41,7 +41,7 @@ export function Steer({ project, run, refresh }: { project: string; run: Run; re
             <button type="button" disabled={busy} onClick={() => act("apply", { branch: `bough/${run.run}` })}>
               Branch
             </button>
-            <button type="button" disabled={busy} onClick={() => act("pull_request", {})}>
+            <button type="button" disabled={busy} onClick={() => act("pr", {})}>
               Pull request
             </button>
           </>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { at, exported, get, Happening, Line, query, Rounds, TaskPage as Task, Verdict } from "./api";
+import { at, exported, get, Happening, Line, Match, query, Rounds, TaskPage as Task, Verdict } from "./api";
 import { Changes } from "./diff";
-import { clock, count, duration, many, money } from "./format";
+import { clock, count, duration, many, money, say } from "./format";
 import { Ladder } from "./ladder";
 import { Badge, link, Loading, Panel, Tabs, Text, Tree, Trouble, useAnswer, useRun } from "./parts";
 import { Head, Missing } from "./run";
@@ -16,14 +16,26 @@ const TABS: [string, string][] = [
   ["notes", "Notes and prompts"],
 ];
 
-export function TaskPage({ project, name, path, tab }: { project: string; name: string; path: string; tab: string }) {
+export function TaskPage({
+  project,
+  name,
+  path,
+  tab,
+  round,
+}: {
+  project: string;
+  name: string;
+  path: string;
+  tab: string;
+  round: number;
+}) {
   const { tree, error, refresh } = useRun(project, name);
   if (!tree) return error ? <Missing error={error} name={name} /> : <Loading />;
   if (tree.removed) return <Missing error="" name={tree.run.run} title={tree.run.title} />;
   return (
     <main class="wide">
       <Head project={project} tree={tree} refresh={refresh} />
-      <Inside key={path} project={project} tree={tree} path={path} tab={tab} refresh={refresh} />
+      <Inside key={path} project={project} tree={tree} path={path} tab={tab} round={round} refresh={refresh} />
     </main>
   );
 }
@@ -33,19 +45,21 @@ function Inside({
   tree,
   path,
   tab,
+  round,
   refresh,
 }: {
   project: string;
   tree: Tree;
   path: string;
   tab: string;
+  round: number;
   refresh: () => void;
 }) {
   const name = tree.run.run;
   const line = tree.lines.get(path);
   const version = line ? `${line.last_at}/${line.state}` : "";
   const { data, error } = useAnswer<Task>(at(project, name, `/task${query({ task: path })}`), version);
-  const talk = useTalk(project, name, path, version);
+  const talk = useTalk(project, name, path, version, round);
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
   const shown = line ?? data.line;
   const live = tree.run.holder !== null;
@@ -69,7 +83,7 @@ function Inside({
         <h1>{shown.title || path}</h1>
         <p class="numbers">
           <Badge word={shown.state} text={shown.words} />
-          {shown.check && <Badge word={shown.check.ruling} text={`check ${shown.check.ruling.replaceAll("_", " ")}`} />}
+          {shown.check && <Badge word={shown.check.ruling} text={`check ${say(shown.check.ruling)}`} />}
           <span>
             {shown.rounds[1]}/{shown.rounds[2]} rounds
           </span>
@@ -101,7 +115,7 @@ function Inside({
         {data.report && (
           <details open>
             <summary>Report</summary>
-            <Text text={data.report} />
+            <Text text={data.report} prose />
           </details>
         )}
         {!exported && (
@@ -112,7 +126,9 @@ function Inside({
         )}
       </section>
       <Tabs tabs={TABS} chosen={tab} to={(each) => link("task", project, name, path, each)} />
-      {tab === "talk" && <Talk talk={talk} project={project} run={name} children={data.children} />}
+      {tab === "talk" && (
+        <Talk talk={talk} project={project} run={name} path={path} round={round} children={data.children} />
+      )}
       {tab === "changes" && (
         <Changes project={project} run={tree.run} task={path} again={shown.files} refresh={refresh} />
       )}
@@ -123,120 +139,147 @@ function Inside({
   );
 }
 
-interface Conversation {
+interface Loaded {
   events: Happening[];
+  // The rounds that are loaded: from the first to before the last; and all that there are.
   from: number;
+  to: number;
   total: number;
+}
+interface Conversation extends Loaded {
   error: unknown;
-  earlier: () => void;
+  load: (from: number, beside?: boolean) => Promise<void>;
 }
 
-// The conversation: its last rounds, earlier ones on demand, and new ones as they come.
-function useTalk(project: string, run: string, path: string, version: string): Conversation {
-  const [state, setState] = useState<{ events: Happening[]; from: number; total: number } | null>(null);
+const PART = 25;
+
+// Some rounds of the conversation: the last ones, or those around one that was asked for; others beside them on demand.
+// While the last ones are loaded, new ones are added as they come.
+function useTalk(project: string, run: string, path: string, version: string, round: number): Conversation {
+  const [state, setState] = useState<Loaded | null>(null);
   const [error, setError] = useState<unknown>(null);
   const busy = useRef(false);
-  const load = async (from?: number) => {
-    const part = await get<Rounds>(at(project, run, `/rounds${query({ task: path, from })}`));
+  const load = async (from?: number, beside = false) => {
+    const part = await get<Rounds>(
+      at(project, run, `/rounds${query({ task: path, from: exported ? undefined : from })}`),
+    );
+    const to = Math.min(part.from + PART, part.total);
     setState((was) => {
+      const rest = beside && was ? was : { events: [], from: part.from, to, total: 0 };
       const known = new Set(part.events.map((each) => each.seq));
-      const rest = (was?.events ?? []).filter((each) => !known.has(each.seq));
       return {
-        events: [...part.events, ...rest].sort((a, b) => a.seq - b.seq),
-        from: Math.min(part.from, was?.from ?? part.from),
-        total: Math.max(part.total, was?.total ?? 0),
+        events: [...part.events, ...rest.events.filter((each) => !known.has(each.seq))].sort((a, b) => a.seq - b.seq),
+        from: Math.min(part.from, rest.from),
+        to: Math.max(to, rest.to),
+        total: Math.max(part.total, rest.total),
       };
     });
   };
+  const go = (from: number, beside = false) => load(Math.max(0, from), beside).catch(setError);
   useEffect(() => {
     if (busy.current) return;
     busy.current = true;
     const last = state?.events[state.events.length - 1]?.seq;
+    const follows = state && state.to >= state.total;
+    const add = ({ events }: { events: Happening[] }) =>
+      setState((was) => {
+        const news = events.filter((each) => each.seq > (last ?? 0));
+        const begun = news.filter((each) => each.kind === "RoundStarted").length;
+        return was && { ...was, events: [...was.events, ...news], to: was.to + begun, total: was.total + begun };
+      });
     const work =
       last === undefined
-        ? load()
-        : get<{ events: Happening[] }>(
-            at(project, run, `/events${query({ task: path, since: last, limit: 200 })}`),
-          ).then(({ events }) =>
-            setState((was) =>
-              was && events.length
-                ? { ...was, events: [...was.events, ...events.filter((each) => each.seq > last)] }
-                : was,
-            ),
-          );
+        ? load(round ? round - 1 : undefined)
+        : follows
+          ? get<{ events: Happening[] }>(
+              at(project, run, `/events${query({ task: path, since: last, limit: 200 })}`),
+            ).then(add)
+          : Promise.resolve();
     work.catch(setError).finally(() => {
       busy.current = false;
     });
   }, [version]);
-  return {
-    events: state?.events ?? [],
-    from: state?.from ?? 0,
-    total: state?.total ?? 0,
-    error: state ? null : error,
-    earlier: () => {
-      void load(Math.max(0, (state?.from ?? 0) - 25)).catch(setError);
-    },
-  };
+  useEffect(() => {
+    if (state && round && (round <= state.from || round > state.to)) void go(round - 1);
+  }, [round]);
+  return { ...(state ?? { events: [], from: 0, to: 0, total: 0 }), error: state ? null : error, load: go };
 }
 
-// The newest is in view, and stays so while the person does not scroll up.
+// What the server finds in all rounds; an exported file has only what it shows.
+function Found({ project, run, path, words }: { project: string; run: string; path: string; words: string }) {
+  const { data, error } = useAnswer<Match[]>(at(project, run, `/find${query({ task: path, words })}`));
+  if (!data) return error ? <Trouble error={error} /> : <Loading what="Searching all rounds…" />;
+  return (
+    <section class="found" aria-label="Found">
+      <p class="dim" role="status">
+        {many(data.length, "match")}
+      </p>
+      <ul class="plain">
+        {data.map((each) => {
+          const place = each.excerpt.toLowerCase().indexOf(words.toLowerCase());
+          return (
+            <li key={each.seq}>
+              <a href={link("task", project, run, path, "talk", String(Math.max(1, each.round)))}>Round {each.round}</a>{" "}
+              <span class="dim">{clock(each.at)}</span> {place < 0 ? each.excerpt : each.excerpt.slice(0, place)}
+              {place >= 0 && <mark>{each.excerpt.slice(place, place + words.length)}</mark>}
+              {place >= 0 && each.excerpt.slice(place + words.length)}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+// Everything that was said, in the scroll of the page. Who is at its end stays there while more comes.
 function Talk({
   talk,
   project,
   run,
+  path,
+  round: asked,
   children,
 }: {
   talk: Conversation;
   project: string;
   run: string;
+  path: string;
+  round: number;
   children: Line[];
 }) {
-  const results = useMemo(
-    () =>
-      new Map(talk.events.filter((each) => each.kind === "ToolFinished").map((each) => [`${each.event.call}`, each])),
-    [talk.events],
-  );
-  const called = useMemo(
-    () =>
-      new Set(
-        talk.events.flatMap((each) =>
-          each.kind === "ModelAnswered" ? (each.event.calls ?? []).map((call: any) => `${call.id}`) : [],
-        ),
-      ),
-    [talk.events],
-  );
+  const told = useEntries(talk.events);
+  const [typed, setTyped] = useState("");
   const [words, setWords] = useState("");
-  const box = useRef<HTMLDivElement>(null);
-  const following = useRef(true);
-  const [away, setAway] = useState(false);
+  const [number, setNumber] = useState("");
+  const following = useRef(false);
   const newest = talk.events[talk.events.length - 1]?.seq ?? 0;
-  const down = () => {
-    if (box.current) box.current.scrollTop = box.current.scrollHeight;
-  };
+  const down = () => window.scrollTo({ top: document.documentElement.scrollHeight });
   useEffect(() => {
-    if (following.current && !words) down();
-  }, [newest, words]);
-  // The page may be gone when a late scroll is told: the element comes with the event.
-  const scrolled = (event: Event) => {
-    const element = event.currentTarget as HTMLElement | null;
-    if (!element) return;
-    following.current = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
-    setAway(!following.current);
-  };
-  const matches = (each: Happening) => {
-    if (!words) return true;
-    const calls = (each.event.calls ?? []).map((call: any) => results.get(`${call.id}`)?.event.output ?? "");
-    return `${each.words} ${JSON.stringify(each.event)} ${calls.join(" ")}`.toLowerCase().includes(words.toLowerCase());
-  };
+    const timer = window.setTimeout(() => setWords(typed.trim()), 300);
+    return () => window.clearTimeout(timer);
+  }, [typed]);
+  useEffect(() => {
+    const scrolled = () => {
+      const page = document.documentElement;
+      following.current = window.scrollY > 0 && page.scrollHeight - window.scrollY - window.innerHeight < 120;
+    };
+    window.addEventListener("scroll", scrolled, { passive: true });
+    return () => window.removeEventListener("scroll", scrolled);
+  }, []);
+  useEffect(() => {
+    if (following.current) down();
+  }, [newest]);
+  const there = asked > talk.from && asked <= talk.to;
+  useEffect(() => {
+    if (there) document.getElementById(`round-${asked}`)?.scrollIntoView({ block: "start" });
+  }, [asked, there]);
   if (talk.error) return <Trouble error={talk.error} />;
+  const to = (round: number) => link("task", project, run, path, "talk", String(round));
   let round = talk.from;
   const entries = talk.events.map((each) => {
-    if (each.kind === "ModelAnswered") round += 1;
-    return matches(each) ? (
-      <Entry key={each.seq} told={each} round={round} results={results} called={called} project={project} run={run} />
-    ) : null;
+    if (each.kind === "RoundStarted") round += 1;
+    return <Entry key={each.seq} told={each} round={round} {...told} project={project} run={run} />;
   });
-  const found = entries.filter(Boolean).length;
   return (
     <div class="talk">
       {children.length > 0 && (
@@ -253,45 +296,82 @@ function Talk({
         </Panel>
       )}
       <div class="bar">
-        <label class="find">
-          Search{" "}
-          <input
-            type="search"
-            value={words}
-            placeholder="words, a file, a command"
-            onInput={(event) => setWords(event.currentTarget.value)}
-          />
-        </label>
-        {words && (
-          <span class="dim" role="status">
-            {many(found, "match")}
-            {talk.from > 0 ? ` in the last ${talk.total - talk.from} of ${talk.total} rounds` : ""}
-          </span>
+        {!exported && (
+          <label class="find">
+            Search{" "}
+            <input
+              type="search"
+              value={typed}
+              placeholder="all rounds: words, a file, a command"
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          </label>
         )}
-        {talk.from > 0 && !exported && (
-          <button type="button" onClick={talk.earlier}>
-            Show {many(Math.min(25, talk.from), "earlier round")}
-          </button>
-        )}
-        <span class="push" />
-        {away && (
-          <button
-            type="button"
-            onClick={() => {
-              following.current = true;
-              setAway(false);
-              down();
+        {!exported && talk.total > PART && (
+          <form
+            class="find"
+            onSubmit={(event) => {
+              event.preventDefault();
+              const wanted = Math.min(talk.total, Math.max(1, Number(number) || 1));
+              window.location.hash = to(wanted);
             }}
           >
-            Newest
-          </button>
+            <label>
+              Go to round{" "}
+              <input
+                inputMode="numeric"
+                size={5}
+                value={number}
+                placeholder={`1–${talk.total}`}
+                onInput={(event) => setNumber(event.currentTarget.value)}
+              />
+            </label>
+          </form>
         )}
+        <span class="push" />
+        <button
+          type="button"
+          onClick={() => {
+            if (talk.to < talk.total) void talk.load(talk.total - PART).then(() => requestAnimationFrame(down));
+            else down();
+          }}
+        >
+          Newest
+        </button>
       </div>
-      <div class="said-all" ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label="Conversation">
+      {words && <Found project={project} run={run} path={path} words={words} />}
+      {talk.from > 0 && !exported && (
+        <button type="button" onClick={() => void talk.load(talk.from - PART, true)}>
+          Show {many(Math.min(PART, talk.from), "earlier round")}
+        </button>
+      )}
+      <div class="said-all" role="log" aria-label="Conversation">
         {entries}
         {talk.events.length === 0 && <p class="empty">No messages yet.</p>}
       </div>
+      {talk.to < talk.total && !exported && (
+        <button type="button" onClick={() => void talk.load(talk.to, true)}>
+          Show {many(Math.min(PART, talk.total - talk.to), "later round")}
+        </button>
+      )}
     </div>
+  );
+}
+
+// What came of each call, and which calls are shown with the round that made them.
+export function useEntries(events: Happening[]): { results: Map<string, Happening>; called: Set<string> } {
+  return useMemo(
+    () => ({
+      results: new Map(
+        events.filter((each) => each.kind === "ToolFinished").map((each) => [`${each.event.call}`, each]),
+      ),
+      called: new Set(
+        events.flatMap((each) =>
+          each.kind === "ModelAnswered" ? (each.event.calls ?? []).map((call: any) => `${call.id}`) : [],
+        ),
+      ),
+    }),
+    [events],
   );
 }
 
@@ -324,11 +404,12 @@ interface EntryProps {
   run: string;
 }
 
-function Entry({ told, round, results, called, project, run }: EntryProps) {
+export function Entry({ told, round, results, called, project, run }: EntryProps) {
   const { kind, event, cut = {} } = told;
-  const text = (field: string, value: string, lines?: number, blob?: string) => (
+  const text = (field: string, value: string, lines?: number, blob?: string, prose = false) => (
     <Text
       text={value}
+      prose={prose}
       cut={blob ? Math.max(cut[field] ?? 0, value.length + 1) : cut[field]}
       more={more(project, run, told.seq, field, blob)}
       lines={lines}
@@ -338,17 +419,16 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
   switch (kind) {
     case "ModelAnswered":
       return (
-        <article class="say model" aria-label={`Round ${round}`}>
+        <article class="say model" id={`round-${round}`} aria-label={`Round ${round}`}>
           <h2>
             Round {round}{" "}
             <span class="dim">
               {clock(told.at)} · {event.model} · {count(event.usage?.input ?? 0)} tokens in,{" "}
-              {count(event.usage?.output ?? 0)} out ·{" "}
-              {event.cost === null || event.cost === undefined ? "no price" : money(event.cost)} ·{" "}
+              {count(event.usage?.output ?? 0)} out · {money(event.cost ?? 0, event.cost == null ? 1 : 0)} ·{" "}
               {duration(event.seconds ?? 0)}
             </span>
           </h2>
-          {event.text && text("text", event.text, 30)}
+          {event.text && text("text", event.text, 30, undefined, true)}
           {(event.calls ?? []).map((call: any, n: number) => (
             <Call key={n} call={call} result={results.get(`${call.id}`)} project={project} run={run} />
           ))}
@@ -382,7 +462,7 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
               {clock(told.at)} · {String(event.why ?? "finding").replaceAll("_", " ")}
             </span>
           </h2>
-          {text("text", event.text)}
+          {text("text", event.text, undefined, undefined, true)}
         </article>
       );
     case "HelperAnswered":
@@ -421,7 +501,7 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
           <h2>
             Report <span class="dim">{clock(told.at)}</span>
           </h2>
-          {text("text", event.text, 60)}
+          {text("text", event.text, 60, undefined, true)}
         </article>
       );
     default:
@@ -452,18 +532,15 @@ function Call({ call, result, project, run }: { call: any; result?: Happening; p
   }
   const output = result?.event.output as string | undefined;
   return (
-    <div class={`call ${result && !result.event.ok ? "bad" : ""}`}>
-      <h3>
-        <code>{call.name}</code>{" "}
-        {result ? (
-          <span class="dim">
-            {result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"},{" "}
-            {duration(result.event.seconds ?? 0)}
-          </span>
-        ) : (
-          <span class="dim">running</span>
-        )}
-      </h3>
+    <details class={`call ${result && !result.event.ok ? "bad" : ""}`}>
+      <summary>
+        <code>{call.name}</code> <span class="telling">{told.split("\n").join(" · ").slice(0, 160)}</span>{" "}
+        <span class="dim">
+          {result
+            ? `${result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, ${duration(result.event.seconds ?? 0)}`
+            : "running"}
+        </span>
+      </summary>
       <Text text={told} lines={6} />
       {output && (
         <div class="output">
@@ -475,7 +552,7 @@ function Call({ call, result, project, run }: { call: any; result?: Happening; p
           />
         </div>
       )}
-    </div>
+    </details>
   );
 }
 

@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Charts, exported } from "./api";
+import { at as addressOf, Charts, exported, query, Rounds } from "./api";
 import { clock, duration } from "./format";
-import { link } from "./parts";
+import { link, Loading, Trouble, useAnswer } from "./parts";
+import { Entry, useEntries } from "./task";
 
 const LANE = 24;
 const PAGE = 200;
@@ -64,6 +65,75 @@ function makeAxis(charts: Charts, width: number, zoom: number): Axis {
   return { x, when, gaps: gaps.map((gap) => ({ ...gap, x: x(gap.from) })) };
 }
 
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+
+// Moments at round times, far enough apart for their labels.
+function makeTicks(charts: Charts, axis: Axis, width: number): { at: number; x: number }[] {
+  const from = axis.when(0);
+  const step = STEPS.find((each) => ((charts.to - from) / each) * 76 < width) ?? 86400;
+  const zone = new Date(from * 1000).getTimezoneOffset() * 60;
+  const ticks = [];
+  for (let at = Math.ceil((from - zone) / step) * step + zone; at < charts.to; at += step) {
+    const x = axis.x(at);
+    const cut = axis.gaps.some((gap) => gap.from < at && at < gap.to);
+    if (!cut && x >= 0 && x < width - 40 && x - (ticks[ticks.length - 1]?.x ?? -80) > 70) ticks.push({ at, x });
+  }
+  return ticks;
+}
+
+interface Chosen {
+  path: string;
+  name: string;
+  span: Span;
+}
+
+// A span that was clicked: what happened in it, with tokens, cost and output.
+function Detail({
+  project,
+  run,
+  charts,
+  chosen,
+  close,
+}: {
+  project: string;
+  run: string;
+  charts: Charts;
+  chosen: Chosen;
+  close: () => void;
+}) {
+  const [begun, ended, work, label, number, round] = chosen.span;
+  const from = Math.max(0, round - 1);
+  const { data, error } = useAnswer<Rounds>(
+    addressOf(project, run, `/rounds${query({ task: chosen.path, from: exported ? undefined : from })}`),
+  );
+  // An end is written a moment after it, and a beginning a moment before.
+  const inside = (data?.events ?? []).filter((each) => each.at > begun - 0.001 && each.at < ended + 0.5);
+  const told = useEntries(inside);
+  return (
+    <section class="panel span" aria-label="What happened there">
+      <header class="bar">
+        <h2>
+          {chosen.name}: {LABELS[charts.work[work]]} {label && <code>{label}</code>}
+        </h2>
+        <span class="dim">
+          {clock(begun)} to {clock(ended)}, {duration(ended - begun)}
+          {number > 1 ? `, ${number} in a row` : ""}
+        </span>
+        <span class="push" />
+        {round > 0 && <a href={link("task", project, run, chosen.path, "talk", String(round))}>Open round {round}</a>}
+        <button type="button" class="quiet" onClick={close}>
+          Close
+        </button>
+      </header>
+      {error ? <Trouble error={error} /> : !data ? <Loading /> : null}
+      {inside.map((each) => (
+        <Entry key={each.seq} told={each} round={round} {...told} project={project} run={run} />
+      ))}
+      {data && !inside.length && <p class="dim">Nothing is written about it but its beginning and its end.</p>}
+    </section>
+  );
+}
+
 // Drawn on a canvas, since a long run has tens of thousands of spans; the tree says the same in words.
 export function Timeline({
   project,
@@ -83,7 +153,9 @@ export function Timeline({
   const [zoom, setZoom] = useState(1);
   const [by, setBy] = useState<"task" | "work">("task");
   const [tip, setTip] = useState("");
+  const [chosen, setChosen] = useState<Chosen | null>(null);
   const axis = useMemo(() => makeAxis(charts, width, zoom), [charts, width, zoom]);
+  const ticks = useMemo(() => (width ? makeTicks(charts, axis, width) : []), [charts, axis, width]);
   const lanes: Lane[] = useMemo(
     () =>
       by === "task"
@@ -121,6 +193,10 @@ export function Timeline({
     const style = getComputedStyle(document.documentElement);
     const value = (name: string) => style.getPropertyValue(name).trim() || "#888";
     const colours = charts.work.map((work) => value(`--work-${work}`));
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    pen.fillStyle = value("--line");
+    for (const { x } of ticks) pen.fillRect(x, 0, 1, lanes.length * LANE);
     lanes.forEach((lane, n) => {
       pen.fillStyle = value("--line");
       pen.fillRect(0, n * LANE + LANE - 1, width, 1);
@@ -128,8 +204,19 @@ export function Timeline({
         const left = axis.x(begun),
           right = axis.x(ended);
         if (right < 0) continue;
+        const [x, y, long] = [Math.max(0, left), n * LANE + 4, Math.max(2, right - Math.max(0, left))];
         pen.fillStyle = colours[work];
-        pen.fillRect(Math.max(0, left), n * LANE + 5, Math.max(2, right - Math.max(0, left)), LANE - 11);
+        if (IDLE.includes(charts.work[work])) {
+          // Waiting is an outline with stripes: nothing worked.
+          pen.fillRect(x, y, long, 2);
+          pen.fillRect(x, y + LANE - 11, long, 2);
+          for (let stripe = x; stripe < x + long; stripe += 6) pen.fillRect(stripe, y, 2, LANE - 9);
+        } else pen.fillRect(x, y, long, LANE - 9);
+        const took = duration(ended - begun);
+        if (long > pen.measureText(took).width + 10 && !IDLE.includes(charts.work[work])) {
+          pen.fillStyle = value("--page");
+          pen.fillText(took, x + 5, y + (LANE - 8) / 2);
+        }
       }
     });
     for (const gap of axis.gaps) {
@@ -145,12 +232,22 @@ export function Timeline({
         pen.stroke();
       }
     }
-  }, [lanes, width, axis]);
-  const point = (event: MouseEvent) => {
+  }, [lanes, width, axis, ticks]);
+  const seek = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const lane = lanes[Math.floor((event.clientY - box.top) / LANE)];
     const x = event.clientX - box.left;
-    const found = lane?.spans.find(([begun, ended]) => axis.x(begun) - 3 <= x && x <= axis.x(ended) + 3);
+    const near = (span: Span) => Math.max(axis.x(span[0]) - x, x - axis.x(span[1]), 0);
+    const found = lane?.spans.filter((span) => near(span) <= 4).sort((a, b) => near(a) - near(b))[0];
+    return { lane, x, found };
+  };
+  const choose = (event: MouseEvent) => {
+    const { lane, found } = seek(event);
+    const owner = charts.lanes.find((each) => found && each.spans.includes(found));
+    setChosen(lane && found && owner ? { path: owner.path, name: owner.name, span: found } : null);
+  };
+  const point = (event: MouseEvent) => {
+    const { lane, x, found } = seek(event);
     const gap = axis.gaps.find((each) => each.x <= x && x <= each.x + GAP);
     setTip(
       found
@@ -196,7 +293,12 @@ export function Timeline({
             </li>
           ))}
         </ol>
-        <div class="canvas" onMouseMove={point} onMouseLeave={() => setTip("")}>
+        <div class="canvas" onMouseMove={point} onMouseLeave={() => setTip("")} onClick={choose}>
+          {ticks.map((tick) => (
+            <span key={tick.at} class="moment" style={{ left: `${tick.x}px` }}>
+              {clock(tick.at)}
+            </span>
+          ))}
           <canvas
             ref={canvas}
             role="img"
@@ -212,6 +314,18 @@ export function Timeline({
             ))}
         </div>
       </div>
+      {chosen ? (
+        <Detail
+          key={`${chosen.path}${chosen.span[0]}`}
+          project={project}
+          run={run}
+          charts={charts}
+          chosen={chosen}
+          close={() => setChosen(null)}
+        />
+      ) : (
+        <p class="dim">Click a span to see what happened in it.</p>
+      )}
       {axis.gaps.length > 0 && (
         <p class="dim">
           Cut out, between the dotted lines: {axis.gaps.length === 1 ? "a stretch" : `${axis.gaps.length} stretches`} in
@@ -239,11 +353,12 @@ export function Timeline({
   );
 }
 
+const IDLE = ["waiting", "you"];
 const LABELS: Record<string, string> = {
   thinking: "model",
   tool: "tool",
   check: "check",
   merge: "merge",
-  waiting: "waiting for another",
+  waiting: "waiting: another task, a quota",
   you: "waiting for you",
 };

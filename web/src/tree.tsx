@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Line } from "./api";
-import { count, ICONS, money, tone } from "./format";
-import { link, Tree } from "./parts";
+import { count, ICONS, money, say, tone } from "./format";
+import { link, Meter, Tree } from "./parts";
 
 const HEIGHT = 46;
 const AROUND = 8;
@@ -189,6 +189,7 @@ function Row({ line, path, index, current, closed, live, activity, toggle, choos
             {line.name}
           </a>
           <small>
+            {live && (line.doing || activity?.what) && line.title && line.title !== line.name && `${line.title} · `}
             {now(line, live, activity)}
             {live && activity?.line && line.doing !== "thinking" ? <code> {activity.line}</code> : null}
           </small>
@@ -201,12 +202,13 @@ function Row({ line, path, index, current, closed, live, activity, toggle, choos
       </span>
       <span role="gridcell" class="number">
         {line.started_at ? `${all}/${granted}` : "–"}
-        {!line.leaf && line.started_at ? <small>{own} own</small> : null}
+        {!line.leaf && line.started_at ? <i> {own} own</i> : null}
+        {line.started_at && granted ? <Meter share={all / granted} label={`${all} of ${granted} rounds`} /> : null}
       </span>
       <span role="gridcell" class="check">
         {line.check ? (
           <>
-            {line.check.ruling.replaceAll("_", " ")}
+            {say(line.check.ruling)}
             <small>{tests(line)}</small>
           </>
         ) : (
@@ -235,7 +237,7 @@ function tests(line: Line): string {
 export function now(line: Line, live: boolean, activity?: { what: string }): string {
   return (
     (live && (line.doing || activity?.what)) ||
-    line.stuck ||
+    (live && line.stuck) ||
     (line.state === "pending" && line.why) ||
     line.about ||
     line.title

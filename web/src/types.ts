@@ -127,6 +127,8 @@ export interface TreePart {
 
 export interface Line {
   about: string;
+  acted: string;
+  acted_at: number;
   attempt: number;
   check: LineCheck | null;
   cost: [number, number];
@@ -176,7 +178,7 @@ export interface Lane {
   depth: number;
   name: string;
   path: string;
-  spans: [number, number, number, string, number][];
+  spans: [number, number, number, string, number, number][];
 }
 
 export interface TaskPage {
@@ -249,6 +251,14 @@ export interface Happening {
 export interface EventPart {
   events: Happening[];
   next: number | null;
+}
+
+export interface Match {
+  at: number;
+  excerpt: string;
+  round: number;
+  seq: number;
+  words: string;
 }
 
 export interface Table {
@@ -398,6 +408,7 @@ export interface Home {
 }
 
 export interface Project {
+  branch: string;
   error?: string;
   nights: Night[];
   project: string;
@@ -426,6 +437,9 @@ export interface GoalGroup {
 }
 
 export interface Goal {
+  address: string;
+  applied: boolean;
+  conflicts: Record<string, string[]>;
   kind: string;
   name: string;
   run: string;
@@ -461,3 +475,28 @@ export interface GoalEntry {
   minutes: number | null;
   source: string;
 }
+
+export const WORDS: Record<string, string> = {
+  accepted: "accepted without proof",
+  blocked: "blocked",
+  budget: "budget spent",
+  cancelled: "cancelled",
+  completed: "completed",
+  decomposed: "decomposed",
+  environment: "the check cannot run here",
+  failed: "failed",
+  in_progress: "in progress",
+  interrupted: "interrupted",
+  needs_approval: "waiting for your approval",
+  not_proven: "finished, not proven",
+  paused: "paused",
+  pending: "pending",
+  quota: "quota exhausted",
+  running: "running",
+  skipped: "skipped",
+  stopped: "stopped",
+  test_failed: "test failed",
+  testing: "testing",
+  unavailable: "model unavailable",
+  waiting: "waiting for your answer",
+};

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import deliver
 from bough.adapters.workspaces.apply import ApplyConflict
+from bough.adapters.workspaces.deliver import find_branch as find_branch
 from bough.app.project import Project
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement

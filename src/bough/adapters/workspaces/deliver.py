@@ -76,6 +76,11 @@ def contains(root: Path, at: str, commit: str) -> bool:
     return both and _run_git(root, ["rev-list", "-1", commit, f"^{at}"]).strip() == ""
 
 
+def find_branch(root: Path) -> str:
+    """The branch that the person is on; empty: none, or no repository."""
+    return _run_git(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], fine=(0, 1, 128)).strip()
+
+
 def remove_branch(root: Path, name: str, tip: str) -> None:
     """Remove a branch, unless it has moved on from that commit."""
     _run_git(root, ["update-ref", "-d", f"refs/heads/{name}", tip])

@@ -86,16 +86,6 @@ async def resume(root: Path, run: str, *, model: str = "", rounds: Count = 0, co
     return f"{run} resumed and halted again." if await own.has_ended() else f"{run} is running again."
 
 
-@_action(OF_RUN)
-async def pull_request(root: Path, run: str) -> str:
-    """Do what `bough pr` does: nothing is pushed."""
-    made = await _ask_bough(root, "pr", run)
-    return (
-        f"{run} is on the branch {made['branch']}, its description in {made['description']}. Push it with "
-        f"`git push -u origin {made['branch']}`, then `gh pr create --head {made['branch']} --body-file …` opens it."
-    )
-
-
 # ── the project ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

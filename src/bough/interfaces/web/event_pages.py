@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +12,9 @@ from bough.app import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.tree.task_state import State
-from bough.interfaces.web.live_run import LiveRun
+from bough.interfaces.web.live_run import PIECE, LiveRun
 from bough.interfaces.web.pages import EVENTS, Raw
-from bough.interfaces.web.shapes import EventPart, Happening, Rounds, Rung, Statistics
+from bough.interfaces.web.shapes import EventPart, Happening, Match, Rounds, Rung, Statistics
 from bough.views.event_lines import EventFormatter
 from bough.views.formatting import one_line
 from bough.views.stats import KINDS as STATS_KINDS
@@ -23,6 +24,8 @@ from bough.views.vocabulary import PATTERNS, RUNGS
 LONG = 3000
 """Maximum characters of a text in a list of events; the rest is loaded on demand."""
 ROUNDS = 25
+AROUND = 80
+"""Characters before and after words that were found."""
 
 
 async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
@@ -41,6 +44,34 @@ async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -
     most = max(1, min(limit, EVENTS))
     records = await run.journal.store.read(run.view.name, path, since=since, limit=most)
     return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
+
+
+async def find_words(run: LiveRun, path: str, words: str) -> list[Match]:
+    """Where these words stand in the whole conversation of a task, the last ones first."""
+    found: list[Match] = []
+    teller, begun, wanted, last = EventFormatter(), run.charts.rounds(path), words.casefold(), 0
+    while wanted and (records := await run.journal.store.read(run.view.name, path, since=last, limit=PIECE)):
+        last = records[-1].seq
+        for record in records:
+            told, _ = teller.tell(record)
+            text = f"{told} {' '.join(_list_texts(msgspec.to_builtins(record.event)))}"
+            at = text.casefold().find(wanted)
+            if at >= 0 and not isinstance(record.event, e.RoundStarted | e.ToolStarted):
+                excerpt = one_line(text[max(0, at - AROUND) : at + len(words) + AROUND])
+                number = bisect_right(begun, record.seq)
+                found.append(
+                    {"seq": record.seq, "at": record.at, "round": number, "words": one_line(told), "excerpt": excerpt}
+                )
+    return found[: -EVENTS - 1 : -1]
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Every text in an event."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _list_texts(inner)
 
 
 async def build_event(run: LiveRun, seq: int) -> Happening:

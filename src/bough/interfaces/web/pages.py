@@ -22,6 +22,7 @@ from bough.core.workflow.writing import write_workflow
 from bough.interfaces.web import shapes
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.services.activity import TaskActivity
+from bough.services.delivery import find_branch
 from bough.services.settings_consent import list_open_wishes, make_consent
 from bough.views.charts import WORK
 from bough.views.formatting import first_sentence, one_line
@@ -66,7 +67,15 @@ async def build_project(project: str, root: Path) -> shapes.ProjectShape:
         wishes = (await asyncio.to_thread(list_open_wishes, root))[1]
     except UsageError:  # A file that cannot be read stops a run, not the page.
         wishes = {}
-    return {"project": project, "root": shorten_home(root), "total": 0, "runs": [], "wishes": wishes, "nights": []}
+    return {
+        "project": project,
+        "root": shorten_home(root),
+        "branch": await asyncio.to_thread(find_branch, root),
+        "total": 0,
+        "runs": [],
+        "wishes": wishes,
+        "nights": [],
+    }
 
 
 async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit: int) -> None:
@@ -104,6 +113,9 @@ def _goal_to_dict(goal: GoalLine) -> shapes.Goal:
         "kind": goal.kind,
         "run": Raw(goal.run),
         "words": [one_line(text) for text in (describe_goal(goal), *describe_findings(goal)) if text],
+        "conflicts": {Raw(name): files for name, files in goal.conflicts.items()},
+        "applied": goal.applied,
+        "address": goal.address,
     }
 
 
@@ -265,6 +277,8 @@ def build_line(row: TaskRow) -> shapes.Line:
         "words": state_words(task),
         "why": one_line(task.why),
         "doing": one_line(task.doing),
+        "acted": one_line(task.acted),
+        "acted_at": task.acted_at,
         "stuck": describe_trouble(task),
         "halted": describe_status(task.halted),
         "role": task.role.replace("_", " "),

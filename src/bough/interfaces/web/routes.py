@@ -36,6 +36,8 @@ FILES |= {"/question": "../question/question.html", "/question.js": "../question
 PAGE = 20
 LINES = 100
 """Lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
+WORDS = 200
+"""Characters that are looked for."""
 DIFFS = 4
 """Diffs of files that are kept in memory."""
 LARGEST = 2_000_000
@@ -167,6 +169,9 @@ OF_RUN: Mapping[str, Callable[[Query], Any]] = {
         asked.live, asked.request.query_params.get("task"), asked.number("since", 0), asked.number("limit", 100)
     ),
     "/event/{seq:int}": lambda asked: event_pages.build_event(asked.live, asked.request.path_params["seq"]),
+    "/find": lambda asked: event_pages.find_words(
+        asked.live, asked.task, asked.request.query_params.get("words", "")[:WORDS]
+    ),
     "/evidence": build_evidence,
     "/ladder": lambda asked: event_pages.load_ladder(asked.live),
     "/files": build_files,

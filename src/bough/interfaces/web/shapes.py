@@ -105,6 +105,8 @@ class Line(TypedDict):
     words: str
     why: str
     doing: str
+    acted: str
+    acted_at: float
     stuck: str
     halted: str
     role: str
@@ -141,6 +143,9 @@ class Goal(TypedDict):
     kind: str
     run: str
     words: list[str]
+    conflicts: dict[str, tuple[str, ...]]
+    applied: bool
+    address: str
 
 
 class GoalGroup(TypedDict):
@@ -164,6 +169,7 @@ class NightShape(TypedDict):
 class ProjectShape(TypedDict):
     project: str
     root: str
+    branch: str
     total: int
     runs: list[RunShape]
     wishes: dict[str, str]
@@ -211,6 +217,16 @@ Rounds = TypedDict("Rounds", {"from": int, "total": int, "events": list[Happenin
 class EventPart(TypedDict):
     events: list[Happening]
     next: int | None
+
+
+class Match(TypedDict):
+    """A place in a task's conversation where the words that are looked for stand."""
+
+    seq: int
+    at: float
+    round: int
+    words: str
+    excerpt: str
 
 
 class Rung(TypedDict):
@@ -285,6 +301,7 @@ OF_RUN: dict[str, Any] = {
     "/rounds": Rounds,
     "/events": EventPart,
     "/event/{seq:int}": Happening,
+    "/find": list[Match],
     "/evidence": Table,
     "/ladder": list[Rung],
     "/files": list[FileShape],
