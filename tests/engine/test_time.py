@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -107,6 +111,58 @@ def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
     assert outcome.status == "unavailable"
     assert 1 <= outcome.spend.seconds < 20
     assert outcome.spend.tokens_out > 0, "what had come is counted"
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: "
+
+
+@contextmanager
+def drip(first: bytes, drop: bytes) -> Iterator[str]:
+    """An endpoint that answers every request with these bytes, and then a few more for ever."""
+    ending, server = threading.Event(), socket.create_server(("127.0.0.1", 0))
+
+    def answer(link: socket.socket) -> None:
+        with suppress(OSError), link:
+            link.recv(65536)
+            link.sendall(first)
+            while not ending.wait(0.05):
+                link.sendall(drop)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(server.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+    finally:
+        ending.set()
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "drop"),
+    [
+        (HEAD + b"text/event-stream\r\n\r\n", b": still here\n\n"),
+        (HEAD + b"text/event-stream\r\n\r\n", b"data: {}\n\n"),
+        (HEAD + b"text/event-stream\r\n\r\ndata: ", b"x"),
+        (HEAD + b"application/json\r\n\r\n{", b" "),
+        (HEAD + b"text/event-stream\r\n\r\n", b"\n"),
+        (HEAD + b"application/json\r\nX-Long: ", b"x"),
+        (b"HTTP/1.1 503 Busy\r\n\r\n", b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["comments", "events", "one event", "JSON", "empty lines", "headers", "an error", "informational"],
+)
+def test_minutes_end_an_endpoint_that_drips(tmp_path: Path, first: bytes, drop: bytes) -> None:
+    project = make_project(tmp_path / "p")
+    with drip(first, drop) as url:
+        chosen = app.Choices(model="openai:m", base_url=url, minutes=0.05, protocol="tools")
+        outcome, journal = run_to_end(project, [], check="true", choices=chosen)
+    assert outcome.status == "budget", journal.of(e.TaskHalted)
+    assert outcome.spend.seconds < 6, "nothing but what was under way when the time was up"
 
 
 def test_a_slow_first_byte_is_not_silence(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -40,6 +39,7 @@ from bough.core.settings.servers import ToolServer, described, read
 from bough.core.settings.service import Service
 from bough.core.stuck.signals import StuckRules
 from bough.core.textual.spelling import suggest_word
+from bough.core.textual.toml_source import parse_toml
 from bough.trust.files import Place, read_own
 from bough.trust.wishes import LOWERED, applies_unasked
 
@@ -138,9 +138,10 @@ def list_layers(
     if servers := _tool_servers(folder):
         table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
-    wishes = _find_wishes(table, mine)
-    if outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own)):
-        wishes = {name: _add_scripts(folder, value) for name, value in wishes.items()}
+    outside = outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own))
+    wishes = _find_wishes(table, mine, outside)
+    if outside:
+        wishes = {name: add_scripts(folder, value) for name, value in wishes.items()}
     asked = {name: value for name, value in wishes.items() if not _is_set(own, name) and not _is_set(mine, name)}
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
@@ -170,7 +171,7 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
     if path is None:
         return "", {}
     try:
-        table = tomllib.loads(_decode(read_own(path, LONGEST + 1), path))
+        table = parse_toml(_decode(read_own(path, LONGEST + 1), path))
     except FileNotFoundError:
         return str(path), {}
     except OSError as error:
@@ -180,7 +181,7 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
     return str(path), _check_table(table, str(path), of_the_person=True)
 
 
-def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
+def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
     """Return the settings of a repository that wait for the person's yes, with their values: compared by value, not as
     written (`"1000"` is a number too)."""
     if not table:
@@ -193,12 +194,12 @@ def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
                 found[f"{section}.{key}"] = described(values[key]) if section == "mcp" else _render(values[key])
                 continue
             value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
-            if not applies_unasked(section, key, value, default):
+            if not applies_unasked(section, key, value, default, outside=outside):
                 found[f"{section}.{key}"] = _render(value)
     return found
 
 
-def _add_scripts(folder: Path, value: str) -> str:
+def add_scripts(folder: Path, value: str) -> str:
     """A wish with the content of the files that it names: without a sandbox, those run with all of the person's rights,
     so their yes is for what is in them."""
     words = dict.fromkeys(re.findall(r"[\w./@+-]+", value))
@@ -267,7 +268,7 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
             text = _read_text(folder, name)
             if within and within[-1] not in text:
                 continue
-            table: Any = tomllib.loads(text)
+            table: Any = parse_toml(text)
         except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
             if within:  # Another tool's file: that tool will complain.
                 continue

@@ -66,7 +66,7 @@ def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) ->
     able = shown.get("capabilities")
     tools = "tools" in able if isinstance(able, list) else None
     trained = [value for key, value in _get(shown, "model_info", dict).items() if key.endswith(".context_length")]
-    set_to = re.search(r"(?m)^\s*num_ctx\s+(\d+)", str(shown.get("parameters", "")))
+    set_to = re.search(r"(?m)^[ \t]*num_ctx[ \t]+(\d+)", str(shown.get("parameters", "")))
     loaded = [
         entry.get("context_length")
         for entry in _get(running, "models", list)

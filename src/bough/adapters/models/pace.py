@@ -27,7 +27,7 @@ SPREAD = 0.1
 PATIENCE = 600.0
 """Seconds that a server can ask to be left alone; more is a quota, which is another matter."""
 MINUTE = 60.0
-_PARTS = re.compile(r"([0-9.]+)(ms|h|m|s)")
+_PARTS = re.compile(r"([0-9.]{1,20})(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

@@ -108,7 +108,7 @@ def _may_borrow(root: Path, objects: str) -> bool:
     if named.startswith("gitdir: "):
         own = root / named.removeprefix("gitdir: ").strip()
         back = Place(own, "gitdir").text().strip()
-        worktree = re.search(r"^\s*worktree = (.+)$", Place(own, "config").text(), re.MULTILINE)
+        worktree = re.search(r"^[ \t]*worktree = (.+)$", Place(own, "config").text(), re.MULTILINE)
         home = back.removesuffix("/.git") or (str(own / worktree[1]) if worktree else "")
         above = (os.path.realpath(own), os.path.realpath(own.parent.parent))  # `.git` of `.git/worktrees/NAME`
         same = bool(home) and os.path.realpath(home) == os.path.realpath(root)

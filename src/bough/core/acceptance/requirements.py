@@ -95,7 +95,7 @@ _NOT_AN_END = re.compile(
     re.IGNORECASE,
 )
 _COMPLAINT = re.compile(
-    r"\W*(?:\S+\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
+    r"\W{0,20}(?:\S{1,60}\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
     r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*",
     re.IGNORECASE,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
 from bough.core.ids import slug
 from bough.core.textual.spelling import suggest_word
+from bough.core.textual.toml_source import parse_toml
 
 Named = tuple[str, GoalEntry]
 """A name, or an empty one, and a goal."""
@@ -35,8 +35,8 @@ def read_list(text: str, file: str) -> list[Named]:
     kind = file.rpartition(".")[2].lower()
     if kind == "toml":
         try:
-            table = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            table = parse_toml(text)
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{file} is not valid TOML: {error}.") from None
         goals = table.get("goals")
         if not isinstance(goals, list):

@@ -82,7 +82,7 @@ def _named(paths: Sequence[str], goal: str) -> list[str]:
     lowered = [path.lower() for path in paths]
     most = max(_FEW, _RARE * len(paths))
     rare = {word for word in _words(goal) if 0 < sum(word in path for path in lowered) <= most}
-    mentioned = set(re.findall(r"[\w./-]*\w", goal))
+    mentioned = set(re.findall(r"(?<![\w./-])[\w./-]*\w", goal))
     points: dict[str, float] = {}
     for path, low in zip(paths, lowered, strict=True):
         name, folder = path.rpartition("/")[2], f"{path}/"

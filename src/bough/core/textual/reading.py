@@ -112,7 +112,7 @@ _CODE = re.compile(
     r"(?m)^(?:def |class |import |from \w[\w.]* import |async def |@\w|function |const |let |var |export |package |fn "
     r"|pub |use |#include|public |struct |type |func )"
 )
-_TESTS = re.compile(r"(?m)^\s*(?:def test_\w*\(|class \w*Tests?\b|import unittest|@pytest\.)")
+_TESTS = re.compile(r"(?m)^[ \t]*(?:def test_\w*\(|class \w*Tests?\b|import unittest|@pytest\.)")
 _SUMMARY = 300
 
 

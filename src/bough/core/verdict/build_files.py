@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from difflib import SequenceMatcher
 
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.texts import compare_lines
 
 _NAMES = "|".join(language.build_files for language in LANGUAGES if language.build_files)
 _ABOUT_TESTS = (
@@ -25,41 +25,42 @@ def restore_registration(old: str, new: str, files: Collection[str]) -> str:
     """The file as it is now, with the lines that concern tests as they were. A change that only adds names of the
     work's own `files` (to a test program, say) says what is built."""
     was, now = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    before, after = _mark_tests(was), _mark_tests(now)
     made: list[str] = []
-    for tag, a, b, c, d in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in compare_lines(was, now):
         if tag == "insert":
-            made += _drop_registration(now, c, d)
+            made += _drop_registration(now[c:d], after[c:d])
             continue
-        concerns = tag != "equal" and (_concerns_tests(was, a, b) or _concerns_tests(now, c, d))
+        concerns = tag != "equal" and any(before[a:b] + after[c:d])
         back = concerns and not only_adds("".join(was[a:b]), "".join(now[c:d]), files)
         made += was[a:b] if back else now[c:d]
     return "".join(made)
 
 
-def _drop_registration(lines: Sequence[str], start: int, end: int) -> list[str]:
+def _drop_registration(lines: Sequence[str], marks: Sequence[bool]) -> list[str]:
     """These lines without those about tests; what closes a statement goes with it."""
     kept: list[str] = []
     dropped = False
-    for at in range(start, end):
-        closes = re.match(r"\s*[)\]}]", lines[at]) is not None
-        dropped = dropped if closes and at > start else _concerns_tests(lines, at, at + 1)
-        kept += [] if dropped else [lines[at]]
+    for at, (line, mark) in enumerate(zip(lines, marks, strict=True)):
+        closes = re.match(r"\s*[)\]}]", line) is not None
+        dropped = dropped if closes and at else mark
+        kept += [] if dropped else [line]
     return kept
 
 
-def _concerns_tests(lines: Sequence[str], start: int, end: int) -> bool:
-    """Whether one of these lines, or what it is indented below, is about tests."""
-    return any(re.search(_ABOUT_TESTS, line) for at in range(start, end) for line in _list_enclosing(lines, at))
-
-
-def _list_enclosing(lines: Sequence[str], at: int) -> list[str]:
-    """A line and those that it is indented below, outwards."""
-    found, indent = [lines[at]], _measure_indent(lines[at])
-    for line in reversed(lines[:at]):
-        if indent and line.strip() and _measure_indent(line) < indent:
-            found.append(line)
-            indent = _measure_indent(line)
-    return found
+def _mark_tests(lines: Sequence[str]) -> list[bool]:
+    """Say of each line whether it, or what it is indented below, is about tests."""
+    marks: list[bool] = []
+    around: list[tuple[int, bool]] = []
+    for line in lines:
+        indent = _measure_indent(line)
+        while line.strip() and around and around[-1][0] >= indent:
+            around.pop()
+        below = next((mark for outer, mark in reversed(around) if outer < indent), False)
+        marks.append(below or re.search(_ABOUT_TESTS, line) is not None)
+        if line.strip():
+            around.append((indent, marks[-1]))
+    return marks
 
 
 def _measure_indent(line: str) -> int:
@@ -69,10 +70,11 @@ def _measure_indent(line: str) -> int:
 def only_adds(old: str, new: str, files: Collection[str]) -> bool:
     """Whether a text has all words of another in their order, and besides only names of these files."""
     names = {last_segment(path) for path in files}
-    left, more = re.findall(r"[\w./+-]+", old), list[str]()
+    left, more = iter(re.findall(r"[\w./+-]+", old)), list[str]()
+    wanted = next(left, None)
     for word in re.findall(r"[\w./+-]+", new):
-        if left and word == left[0]:
-            left.pop(0)
+        if word == wanted:
+            wanted = next(left, None)
         else:
             more.append(word)
-    return not left and bool(more) and all(last_segment(word) in names for word in more)
+    return wanted is None and bool(more) and all(last_segment(word) in names for word in more)

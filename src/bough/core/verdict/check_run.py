@@ -116,7 +116,7 @@ def count_told(output: str) -> int:
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)
-    lines = re.findall(rf"(?m)^\W{{0,4}}(?:{outcome})\W{{0,3}}\w|^\s*\w.*(?:\.\.|:) *(?:{outcome})\W*$", said)
+    lines = re.findall(rf"(?m)^\W{{0,4}}(?:{outcome})\W{{0,3}}\w|^[ \t]*\w.*(?:\.\.|:) *(?:{outcome})\W*$", said)
     return max(map(int, numbers), default=len(lines))
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # Only named here: a path is classified without them.
 
 ReadText = Callable[[str], str]
 """Gives the text of a file; empty: there is none."""
+_LONGEST_LINE = 5_000
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 _COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*", "--": r"--\[\[.*?\]\]|--[^\n]*"}
 _TEST_NAMES = (
@@ -176,14 +177,16 @@ class Language:
     # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
-        """The functions of a file, and where the first statement of each stands."""
-        for found in re.finditer(self.body, text, re.MULTILINE) if self.body else ():
+        """The functions of a file, and where the first statement of each stands. Of one that nobody wrote by hand,
+        none."""
+        written = self.body and max(map(len, text.split("\n"))) <= _LONGEST_LINE
+        for found in re.finditer(self.body, text, re.MULTILINE) if written else ():
             yield next(filter(None, found.groups()), ""), found.end()
 
     def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
         """The names of functions without which files of the language cannot be loaded."""
         lines = (line for text in texts for line in re.findall(self.loads, text, re.MULTILINE)) if self.loads else ()
-        return {name for line in lines for name in re.findall(r"([\w$?!]+)\(", line)}
+        return {name for line in lines for name in re.findall(r"(?<![\w$?!])([\w$?!]+)\(", line)}
 
     def strip_comments(self, text: str) -> str:
         """What runs of a source file, in a form that comments and layout do not change."""
@@ -266,7 +269,7 @@ class Language:
     def requires(self, text: str, names: Collection[str]) -> bool:
         """Whether a manifest demands one of these projects: a name that stands alone as a requirement. The line with
         the project's own name does not count."""
-        body = re.sub(r"(?m)^\s*(name|module)\b.*$", "", text)
+        body = re.sub(r"(?m)^[ \t]*(name|module)\b.*$", "", text)
         return any(
             re.search(rf"""(?im)(?:^|["'\s,\[]){_spell(name)}(?=$|[\s"'<>=!~;,@\[\]])""", body) is not None
             for name in names

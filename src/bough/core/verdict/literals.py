@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
 
 from bough.core.verdict.language import Language
+from bough.core.verdict.other_literals import BOOLEANS, NOTHING, NUMBER, make_other_literal
 
-NUMBER = "7919"
 Role = Literal["expected", "asserted", "given"]
 _ROLES: tuple[Role, ...] = ("expected", "asserted", "asserted", "given")
 """What the ranks of literals mean. Of those in an assertion, what is compared comes first."""
@@ -70,8 +71,6 @@ _COMMENTS = {
     "#": r"(?:(?<=\s)|^)\#(?!\[)[^\n]*|^[ \t]*(?://|--|;)[^\n]*",
     "--": r"--\[\[[\s\S]*?\]\]|--[^\n]*",
 }
-_BOOLEANS = {"true": "false", "false": "true"}
-_NOTHING = frozenset(("None", "nil", "null", "undefined", "NULL"))
 _WRAPPERS = (
     r"(?:\w+\.)?(?:approx|param)|set|frozenset|tuple|list|dict|bytes|str|float|int|array|c|vec!|listOf|@as|Some|Ok|Err|Just"
     r"|(?:List|Set|Map|Arrays?|String)(?:\.|::)(?:of|asList|from)|Decimal|Fraction|BigInt|BigDecimal"
@@ -117,6 +116,8 @@ BRANCH = (
     r"\b(?:if|else|elif|elsif|unless|for|foreach|while|until|catch|rescue|except|switch|case|when|match|loop|forEach|map"
     r"|filter|each|times|suppress|raises|assertRaises|warns)\b|\|\s*\{?\s*$"
 )
+_LONGEST, _NEAR = 5_000, 200
+"""Characters of a line that is read, and those after a line's end that say whether its statement goes on."""
 _EQUAL = frozenset(("==", "===", "=:=", "eq", "-eq", "is", "in"))
 _UNEQUAL = frozenset(("!=", "!==", "ne", "-ne", "<>", "/=", "~="))
 
@@ -142,7 +143,9 @@ def read_tokens(text: str, language: Language) -> list[Token]:
         # `if got := add(2, 3); got != 5 {` and `if [ … ]; then` are one statement.
         heads = hit[0] == ";" and bool(found) and found[statement].text in ("if", "elif", "for", "while", "switch")
         if kind == "line" or (hit[0] == ";" and not inside and not heads):
-            goes_on = found and (found[-1].text in (",", "\\", "&&", "||") or re.match(r"\s*\.\w", text[hit.end() :]))
+            goes_on = found and (
+                found[-1].text in (",", "\\", "&&", "||") or re.match(r"\s*\.\w", text[hit.end() : hit.end() + _NEAR])
+            )
             fresh = fresh or not (inside or goes_on)
             continue
         if fresh:
@@ -206,6 +209,12 @@ def _open(before: list[Token], token: Token, text: str) -> Frame:
     return Frame(first, at, kind, callee, token.frame, token.argument)
 
 
+@lru_cache(maxsize=64)
+def _finds(pattern: str, said: str, begins: bool = False) -> bool:
+    """Whether a statement matches a pattern. Asked again for each of its literals, of which a table has thousands."""
+    return (re.match if begins else re.search)(pattern, said) is not None
+
+
 class TestText:
     """The literals of a file of tests."""
 
@@ -213,8 +222,14 @@ class TestText:
         self._text = text
         self._start, self._end = 0, len(text)
         self._language = language
-        self._tokens = read_tokens(text, language)
+        # What is in a longer line was not written by hand.
+        lines = (line if len(line) <= _LONGEST else "\0" * len(line) for line in text.split("\n"))
+        self._tokens = read_tokens("\n".join(lines), language)
         self._ends = {token.statement: token.end for token in self._tokens}
+        self._said: dict[int, str] = {}
+        self._places: dict[str, list[int]] = {}
+        for at, token in enumerate(self._tokens):
+            self._places.setdefault(token.text, []).append(at)
 
     def list_changes(self, start: int, end: int, certain: Sequence[tuple[int, int]]) -> list[Replacement]:
         """The literals of the test between two places, the surest first. `certain`: what every run of it reaches."""
@@ -231,23 +246,27 @@ class TestText:
                 continue
             if rank == 0 and not any(start <= token.start < end for start, end in certain):
                 rank = 1
-            roughly = re.search(r"(?i)approx|almost|close|delta|within", self._say(token)) is not None
-            new = make_other_literal(token, roughly)
+            roughly = _finds(r"(?i)approx|almost|close|delta|within", self._say(token))
+            new = make_other_literal(token.kind, token.text, roughly)
             found.append((rank, Replacement(token.start, token.end, new, _ROLES[rank], token.text)))
         return [one for _, one in sorted(found, key=lambda each: each[0])]
 
     def _say(self, token: Token) -> str:
         """The statement of a token."""
-        return self._text[self._tokens[token.statement].start : self._ends[token.statement]]
+        if (at := token.statement) not in self._said:
+            self._said[at] = self._text[self._tokens[at].start : self._ends[at]]
+        return self._said[at]
 
     def _rank(self, at: int, deep: bool = False) -> int | None:
         """How surely a test fails with another literal, the surest first; None: it is no value of the test. `deep`: of
         a name, in place of the literal that it is set to."""
         token = self._tokens[at]
         said = self._say(token)
-        if re.match(_IDLE, said) and not re.search(r"\s(?:if|unless)\s", said):
+        if _finds(_IDLE, said, True) and not _finds(r"\s(?:if|unless)\s", said):
             return None
-        if re.match(r"\s*(?:for|foreach|while|until)\b", said) and (token.frame is None or token.frame.kind != "data"):
+        if _finds(r"\s*(?:for|foreach|while|until)\b", said, True) and (
+            token.frame is None or token.frame.kind != "data"
+        ):
             return None  # How often something runs; what it runs over is a table.
         first, last, frame, argument, sure = at, at, token.frame, token.argument, True
         columns: list[int] = []
@@ -270,21 +289,21 @@ class TestText:
             return None
         if first and re.fullmatch(r"return|exit|die|raise|throw|timeout", self._tokens[first - 1].text):
             return None
-        asserts = re.search(_ASSERTS, said) is not None
+        asserts = _finds(_ASSERTS, said)
         if frame is not None and call.endswith("parametrize"):
             return self._rank_case(frame, columns)
         compared = self._is_compared(first, last, (call, head), argument, said, asserts, deep)
         if compared is None or (token.kind == "empty" and not compared):
             return None
-        if compared and sure and not re.search(rf"(?:\|\||\bor\b)(?!.*(?:{_FAILS}))", said):
+        if compared and sure and not _finds(rf"(?:\|\||\bor\b)(?!.*(?:{_FAILS}))", said):
             return 0
         return 1 if compared else 2 if asserts else 3
 
     def _is_literal(self, at: int, token: Token) -> bool:
         if token.kind == "word" and self._language.scripts and at:  # A bare word is a text there.
-            shell = re.match(r"\[|test\b", self._say(token)) is not None
+            shell = _finds(r"\[|test\b", self._say(token), True)
             return shell and self._tokens[at - 1].text in ("=", "==", "!=")
-        return token.kind in ("string", "number", "empty") or token.text.lower() in _BOOLEANS or token.text in _NOTHING
+        return token.kind in ("string", "number", "empty") or token.text.lower() in BOOLEANS or token.text in NOTHING
 
     def _is_named(self, first: int) -> bool:
         """Set to a name that no test is about."""
@@ -295,19 +314,19 @@ class TestText:
         self, first: int, last: int, called: tuple[str, str], argument: int, said: str, asserts: bool, deep: bool
     ) -> bool | None:
         """Whether something has to equal a value; None: it is a message, or two values are compared."""
-        tokens, negated = self._tokens, re.search(_NEGATED, said) is not None
+        tokens, negated = self._tokens, _finds(_NEGATED, said)
         left, right = first - 1 - (first > 1 and tokens[first - 1].text == "-"), last + 1
         for beside, step in ((left, -1), (right, 1)):
             sign = self._find_sign(beside, tokens[first].statement)
-            plain = sign == "=" and re.match(r"\[|(?:if|elif|while)? ?\[|test\b|if test\b", said) is not None
+            plain = sign == "=" and _finds(r"\[|(?:if|elif|while)? ?\[|test\b|if test\b", said, True)
             if not (sign in _EQUAL or sign in _UNEQUAL or plain) or (sign == "in" and step < 0):
                 continue
             if self._is_alone(beside + step, step) or ("cmp(" in said and tokens[first].text == "0"):
                 return None
             refused = self._is_refused(first, said)
-            if re.search(r"(?:^|[\s}])(?:if|elif)\b", said) and refused:
+            if _finds(r"(?:^|[\s}])(?:if|elif)\b", said) and refused:
                 return sign in _UNEQUAL
-            if re.search(r"\|\||\bor\b", said) and refused:
+            if _finds(r"\|\||\bor\b", said) and refused:
                 return sign not in _UNEQUAL
             return asserts and sign not in _UNEQUAL and not negated
         before = tokens[left].text if left >= 0 else ""
@@ -318,14 +337,14 @@ class TestText:
             return False
         call, head = called
         if re.fullmatch(r"\w*cmp", call):  # Zero says that two texts are the same.
-            same = re.search(r"==\s*0|!\s*\w*cmp\(", said) is not None
-            return same != (re.match(r"\s*(?:\} else )?if\b", said) is not None and self._is_refused(first, said))
+            same = _finds(r"==\s*0|!\s*\w*cmp\(", said)
+            return same != (_finds(r"\s*(?:\} else )?if\b", said, True) and self._is_refused(first, said))
         if re.fullmatch(_COMPARES, head):
             return self._weigh_argument(first, argument, call, negated)
         if tokens[first].kind == "string" and argument and re.search(_ASSERTS, head):
             return None  # What an assertion says when it fails.
         # `test name {} {body} 10`: what a case ends with.
-        return before in ("}", "result") and re.match(r"test\b", said) is not None
+        return before in ("}", "result") and _finds(r"test\b", said, True)
 
     def _is_refused(self, first: int, said: str) -> bool:
         """Whether something fails in a statement or in the two lines after it."""
@@ -367,7 +386,7 @@ class TestText:
         most = max((token.argument for token in beside), default=0) - context
         if argument - context > 1 or (own.kind == "string" and argument == 0 and most >= 2):
             return None  # A message.
-        others = {token.argument for token in beside if token.kind == "word" and token.text.lower() not in _BOOLEANS}
+        others = {token.argument for token in beside if token.kind == "word" and token.text.lower() not in BOOLEANS}
         if (
             call
             and most >= 1
@@ -391,14 +410,15 @@ class TestText:
         """The rank of what a name stands for that is used once."""
         if not re.fullmatch(r"[$@%]?[^\W\d]\w*", name):
             return None
-        held = (at for at, token in enumerate(self._tokens) if token.text == name)
-        uses = [at for at in held if self._start <= self._tokens[at].start < self._end]
+        held = (at for at in self._places.get(name, ()) if self._start <= self._tokens[at].start < self._end)
+        uses = list(islice(held, 3))
         return self._rank(uses[1], deep=True) if len(uses) == 2 else None
 
     def _rank_case(self, frame: Frame, columns: Sequence[int]) -> int:
         """The rank of a value in a table of cases whose columns have names."""
         start = self._tokens[frame.first].start + len(frame.callee)
-        names = re.findall(r"\w+", re.split(r"[\"')\]],\s", self._text[start : self._tokens[frame.last].start])[0])
+        title = self._text[start : min(self._tokens[frame.last].start, start + _LONGEST)]
+        names = re.findall(r"\w+", re.split(r"[\"')\]],\s", title, maxsplit=1)[0])
         column = 0 if len(names) == 1 else columns[-2] if len(columns) > 1 else len(names)
         rank = self._rank_use(names[column]) if column < len(names) else None
         return 0 if rank == 0 else 3
@@ -411,38 +431,3 @@ def _change_examples(token: Token) -> Iterator[Replacement]:
         if not re.search(r"#.*\+SKIP", line[0]):
             at = token.start + line.end(1)
             yield Replacement(at, at, f"~{NUMBER}", "expected", line[1])
-
-
-def make_other_literal(token: Token, roughly: bool = False) -> str:
-    """Another literal of the same kind. `roughly`: one near it would do as well."""
-    text = token.text
-    if token.kind == "string":
-        body = re.fullmatch(r"([A-Za-z]{0,2}?\d?)(\"\"\"|'''|[\"'`/]|(?:qr|m)/)([\s\S]*)", text)
-        quote = (body[2] if body else text[-1:])[-3:]
-        if quote == "'" and body and len(body[3]) == 2:  # In many languages that is a character.
-            return f"{body[1]}'{'Z' if body[3][0] != 'Z' else 'Y'}'"
-        end = len(text) - (3 if quote in ('"""', "'''") else 1)
-        return f"{text[:end]}~{NUMBER}{text[end:]}"
-    if token.kind == "empty":
-        return f"[{NUMBER}]" if text == "[]" else f"{{{NUMBER}: {NUMBER}}}"
-    if token.kind == "word":
-        other = _BOOLEANS.get(text.lower())
-        if other is None:
-            return NUMBER if text in _NOTHING else f"{text}{NUMBER}"
-        return other.upper() if text.isupper() else other.capitalize() if text[0].isupper() else other
-    number = re.match(r"0[xX][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?", text)
-    digits, rest = (number[0].replace("_", ""), text[number.end() :]) if number else (text, "")
-    if digits[:2] in ("0x", "0X"):
-        return f"{int(digits, 16) // 2 if int(digits, 16) > 1 else 3:#x}{rest}"
-    value = float(digits) if re.search(r"[.eE]", digits) else int(digits)
-    # The half of a large number fits wherever that number does, and is no near one.
-    made = (
-        value + int(NUMBER)
-        if roughly
-        else value + 1
-        if value < 100
-        else value / 2
-        if isinstance(value, float)
-        else value // 2
-    )
-    return f"{made}{rest}"

@@ -219,7 +219,7 @@ def _find_in_ci(missing: Missing, base: ProjectFacts) -> Missing:
 
 def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
     """A folder that git fills from another repository, has not filled yet, and the output names."""
-    named = re.findall(r"(?m)^\s*path\s*=\s*(\S+)", base.manifests.get(_SUBMODULES, ""))
+    named = re.findall(r"(?m)^[ \t]*path\s*=\s*(\S+)", base.manifests.get(_SUBMODULES, ""))
     empty = [path for path in named if not any(own.startswith(f"{path}/") for own in base.paths)]
     return next((Missing("submodule", path) for path in empty if re.search(rf"(?<!\w){re.escape(path)}\b", text)), None)
 

@@ -7,7 +7,6 @@ it does. Where it is not, because known failures are accepted, nothing is claime
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
-from bough.core.verdict.texts import find_block
+from bough.core.verdict.texts import compare_lines, find_block
 
 THE_CHECK = "the check"
 """Used for its tests where they have no names."""
@@ -159,7 +158,7 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
     removed: list[str] = []
     added: list[str] = []
     source: list[str] = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in compare_lines(old, new):
         here = [line for line in old[max(a, start) : min(b, end)] if line.strip()]
         if tag == "equal":
             source += [f"  {line}" for line in here]

@@ -12,6 +12,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -32,6 +33,8 @@ _MANIFESTS = {name: language for language in LANGUAGES for name in language.mani
 MOST_DEPENDENTS = 4
 """Projects that need this one whose tests run."""
 _DEEPEST = 3
+_MOST_PLACES = 100
+"""Folders of other projects that are looked into: each is looked at as a project of its own."""
 MOST_PROJECTS = 12
 MOST_CANDIDATES, MOST_STATED = 8, 4
 """Candidates for a check, and how many of them the project's files state: CI runs one suite in many ways."""
@@ -97,8 +100,8 @@ def find_dependents(look: ProjectFiles, here: str) -> list[str]:
         return []
     read = look.inside(here).text
     names = {name for language in LANGUAGES for name in language.list_project_names(read)}
-    found = [place for place in others if _needs(look, place, here, names)]
-    return sorted(found, key=lambda place: (place.count("/"), place))[:MOST_DEPENDENTS]
+    near = sorted(others, key=lambda place: (place.count("/"), place))[:_MOST_PLACES]
+    return list(islice((place for place in near if _needs(look, place, here, names)), MOST_DEPENDENTS))
 
 
 def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
@@ -116,8 +119,10 @@ def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
     names = sorted(
         {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in _MANIFESTS}
     )
-    tops = [name for name in names if not any(name.startswith(f"{other}/") for other in names)]
-    found = [(name, check) for name in tops if (check := _find_check_in(inner.inside(name)))][:MOST_PROJECTS]
+    known = {*names}
+    tops = [name for name in names if parent_folder(name) not in known][:_MOST_PLACES]
+    every = ((name, check) for name in tops if (check := _find_check_in(inner.inside(name))))
+    found = list(islice(every, MOST_PROJECTS))
     prefix = f"{start}/" if start else ""
     if len(found) == 1:
         [(name, check)] = found

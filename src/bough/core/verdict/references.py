@@ -207,6 +207,6 @@ def _provides(path: str, text: str, own: Collection[str], built: bool) -> bool:
         behaves(text) if known else built or behaves_anywhere(text)
     ):  # A file that only loads others holds nothing itself.
         return any(not is_loading(line) for line in text.splitlines() if re.search(r"^\s*[^\s#/;*-]", line))
-    asserts = rf"(?m)^\s*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
+    asserts = rf"(?m)^[ \t]*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
     said = "\n".join([path, *own])
     return re.search(asserts, text) is not None or (not built and re.search(rf"(?im){_EXPECTING}", said) is not None)

@@ -8,7 +8,6 @@ to the product. What moved to another module is loaded from there.
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.references import is_loading, list_defined
 from bough.core.verdict.test_files import is_product, is_test_file
-from bough.core.verdict.texts import FileChange
+from bough.core.verdict.texts import FileChange, compare_lines
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
@@ -67,7 +66,7 @@ def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
     new."""
     lines, others = text.splitlines(keepends=True), successor.splitlines(keepends=True)
     made: list[str] = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in compare_lines(lines, others):
         was, now = lines[a:b], others[c:d]
         fresh = {*_WORD.findall("".join(now))} - {*_WORD.findall("".join(was))}
         follows = tag == "replace" and all(map(is_loading, was + now)) and bool(fresh) and fresh <= homes
@@ -111,7 +110,7 @@ def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[st
     lines = old.splitlines()
     for text in successors:
         others = text.splitlines()
-        for tag, a, b, c, d in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+        for tag, a, b, c, d in compare_lines(lines, others):
             was = dict.fromkeys(word for line in lines[a:b] for word in _WORD.findall(line) if word in gone)
             now = dict.fromkeys(word for line in others[c:d] for word in _WORD.findall(line) if word in new)
             if tag == "replace" and len(was) == len(now):

@@ -13,6 +13,10 @@ Read = Callable[[str], str | None]
 """Gives the text of a file; None: it does not exist, or is not text."""
 
 
+_LONG = 1_000_000
+"""Pairs of lines from which on those that occur very often are no landmarks: comparing them all would take forever."""
+
+
 class FileChange(Struct, frozen=True):
     """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
 
@@ -36,6 +40,13 @@ def parse_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """How lines became others, as `difflib` says it."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _LONG).get_opcodes()
 
 
 def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:

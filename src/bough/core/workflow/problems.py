@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.textual.spelling import shorten_line, suggest_word
+from bough.core.textual.toml_source import parse_toml
 
 KeyPath = tuple[str | int, ...]
 """The path to a value: keys, and numbers for the elements of arrays. `("steps", 0, "needs", 1)`."""
@@ -163,7 +164,7 @@ class Source:
         self._problems = problems
         self._places: Places | None = None
         try:
-            self.table = tomllib.loads(self._text)
+            self.table = parse_toml(self._text)
         except RecursionError:
             self._add(_find_crowded_line(self._text, r"[\[{]"), "Values are nested too deeply.")
         except ValueError as error:  # TOMLDecodeError is one; so is a number with thousands of digits

@@ -43,7 +43,7 @@ def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
     """The programs named after tests that a project builds without telling CTest, started one after the other."""
     for path in look.near:
         if last_segment(path) == "CMakeLists.txt" and not re.search(r"(?i)\badd_test\b", look.text(path)):
-            built = re.findall(r"(?im)^\s*add_executable\s*\(\s*(\w*tests?(?:_\w+)?)\s", look.text(path))
+            built = re.findall(r"(?im)^[ \t]*add_executable\s*\(\s*(\w*tests?(?:_\w+)?)\s", look.text(path))
             run = "".join(f" && ./build-check/{name}" for name in dict.fromkeys(built))
             if built:
                 build = f"cmake -S {parent_folder(path) or '.'} -B build-check && cmake --build build-check"
@@ -117,7 +117,7 @@ class C(Language):
         r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
     )
     body = (
-        r"^(?!(?:typedef|struct|enum|union|class|namespace|extern|constexpr|template|else|do)\b)[A-Za-z_][^;{}()#=]*?(\w+)"
-        r"\([^;{}]*\)\s*(?:const\s*)?\{"
+        r"^(?!(?:typedef|struct|enum|union|class|namespace|extern|constexpr|template|else|do)\b)[A-Za-z_][^;{}()#=]{0,999}?(\w+)"
+        r"\([^;{}]{0,999}\)\s*(?:const\s*)?\{"
     )
     switch = " if (1 == {on}) __builtin_trap();"

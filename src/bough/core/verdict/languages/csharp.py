@@ -62,6 +62,6 @@ class CSharp(Language):
     installs = "dotnet restore"
     body = (
         r"^[ \t]+(?:(?:public|private|protected|internal|static|override|virtual|async|sealed)\s+)+[\w.?]+"
-        r"(?:<[^(){};=]*>)?(?:\[\])?\s+(\w+)(?:<[\w, ]+>)?\s*\([^(){};]*\)\s*\{"
+        r"(?:<[^(){};=]{0,999}>)?(?:\[\])?\s+(\w+)(?:<[\w, ]+>)?\s*\([^(){};]{0,999}\)\s*\{"
     )
     switch = 'int.Parse("{on}".Replace("1", "broken on purpose"));'

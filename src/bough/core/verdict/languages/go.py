@@ -149,7 +149,7 @@ class GoLanguage(Language):
         "A `package main` that imports the product's packages by the module path and ends with `os.Exit(1)` "
         "where something is not as asked."
     )
-    body = r"^func (?:\([^()\n]*\) )?(?!init\()(\w+)(?:(?!^func\b)[^{])*\{[ \t]*$"
+    body = r"^func (?:\([^()\n]*\) )?(?!init\()(\w+)(?:(?!^func\b)[^{]){0,999}\{[ \t]*$"
     switch = ' if 1 == {on} { panic("broken on purpose") }'
     loads = r"^(?:var\b|\t\w+ += ).*"
     test_names = r"_test\.go$"

@@ -46,8 +46,8 @@ class Jvm(Language):
     )
     body = (
         r"^[ \t]+(?:@\w+\s+)*(?:(?:public|private|protected|static|final|synchronized|default|override)\s+)*"
-        r"(?:<[^<>]*>\s+)?(?!(?:public|private|protected|new|return|else|throw|package|import)\b)[\w.]+(?:<[^(){};=]*>)?(?:\[\])*\s+(\w+)"
-        r"\([^(){};]*\)\s*(?:throws [\w., ]+)?\{|\bfun (?:[\w.<>]+\.)?(\w+)\([^(){}]*\)[^(){}=\n]*\{"
+        r"(?:<[^<>]{0,999}>\s+)?(?!(?:public|private|protected|new|return|else|throw|package|import)\b)[\w.]+(?:<[^(){};=]{0,999}>)?(?:\[\])*\s+(\w+)"
+        r"\([^(){};]{0,999}\)\s*(?:throws [\w., ]+)?\{|\bfun (?:[\w.<>]+\.)?(\w+)\([^(){}]{0,999}\)[^(){}=\n]*\{"
         r"|\bdef (\w+)[^{}\n]*=\s*\{"
     )
     switch = 'Integer.parseInt("{on}".replace("1", "broken on purpose"));'

@@ -13,7 +13,7 @@ from bough.core.verdict.runner import ProjectCommand, Runner
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
 """The names of a Makefile in the order in which make looks for them; it reads the first."""
-_RULE = r"(?P<targets>[^:=#\t][^:=#]*?)\s*(?:::?(?![:=]))(?P<rest>.*)"
+_RULE = r"(?P<targets>[^:=#\t][^:=#]*)::?(?![:=])(?P<rest>.*)"
 _OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
 _INCLUDE = r"[-s]?include\s+(.+)"
 _DEEPEST = 4
@@ -78,16 +78,8 @@ def _parse_targets(line: str) -> Iterator[str]:
 
 def _join_lines(text: str) -> Iterator[str]:
     """Lines joined at backslashes, without comments."""
-    held = ""
-    for line in text.splitlines():
-        whole = held + line
-        if whole.endswith("\\") and not whole.endswith("\\\\"):
-            held = whole[:-1] + " "
-            continue
-        held = ""
-        yield whole if whole.startswith("\t") else re.sub(r"(?<!\\)#.*", "", whole).rstrip()
-    if held:
-        yield held
+    for line in re.sub(r"(?<!\\)\\\r?\n", " ", text).splitlines():
+        yield line if line.startswith("\t") else re.sub(r"(?<!\\)#.*", "", line).rstrip()
 
 
 class MakeFiles(Language):

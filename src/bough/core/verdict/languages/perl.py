@@ -44,7 +44,7 @@ class Perl(Language):
         "A Perl script that uses the product (`lib` and the top folder are on the path) and dies where "
         "something is not as asked."
     )
-    body = r"^sub (?!import\b)(\w+)\s*(?:\([^)]*\))?\s*\{"
+    body = r"^sub (?!import\b)(\w+)\s*(?:\([^)]{0,999}\))?\s*\{"
     switch = 'die "broken on purpose" if 1 == {on};'
     interpreters = ("perl",)
     build_files = r"Makefile\.PL|Build\.PL"

@@ -71,7 +71,7 @@ class Php(Language):
     )
     setups = ((r"composer\.json", "composer install"),)
     installs = "composer (?:install|update)"
-    body = r"\bfunction\s+&?(\w+)\s*\([^{};]*\)\s*(?::\s*[\w?|\\]+\s*)?\{"
+    body = r"\bfunction\s+&?(\w+)\s*\([^{};]{0,999}\)\s*(?::\s*[\w?|\\]+\s*)?\{"
     switch = 'if (1 == {on}) throw new \\Exception("broken on purpose");'
     interpreters = ("php",)
     loads = AT_LOAD

@@ -34,11 +34,11 @@ class JavaScriptLanguage(Language):
         "`node:assert/strict`."
     )
     body = (
-        r"(?<![(!+~-])\bfunction\s*\*?\s+([\w$]+)\s*\([^(){}]*\)\s*(?::[^{}()=;]+)?\{"
-        r"|[=:]\s*(?:async\s+)?function\s*\*?\s*\([^(){}]*\)\s*\{"
-        r"|([\w$]+)\s*[=:]\s*(?:async\s*)?(?:\([^(){}]*\)|[\w$]+)\s*(?::[^{}()=;]+)?=>\s*\{"
+        r"(?<![(!+~-])\bfunction\s*\*?\s+([\w$]+)\s*\([^(){}]{0,999}\)\s*(?::[^{}()=;]{1,999})?\{"
+        r"|[=:]\s*(?:async\s+)?function\s*\*?\s*\([^(){}]{0,999}\)\s*\{"
+        r"|([\w$]+)\s*[=:]\s*(?:async\s*)?(?:\([^(){}]{0,999}\)|[\w$]+)\s*(?::[^{}()=;]{1,999})?=>\s*\{"
         r"|^[ \t]+(?:(?:async|static|get|set|public|private|protected|override)\s+)*(?!(?:if|for|while|switch|catch"
-        r"|with|function|constructor|return|else|super)\b)([\w$#]+)\s*\([^(){}]*\)\s*(?::[^{}()=;]+)?\{"
+        r"|with|function|constructor|return|else|super)\b)([\w$#]+)\s*\([^(){}]{0,999}\)\s*(?::[^{}()=;]{1,999})?\{"
     )
     switch = 'if (Number("{on}")) throw new Error("broken on purpose");'
     interpreters = ("node",)

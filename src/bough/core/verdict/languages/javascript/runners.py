@@ -14,7 +14,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name, get_word
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.paths import find_stem, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
 from bough.core.verdict.texts import parse_object
@@ -43,7 +43,7 @@ class JavaScript(Runner):
             return
         nested = {parent_folder(path) for path in look if last_segment(path) == "package.json"} - {""}
         tests = (path for path in look if _is_test(path))
-        own = next((path for path in tests if not any(path.startswith(f"{folder}/") for folder in nested)), None)
+        own = next((path for path in tests if not nested.intersection(list_parents(path))), None)
         why = f"{self.name} is in package.json" if find_test_tool(look) else f"there are JavaScript tests ({own})"
         if own:
             yield ProjectCommand(self.command(look), why)

@@ -119,7 +119,7 @@ class Python(Language):
         return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
-        blocks = r"(?m)^(?:@.*\n)*(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
+        blocks = r"(?m)^(?:@.*\n){0,50}(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
         lines = text if text.endswith("\n") else f"{text}\n"
         return [found.span() for found in re.finditer(blocks, lines)] if reported else []
 
@@ -144,7 +144,7 @@ class Python(Language):
         # As a requirement: a name that stands alone, at the beginning of a line, a string or a list entry.
         wanted = rf"""(?im)(?:^|["'\s,=\[])(?:{pattern})(?=$|[\s"'<>=!~;,\[\]])"""
         for path, text in manifests.items():
-            body = re.sub(r"""(?m)^\s*(name|packages|module|module-name)\s*=.*$""", "", text)
+            body = re.sub(r"""(?m)^[ \t]*(name|packages|module|module-name)\s*=.*$""", "", text)
             if re.search(self.dependency_files, path) and re.search(wanted, body):
                 return path
         return "" if top in _COMMON else None
@@ -178,5 +178,5 @@ class Python(Language):
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
         yield from filter(None, names)
-        if named := re.search(r"""^\s*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
+        if named := re.search(r"""^[ \t]*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
             yield named[1]

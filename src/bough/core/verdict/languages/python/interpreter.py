@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from bough.core.shell_syntax import Part, get_program_name, get_word
@@ -16,6 +17,8 @@ from bough.core.verdict.runner import Runner
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
 """Where a project has no environment of its own."""
+_MOST_PATTERNS = 20
+"""Patterns of test files that are read."""
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
@@ -78,15 +81,13 @@ def make_interpreter_command(command: str) -> str:
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
     """The files that are Python tests by their name, except those of projects nested in this one."""
-    # The patterns of pytest's `python_files` as regular expressions.
-    found: list[str] = []
+    wanted = {"test_*.py", "*_test.py"}
     for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
         for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
-            found += [re.escape(glob).replace(r"\*", ".*") for glob in re.findall(r"[\w*.-]+\.py\b", value)]
-    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *found]))
+            wanted |= {*re.findall(r"(?<![\w*.-])[\w*.-]+\.py\b", value)[:_MOST_PATTERNS]}
     nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
-    named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))
-    return [path for path in named if not any(path.startswith(f"{folder}/") for folder in nested)]
+    named = (path for path in look if path.endswith(".py") and not nested.intersection(list_parents(path)))
+    return [path for path in named if any(fnmatchcase(last_segment(path), glob) for glob in wanted)]
 
 
 def dump_code(text: str) -> str:

@@ -130,9 +130,9 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
     if find_pytest_sign(look):
         return False
     texts = [look.text(test) for test in tests]
-    if any(re.search(r"^\s*(import|from) pytest\b|^(async )?def test", text, re.MULTILINE) for text in texts):
+    if any(re.search(r"^[ \t]*(import|from) pytest\b|^(async )?def test", text, re.MULTILINE) for text in texts):
         return False
-    return any(re.search(r"^\s*(import|from) (\w+\.)*unittest\b", text, re.MULTILINE) for text in texts)
+    return any(re.search(r"^[ \t]*(import|from) (\w+\.)*unittest\b", text, re.MULTILINE) for text in texts)
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
@@ -216,7 +216,7 @@ class Doctest(Runner):
         if list_python_tests(look):
             return
         modules = [path for path in look if path.endswith(".py") and path not in ("setup.py", "conftest.py")]
-        examples = [path for path in modules[:_MOST_EXAMPLES] if re.search(r"^\s*>>> ", look.text(path), re.MULTILINE)]
+        examples = [path for path in modules[:_MOST_EXAMPLES] if re.search(r"(?m)^[ \t]*>>> ", look.text(path))]
         texts = [path for path in look.near if path.endswith((".rst", ".txt")) and "\n>>> " in look.text(path)]
         why = f"there are examples in {(examples or texts)[0]}" if examples or texts else ""
         plain = [path for path in examples if f"{parent_folder(path)}/__init__.py" not in look.files] + texts

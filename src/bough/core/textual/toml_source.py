@@ -1,0 +1,17 @@
+"""Parses TOML that others wrote."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+_LONG_KEY = re.compile(r"(?:\.[ \t]*[\w\"'-]+[ \t]*){100}")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The table; `ValueError` or `RecursionError` for what is none. The parser would take minutes for a key of many
+    parts."""
+    if _LONG_KEY.search(text):
+        raise ValueError("a key has more than 100 parts")
+    return tomllib.loads(text)
