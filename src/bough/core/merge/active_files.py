@@ -20,34 +20,38 @@ class ActiveFile(Struct, frozen=True):
 
 
 _BY_NAME = (
-    (r"\.envrc", "runs when the folder is entered"),
+    (r"\.envrc|\.autoenv(?:\.zsh)?|\.(?:bash|zsh|irb|pry)rc|\.gdbinit|\.lldbinit", "runs when the folder is entered"),
     (r"(?:\.husky|\.githooks|\.git-hooks|hooks)/.*", "runs as a git hook"),
-    (r"\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml|\.overcommit\.yml", "configures git hooks"),
-    (r"\.vscode/(?:tasks|launch|settings|extensions)\.json|.*\.code-workspace", "configures the editor"),
-    (r"\.idea/.*|\.vim/.*|\.exrc|\.nvimrc|\.nvim\.lua|\.dir-locals\.el", "configures the editor"),
-    (r"\.(?:zed|fleet|helix|nova|settings)/.*|.*\.sublime-(?:project|workspace)|\.lvimrc", "configures the editor"),
-    (r"\.devcontainer/.*|\.devcontainer\.json", "configures the development container"),
-    (r"\.(?:github|gitea|forgejo)/(?:workflows|actions)/.*|\.gitlab-ci\.yml|\.gitlab/.*", "runs in CI"),
     (
-        r"\.circleci/.*|\.travis\.yml|\.drone\.yml|Jenkinsfile|azure-pipelines\.yml|bitbucket-pipelines\.yml",
-        "runs in CI",
+        r"\.pre-commit-config\.ya?ml|\.?lefthook(?:-local)?\.\w+|\.overcommit\.yml",
+        "configures git hooks",
     ),
+    (r"\.(?:vscode|idea|vim|zed|fleet|helix|nova|settings|vs)/.*|.*\.code-workspace", "configures the editor"),
     (
-        r"\.(?:buildkite|woodpecker|semaphore|builds|tekton|teamcity)/.*|\.(?:woodpecker|cirrus|build)\.ya?ml"
-        r"|\.?appveyor\.yml|cloudbuild\.ya?ml|codefresh\.yml",
+        r"\.(?:exrc|[nl]?vimrc|nvim\.lua|dir-locals.*\.el)|.*\.sublime-\w+",
+        "configures the editor",
+    ),
+    (r"\.devcontainer(?:/.*|\.json)|\.gitpod\.ya?ml|\.replit|devbox\.json", "configures the development container"),
+    (
+        r"\.(?:github|gitea|forgejo)/(?:workflows|actions|dependabot\.ya?ml).*|\.gitlab(?:-ci\.ya?ml|/.*)|Jenkinsfile.*"
+        r"|\.(?:circleci|buildkite|woodpecker|semaphore|builds|tekton|teamcity|harness|azure-pipelines)/.*"
+        r"|\.(?:travis|drone|woodpecker|cirrus|build)\.(?:ya?ml|star)|\.?appveyor\.ya?ml"
+        r"|(?:azure-pipelines|bitbucket-pipelines|cloudbuild|codefresh|wercker|buildspec)\.ya?ml|netlify\.toml|vercel\.json",
         "runs in CI",
     ),
     (r"\.gitattributes|\.gitmodules|\.gitconfig", "configures git"),
     (r"bough\.toml", "configures bough"),
     (r"(?:site|user)customize\.py|.*\.pth", "runs whenever Python starts"),
     (
-        r"\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|pip\.conf|\.cargo/config(?:\.toml)?",
-        "configures installs",
+        r"\.npmrc|\.yarnrc(?:\.yml)?|\.yarn/.*|\.pnpmfile\.c?js|bunfig\.toml|pip\.conf|\.cargo/config(?:\.toml)?"
+        r"|\.(?:mvn|bundle)/.*|init\.gradle(?:\.kts)?|\.bazelrc|\.condarc",
+        "configures installs and builds",
     ),
     (r"\.(?:mise|tool-versions).*|mise\.toml|\.mcp\.json", "configures tools"),
     (
-        r"\.(?:claude|cursor|codex|gemini|continue|windsurf|roo|opencode|goose|aider|cline|amazonq|junie)[^/]*(?:/.*)?"
-        r"|opencode\.jsonc?|(?:AGENTS|CLAUDE|GEMINI)(?:\.local)?\.md|\.github/copilot-instructions\.md",
+        r"\.(?:claude|cursor|codex|gemini|continue|windsurf|roo|opencode|goose|aider|cline|amazonq|junie|kiro|trae|augment"
+        r"|clinerules|kilocode|crush|qwen)[^/]*(?:/.*)?|opencode\.jsonc?|(?:AGENTS?|CLAUDE|GEMINI|QWEN)(?:\.local)?\.md"
+        r"|\.github/(?:copilot-instructions\.md|(?:instructions|prompts|chatmodes|agents)/.*)|\.rules",
         "instructs agents",
     ),
 )
