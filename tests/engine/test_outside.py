@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bough import app
 from bough.core import events as e
-from bough.core.planning.plan import build_goal_step
+from bough.core.errors import UsageError
+from bough.core.planning.plan import Plan, build_goal_step
+from bough.testing import ScriptedModel
 from bough.views.run_view import Outcome
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
 from tests.shipped import AGENT_ONLY
@@ -146,3 +149,23 @@ def _running(words: str) -> bool:
         except OSError:
             continue
     return False
+
+
+def test_a_plan_names_agents_of_the_person_and_no_programs(tmp_path: Path) -> None:
+    """A workflow is a repository's file: the folder of a program that it names must not become readable."""
+    project, own = make_project(tmp_path / "p"), tmp_path / "home" / "private" / "tool"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\ncat secret\n")
+    own.chmod(0o755)
+    plan = Plan(build_goal_step("Do it.", check="true"))
+    plan = replace(plan, goal=replace(plan.goal, agent=str(own)))
+
+    async def start(**chosen: Any) -> str:
+        async with app.open_session(project, create=True) as session:
+            return (await session.start(plan, app.Choices(model=ScriptedModel([]), **chosen), app.RunObserver())).status
+
+    with pytest.raises(UsageError, match="not one that you chose for this run"):
+        asyncio.run(start())
+    with pytest.raises(UsageError, match="not one that you chose for this run"):
+        asyncio.run(start(agent="claude", agent_env=("PATH",)))
+    assert asyncio.run(start(agent=str(own), rounds=1)), "the person may name it"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bough.adapters.agents.registry import AgentSetup, choose_agent
+from bough.adapters.agents.registry import KNOWN, AgentSetup, choose_agent
 from bough.adapters.models.providers import list_secrets
 from bough.adapters.sandboxes.approval import Permit
 from bough.adapters.sandboxes.env import is_named, make_env
@@ -38,11 +38,16 @@ class Agents:
         """What the sandbox of each lets through."""
 
     def _choose(self, name: str) -> AgentSetup:
+        # A plan may be a repository's file: what it names is a name of the person's, never a command line.
+        by_name = self._outside.names & {*self._project.config.agents, *KNOWN}
+        if name not in by_name | {*self._outside.chosen.values()}:
+            raise UsageError(
+                f"The agent {name} is not one that you chose for this run: name it with --agent, or in your own "
+                "settings ([agents])."
+            )
         return choose_agent(name, self._project.config.agents, self._outside.network, self._outside.env)
 
     def of(self, name: str) -> AcpAgent:
-        if name not in self._outside.names:
-            raise UsageError(f"The agent {name} is not one that you chose for this run: name it with --agent.")
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
