@@ -12,21 +12,21 @@ from types import FrameType
 
 import pytest
 
-from bough.app import config
-from bough.app import workflow_files as workflows
 from bough.adapters.stores.redacted import SHAPES as SECRETS
 from bough.adapters.stores.redacted import find_in_files
 from bough.adapters.tools.output_text import to_plain_text
 from bough.adapters.workspaces.agent_repository import keep_harmless
 from bough.adapters.workspaces.python_environment import _read_mapped_folders, find_environment
 from bough.adapters.workspaces.surroundings import read_variables
+from bough.app import config
+from bough.app import workflow_files as workflows
 from bough.core.acceptance.receipt import read_receipt
 from bough.core.acceptance.requirements import read_goal
-from bough.core.merge.active_files import PLAIN, find_edge
 from bough.core.backlog.reading import read_issues, read_list
 from bough.core.conversation.code_outline import outline_files, split_diff
 from bough.core.conversation.text_fitting import contain_markdown, fence_text, shorten_middle
 from bough.core.errors import BoughError
+from bough.core.merge.active_files import PLAIN, find_edge
 from bough.core.merge.conflict_hunks import find_leftover_markers, list_hunks
 from bough.core.planning.outline import outlined
 from bough.core.planning.plan import build_goal_step

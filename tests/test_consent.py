@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from bough.app import Choices
 from bough.services.permission_store import Permissions
 from bough.services.settings_consent import make_consent
+from tests.engine.libraries import look
 
 WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
 
@@ -86,3 +88,37 @@ def test_on_the_command_line(tmp_path: Path, env: dict[str, str]) -> None:
     assert "models.main = nobody:x  (default: none)" in shown and shown.count("Allow that here") == 2
     said = start(project, env)
     assert "ignored" not in said and "nobody" in said
+
+
+@pytest.mark.parametrize("named", ["by a Makefile", "by bough.toml", "by a planted proposal"])
+def test_without_a_sandbox_a_check_that_only_the_repository_names_waits(tmp_path: Path, named: str) -> None:
+    """A fresh clone's check would run with all of the person's rights."""
+    project, ran = tmp_path / "p", tmp_path / "ran"
+    project.mkdir()
+    (project / "run.sh").write_text(f"touch {ran}\n")
+    if named == "by a Makefile":
+        (project / "Makefile").write_text("test:\n\tsh run.sh\n")
+    elif named == "by bough.toml":
+        (project / "bough.toml").write_text('[check]\ncommand = "sh run.sh"\n')
+    else:
+        (project / ".bough").mkdir()
+        (project / ".bough" / "scout.json").write_text('{"command": "sh run.sh", "why": "planted"}')
+
+    def check(*given: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "bough", "check", "--sandbox", "none", *given]
+        return subprocess.run(argv, cwd=project, capture_output=True, text=True)
+
+    refused = check()
+    assert not ran.exists(), refused
+    if named != "by bough.toml":  # that is ignored, and there is no other
+        assert refused.returncode == 2 and "only the repository names it" in refused.stdout, refused
+    check("--check", "sh run.sh")
+    assert ran.exists(), "the person's own word is enough"
+    ran.unlink()
+    found, _ = look(project, Choices(sandbox="none", trust_config=True))
+    assert ran.exists() and found.command, "and so is their consent"
+    ran.unlink()
+    (project / "run.sh").write_text(f"touch {ran} # and more\n")
+    if named != "by a Makefile":  # what it runs is not seen from its command
+        check()
+        assert not ran.exists(), "it is given for what the script said"

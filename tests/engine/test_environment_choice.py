@@ -180,7 +180,7 @@ def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> N
     root.mkdir()
     (root / "Makefile").write_text(f"test:\n\t@echo 1..1\n\t@test -e {flag} && echo ok 1 || (echo not ok 1; exit 1)\n")
     git(root, "init", "-q")
-    open_air = Choices(sandbox="none")
+    open_air = Choices(sandbox="none", trust_config=True)
     assert look(root, open_air, cached=True)[1] == 0.0
     assert look(root, open_air)[0].failed == 1
     kept, at = look(root, open_air, cached=True)
@@ -209,7 +209,7 @@ def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
 
     monkeypatch.setattr(GitWorkspaces, "take", takes)
     monkeypatch.setattr(project, "find_level", finds)
-    assert look(tmp_path, Choices(sandbox="none"))[0].passed == 1
+    assert look(tmp_path, Choices(sandbox="none", trust_config=True))[0].passed == 1
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,8 @@ def test_an_empty_submodule_is_named(library: Path) -> None:
 
 def test_an_environment_is_used_without_a_sandbox_too(library: Path) -> None:
     environment(library)
-    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(sandbox="none"))
+    chosen = Choices(sandbox="none", trust_config=True)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None, choices=chosen)
     (base,) = journal.of(e.BaseChecked)
     assert (base.exit_status, base.passed) == (0, 1) and outcome.completed
 
@@ -299,7 +300,7 @@ def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode
         "    assert not (here / 'secrets.py').exists(), 'it may hold what no agent may see'\n"
         "    assert not [up for up in here.parents if (up / 'pyproject.toml').exists()]\n"
     )
-    found, _ = look(library, Choices(sandbox=sandbox))
+    found, _ = look(library, Choices(sandbox=sandbox, trust_config=sandbox == "none"))
     assert (found.passed, found.failed) == (2, 0), found.said
 
 

@@ -54,6 +54,8 @@ class Project(Journal, frozen=True):
     """How many checks of all its runs go on at once."""
     herald: Herald
     """Tells the person's hooks what happens."""
+    consent: settings.Allow
+    """Says which wishes of the repository the person allows, and asks where they are there."""
 
     @property
     def level(self) -> SandboxLevel:

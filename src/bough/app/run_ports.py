@@ -36,6 +36,7 @@ from bough.ports import Model, Ports, Sandbox, Tools, Workspaces
 from bough.ports.steering import Fence, Inbox, Stop
 from bough.ports.verifier import Verifier
 from bough.services.activity import ActivityFile
+from bough.services.permissions import require_check
 from bough.services.run_messages import AskAnywhere, find_person
 
 if TYPE_CHECKING:
@@ -250,6 +251,7 @@ def _make_verifier(
         command=check.command or "",
         before=check.before or "",
         env=check.env,
+        require=lambda checks: None if project.level.confines else require_check(project, checks),
     )
     return ProjectVerifier(project.slots.limit(sandbox), workspaces, project.home, met)
 

@@ -248,6 +248,8 @@ class Session(Delivery, frozen=True):
             self.hold(name) as (claim, run),
             open_ports(self, {"main": NOBODY}, choices, watch, folder=run.folder) as ports,
         ):
+            if not self.level.confines and not choices.check:  # The journal may come from elsewhere.
+                await require_permission(self, run, choices)
             task = await self.task(name)
             step = replace(task.step, test_command=choices.check or task.step.test_command)
             accepts = choices.accept_failing or task.rules.accept_failing
@@ -394,6 +396,7 @@ async def open_session(
             client=client,
             slots=CheckSlots(chosen.checks or loaded.check.at_once),
             herald=herald,
+            consent=consent,
         )
         if create:
             await session.clear_inspections()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from bough.core import events as e
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import Spend, seconds_left
-from bough.core.errors import SetupFailed
+from bough.core.errors import PermissionNeeded, SetupFailed
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
@@ -78,6 +78,6 @@ async def _finish(work: Coroutine[Any, Any, T], run: Run, ports: Ports, what: st
 async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check, fresh: bool) -> e.BaseChecked:
     try:
         return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL), fresh=fresh)
-    except SetupFailed as error:
+    except (SetupFailed, PermissionNeeded) as error:
         said, _, more = str(error).partition(": ")
         return e.BaseChecked(check.command, check.why, check.environment, lacking=said, way_out=more)

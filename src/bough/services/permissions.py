@@ -24,9 +24,11 @@ from msgspec.structs import replace
 from bough.adapters.agents.registry import KNOWN
 from bough.adapters.models.absent import NOBODY
 from bough.app.choices import JOBS, Choices
+from bough.app.config import add_scripts
 from bough.app.journal import Journal
 from bough.app.journal_location import find_address
 from bough.core import events as e
+from bough.core.acceptance.verdict import Check
 from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import Backlog
 from bough.core.budget.limits import Limits
@@ -68,6 +70,7 @@ OPENING: Mapping[str, tuple[str, ...]] = {
 }
 """The fields of events that open something, weaken a verdict or spend: permissions. All others are facts."""
 _OPTIONS = {"main": "model", "fast": "fast_model", "strong": "strong_model"}
+_CHECK = "check.command"
 BEGAN = "began"
 """When the run began, which identifies it: allowed with it are its plan, its rules and its rounds."""
 
@@ -177,6 +180,17 @@ async def require_permission(project: Project, run: Run, choices: Choices) -> No
         raise PermissionNeeded(
             f"{run.name} asks for what you have not allowed on this machine: {describe_wants(wants)}. Allow it with "
             f"`bough trust {run.name} --yes`, or give the options again: `{suggest_resume(run.name, wants)}`."
+        )
+
+
+def require_check(project: Project, checks: Sequence[Check]) -> None:
+    """`PermissionNeeded` for checks that only the repository names, where no sandbox confines them."""
+    named = "; ".join(each.command for each in checks)
+    if named and _CHECK not in project.consent({_CHECK: add_scripts(project.root, named)}):
+        raise PermissionNeeded(
+            "without a sandbox it has all your rights, and only the repository names it: Name it yourself "
+            f"(`--check {shlex.quote(checks[0].command)}`), or allow what this repository asks for (`bough run "
+            "--trust-config`)."
         )
 
 

@@ -16,15 +16,16 @@ LOWERED = frozenset({"budget", "limits", "planning", "ladder", "stuck"})
 LONGEST_CHECK = 3600.0
 """Seconds up to which a project says how long its tests take."""
 _DURATIONS = frozenset({("check", "timeout"), ("limits", "check_timeout")})
-_CANDIDATES = frozenset({("check", "command")})
 _STRICTER: Mapping[tuple[str, str], Any] = {("limits", "strict"): True, ("check", "accept_failing"): False}
 ABOUT_THE_VERDICT = frozenset({"check", "checks", "acceptance", "workspace", "services", "limits"})
 """Sections that bear on what a verdict proves: it names what applies of them."""
 
 
-def applies_unasked(section: str, key: str, value: Any, default: Any) -> bool:
-    """Whether a repository's setting is harmless. `default`: what applies without it."""
-    if (section, key) in _CANDIDATES or value == default or _STRICTER.get((section, key), ...) == value:
+def applies_unasked(section: str, key: str, value: Any, default: Any, *, outside: bool = False) -> bool:
+    """Whether a repository's setting is harmless. `default`: what applies without it; `outside`: commands are not
+    confined."""
+    candidate = (section, key) == ("check", "command") and not outside
+    if candidate or value == default or _STRICTER.get((section, key), ...) == value:
         return True
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, default))
     if (section, key) in _DURATIONS:

@@ -48,6 +48,8 @@ class CheckEnvironment(Struct, frozen=True):
     before: str = ""
     """A command that runs before every check."""
     env: Mapping[str, str] = field(default_factory=dict)
+    require: Callable[[Sequence[Check]], None] = lambda checks: None
+    """`PermissionNeeded` where the person has not allowed these candidates, which they did not name."""
 
     @property
     def environment(self) -> str:

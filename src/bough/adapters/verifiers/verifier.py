@@ -201,7 +201,9 @@ class ProjectVerifier:
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
         """The candidates run, the most certain first and each to its own limit, until one has tested something."""
         tried: list[_TriedCheck] = []
-        for each in [check, *await self._finder.list_others(task, check)]:
+        candidates = [check, *await self._finder.list_others(task, check)]
+        self._environment.require([each for each in candidates if not is_given(run, each)])
+        for each in candidates:
             if tried:
                 progress(f"{tried[-1].check.command} tests nothing here: trying {each.command}")
             if fresh:
