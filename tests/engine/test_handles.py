@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from bough.testing import call
+from bough import app
+from bough.core import events as e
+from bough.core.planning.plan import Plan, Step
+from bough.services.night import NightObserver
+from bough.testing import ScriptedModel, call
 from bough.trust.files import Place, read_own
+from tests.engine.test_backlog import House
 from tests.harness import FIXED, make_project, run_to_end
 from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
+]
 
 
 def _list_handles() -> set[str]:
@@ -35,6 +43,33 @@ def test_a_run_leaves_no_handle_open(tmp_path: Path) -> None:
         outcome, _ = run_to_end(make_project(tmp_path / "p"), answers)
         assert outcome.status == "completed"
         assert _list_handles() - before == set()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open handles")
+async def test_a_night_and_the_steps_of_a_run_keep_nothing_open_from_one_to_the_next(tmp_path: Path) -> None:
+    """Within one process: what each kept would add up over hours."""
+    counts: list[int] = []
+
+    def count(record: e.Record) -> None:
+        if isinstance(record.event, e.GoalTaken | e.ChildStarted):
+            counts.append(len(_list_handles()))
+
+    gc.disable()
+    try:
+        async with app.open_session(make_project(tmp_path / "p"), create=True) as session:
+            steps = tuple(Step(f"s{n}", run=f"echo {n} > step{n}", requires_testing=False) for n in range(6))
+            plan = Plan(Step("goal", "Do them.", steps=steps, requires_testing=False))
+            choices = app.Choices(model=ScriptedModel([]), jobs=1)
+            assert (await session.start(plan, choices, app.RunObserver(recorded=count))).completed
+            assert len(counts) == 6 and counts[-1] <= counts[1], counts
+            counts.clear()
+            house = House(session)
+            for n in range(5):
+                await house.add(f"g{n}", f"echo {n} > file{n}", check=f"test -e file{n}")
+            await house.night(NightObserver(listed=lambda backlog, record: count(record)), jobs=1)
+            assert len(counts) == 5 and counts[-1] <= counts[1], counts
     finally:
         gc.enable()
 
