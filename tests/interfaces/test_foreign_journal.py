@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ from bough.core.rules import CheckRules, Rules
 from bough.interfaces.cli.entry import COMMANDS
 from bough.services.backlog import load_backlog
 from bough.services.permission_store import Permissions
-from bough.services.permissions import OPENING, list_refused
+from bough.services.permissions import OPENING, list_refused, list_wants
+from bough.testing import ScriptedModel, call
 from tests.harness import make_project
 from tests.interfaces.shell import Said, bough
 from tests.shipped import AGENT_ONLY
@@ -181,6 +183,12 @@ def test_what_it_wants_is_named_with_the_command_that_gives_it(planted: Path, at
     assert set(waiting) == {*RUNS, "backlog/planted"} and not attacker.heard
 
 
+def test_without_a_sandbox_its_check_does_not_run_again(planted: Path, attacker: Listener) -> None:
+    state = str(planted.parent / "state")
+    said = bough(planted, "verify", "bad-task", BOUGH_SANDBOX_MODE="none", XDG_STATE_HOME=state)
+    assert said.status == 8 and "bough trust bad-task --yes" in said.err and not attacker.heard, said
+
+
 def test_only_the_person_opens_it(planted: Path, attacker: Listener) -> None:
     """The same attack with the person's yes: then, and only then, it arrives."""
     given = type_as_victim(planted, "trust", "bad-endpoint", "--yes")
@@ -268,6 +276,32 @@ def test_a_copied_state_folder_allows_nothing(tmp_path: Path) -> None:
     Permissions({"XDG_STATE_HOME": str(tmp_path / "a")}, tmp_path).keep("settings", {"x": "y"}, allowed=True)
     (tmp_path / "a").rename(tmp_path / "b")
     assert not Permissions({"XDG_STATE_HOME": str(tmp_path / "b")}, tmp_path).all()
+
+
+def test_a_clock_that_jumps_takes_and_gives_nothing(
+    planted: Path, attacker: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    year, real = 365 * 86_400.0, time.time
+    monkeypatch.setenv("XDG_STATE_HOME", str(planted.parent / "state"))
+
+    async def start_here() -> str:
+        async with app.open_session(planted) as session:
+            chosen = app.Choices(model=ScriptedModel([call("done", summary="done")]), network="on")
+            step = build_goal_step("Do it.", requires_testing=False)
+            return (await session.start(step, chosen, app.RunObserver())).run
+
+    async def look(name: str) -> dict[str, str]:
+        async with app.open_session(planted) as session:
+            return await list_wants(session, await session.run(name), app.Choices())
+
+    monkeypatch.setattr(time, "time", lambda: real() + year)
+    own, wanted = asyncio.run(start_here()), asyncio.run(look("bad-agent"))
+    assert wanted and not asyncio.run(look(own))
+    monkeypatch.setattr(time, "time", lambda: real() - year)
+    assert asyncio.run(look("bad-agent")) == wanted and not asyncio.run(look(own))
+    type_as_victim(planted, "trust", "bad-agent", "--yes")
+    monkeypatch.setattr(time, "time", lambda: real() + 10 * year)
+    assert not asyncio.run(look("bad-agent")) and not attacker.heard
 
 
 def test_a_long_value_is_kept_by_its_digest(tmp_path: Path) -> None:

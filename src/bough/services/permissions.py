@@ -100,17 +100,20 @@ async def list_wants(project: Project, run: Run, choices: Choices) -> dict[str, 
     """What a run asks for that neither the person's settings nor their options nor their permissions give here."""
     answers = Permissions(project.env, project.root).of(find_subject(run))
     opened = describe_opened(replace(run, agents=choices.agents(run.agents)))
-    given = {name for name in (*_OPTIONS.values(), "network", "setup", "agent_network") if getattr(choices, name)}
-    theirs = {f"agent {name}" for name in (choices.agent, choices.strong_agent) if name}
-    theirs |= {name for name in opened if name.startswith("agent_env ") and choices.agent_env}
-    theirs |= {name for name in opened if name.startswith("base_url ") and choices.base_url}
-    theirs |= {name for name in opened if name.startswith("fallback_model ") and choices.fallback_model}
     wants = {
-        name: value for name, value in opened.items() if name not in given | theirs and not answers.rule(name, value)
+        name: value
+        for name, value in opened.items()
+        if not _is_given(choices, name, value) and not answers.rule(name, value)
     }
     usual = _describe_usual(project, run) if wants else {}
     hidden = await _list_hidden(project, run, choices, usual) if BEGAN in wants else {}
     return {name: value for name, value in wants.items() if name != BEGAN and usual.get(name) != value} | hidden
+
+
+def _is_given(choices: Choices, name: str, value: str) -> bool:
+    """Whether the person gives that option now. Of agents, those that they name."""
+    option = name.partition(" ")[0]
+    return value in (choices.agent, choices.strong_agent) if option == "agent" else bool(getattr(choices, option, None))
 
 
 def _describe_usual(project: Project, run: Run) -> dict[str, str]:

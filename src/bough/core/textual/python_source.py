@@ -16,9 +16,3 @@ def parse_python(text: str) -> ast.Module | None:
             return ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-
-
-def parse_expression(text: str) -> ast.expr:
-    """The syntax tree of an expression of our own."""
-    with _PARSING:
-        return ast.parse(text, mode="eval").body
