@@ -309,6 +309,30 @@ def test_a_finding_is_answered_at_the_start_of_the_night(meet: Meet) -> None:
     assert {each["kind"] for each in morning(ann).values()} == {"proven"}
 
 
+def test_the_start_of_a_night_on_the_page_reads_the_goals(meet: Meet) -> None:
+    """What is unclear is said before anything begins; the second start begins with the goals as they are."""
+    ann = meet(goal(), goal(SHOUT, cases={SHOUT: SHOWN[SHOUT], "A ß becomes SS.": SHARP}))
+    ann.model.roles["reader"] = lambda request: ann.model.form(
+        request, findings=[VAGUE] if "### shout" in text_of(request) and "ß becomes" not in text_of(request) else []
+    )
+    listed(ann, "total", "shout")
+    with ann.page() as page:
+        status, told = page.night("start_night", list="backlog")
+        assert status == 200 and "look at shout" in told["said"], told
+        (night,) = page.home()["nights"]
+        shown = {line["name"]: line["words"] for group in night["groups"] for line in group["goals"]}
+        assert any("“capitals” of what?" in words for words in shown["shout"]) and not night["working"]
+        assert not ann.runs() and not ann.model.requests("author"), "nothing has begun"
+        fields = {"goal": f"{SHOUT} A ß becomes SS."}
+        assert page.night("edit_goal", list="backlog", goal="shout", fields=fields)[0] == 200
+        assert "has begun" in page.night("start_night", list="backlog")[1]["said"]
+        ann.wait(lambda: set(at_home(page.home()["nights"][0]).values()) == {"proven"}, "every goal is proven")
+        ann.wait(lambda: not page.home()["nights"][0]["working"], "the night ends")
+    assert len(ann.model.requests("reader")) == 2
+    spend = ann.bough("backlog", "report", "--json", status=0).json["spend"]
+    assert spend["tokens_in"] == 1000 * len(ann.model.asked), "what the reader cost is in the night's sum"
+
+
 def test_the_morning_says_what_was_refuted_and_repaired(meet: Meet) -> None:
     ann = meet(goal(author=wrong_at_first(1)))
     listed(ann, "total")

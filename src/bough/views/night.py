@@ -67,7 +67,8 @@ class GoalLine(Struct, frozen=True):
     together: str = ""
     """Whether it is on the night branch: `on it`, or why it was left out; empty: there is none."""
     notes: tuple[str, ...] = ()
-    """What was done, what was refuted and repaired, and which messages and test changes took part: a sentence each."""
+    """What was done, what was refuted and repaired, and which messages and test changes took part, a sentence each;
+    before it begins, what is unclear about it."""
 
 
 class NightPage(Struct, frozen=True):
@@ -173,7 +174,7 @@ def make_page(
                 conflicts=conflicts if standing.kind == "proven" else {},
                 applied=run is not None and bool(run.applied),
                 together=together.get(name, ""),
-                notes=notes.get(name, ()),
+                notes=notes.get(name, ()) if item.run else _list_faults(item),
             )
         )
     page = NightPage(backlog.name, tuple(goals), spend=sum_spends(spent.values()))
@@ -233,6 +234,10 @@ def describe_spent(night: NightPage) -> list[str]:
     cost = [] if _is_unpriced(night.spend) else [format_cost(night.spend)]
     seconds = sum(goal.seconds for goal in night.goals)
     return [*cost, f"{format_count(night.spend.tokens)} tokens", f"{format_duration(seconds)} of work"]
+
+
+def _list_faults(item: BacklogItem) -> tuple[str, ...]:
+    return tuple(f"{one.kind}: {one.says} {one.question}".strip() for one in item.findings or ())
 
 
 def _is_unpriced(spend: Spend) -> bool:

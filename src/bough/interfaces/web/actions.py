@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -222,6 +222,8 @@ async def start_night(
         "--give-up": give_up,
         "--partial": partial,
     }
+    if unclear := await _read_goals(root, list, model):
+        return f"The goals were read: look at {', '.join(unclear)}. Starting again begins with them as they are."
     before = await _find_last_change(root, list)
     own = await start_bough(root, "backlog run", *_list_options(chosen))
     # A goal that it takes is in the journal. A wrong option, or a model that is not there, ends it before that.
@@ -229,6 +231,20 @@ async def start_night(
         if await own.has_ended(0.2):
             return "No goal can begin now: each says why."
     return "The night has begun: it continues when this page is closed."
+
+
+async def _read_goals(root: Path, name: str, model: str) -> Sequence[str]:
+    """Read the goals that nobody has read yet, as the start at a terminal does; returns those with something to look
+    at. The night itself says what keeps a reader from answering."""
+    from bough.services.backlog_review import list_unread
+
+    async with open_journal(root) as opened:
+        unread = list_unread(await backlogs.load_backlog(opened, name))
+        if unread:
+            own = await start_bough(root, "backlog check", *_list_options({"--list": name, "--model": model}))
+            await asyncio.wait({own.said})
+        items = (await backlogs.load_backlog(opened, name)).items
+    return [goal for goal in unread if items[goal].findings]
 
 
 async def _find_last_change(root: Path, name: str) -> int:
