@@ -263,15 +263,16 @@ class Database:
         for folder in self.path.absolute().parents[:2]:
             _sync(folder)
 
-    def _connect(self, create: bool = False, busy: float = BUSY) -> SqliteConnection:
+    def _connect(self, create: bool = False, busy: float | None = None) -> SqliteConnection:
         # Reading a WAL database creates `-shm` beside it, which a read-only folder or a full disk does not allow,
         # unless SQLite is told that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
         address = f"{self.path.absolute().as_uri()}?{mode}"
         # No `isolation_level`: Python's own would begin transactions that read first. Connections pass from thread to
         # thread, but never serve two at once.
+        timeout = BUSY if busy is None else busy
         return sqlite3.connect(
-            address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+            address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=SqliteConnection
         )
 
     # ── what people are told ────────────────────────────────────────────────────────────────────────────────────
