@@ -17,8 +17,9 @@ from tests import no_waiting, sampling
 pytest_plugins = ("tests.shipped",)
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
-# Half of the usual number of examples: they differ from run to run, and there are many runs.
-settings.register_profile("bough", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A quarter of the usual number of examples with a commit: they differ from run to run, and there are many runs.
+EXAMPLES = 100 if sampling.ALL else 25
+settings.register_profile("bough", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bough")
 
 # A shell starts what runs in its background with Ctrl-C ignored, and nohup what it runs with hang-ups ignored. Both

@@ -15,6 +15,7 @@ import pytest
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict.registry import RUNNERS, count_progress, instrument, narrow, read_results, recognise
 from bough.core.verdict.runner import Progress, Runner
+from tests.sampling import long
 
 from .runners import ROOT, SUITES, Suite
 
@@ -187,6 +188,7 @@ def test_for_real(suite: Suite, tmp_path: Path) -> None:
     held(suite, tmp_path)
 
 
+@long  # It installs from a registry; what these runners print is recorded.
 def test_those_of_node_for_real(tmp_path: Path) -> None:
     """Only mocha, which installs in seconds; with ALL_CASES=1 jest and vitest too."""
     if shutil.which("node") is None or shutil.which("npm") is None:

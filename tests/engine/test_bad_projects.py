@@ -13,6 +13,7 @@ import pytest
 from bough.app import Choices
 from tests.engine.libraries import look
 from tests.harness import git
+from tests.sampling import sample
 
 OWN = 10.0
 """Seconds of bough's own time, without what the check itself takes."""
@@ -61,7 +62,7 @@ PROJECTS: dict[str, dict[str, bytes]] = {
 }
 
 
-@pytest.mark.parametrize("kind", PROJECTS)
+@pytest.mark.parametrize("kind", sample(PROJECTS, 3))
 def test_a_check_answers_within_seconds_of_its_own_time(tmp_path: Path, kind: str) -> None:
     for name, text in PROJECTS[kind].items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -227,7 +227,9 @@ def test_no_call_is_parted_from_its_result(tmp_path: Path) -> None:
         assert not waiting
 
 
-@pytest.mark.parametrize("failing", [Status(401), Status(500), Answer(text=" \n"), Answer(text="no", stop="refusal")])
+@pytest.mark.parametrize(
+    "failing", sample([Status(401), Status(500), Answer(text=" \n"), Answer(text="no", stop="refusal")], 2)
+)
 def test_a_fast_model_that_fails_is_replaced_by_plain_rules(tmp_path: Path, failing: Reply) -> None:
     outcome, journal, requests = carried_out(project_in(tmp_path / "p"), Provider(helper=failing))
     assert outcome.completed
@@ -454,12 +456,15 @@ class Narrow(Provider):
 
 @pytest.mark.parametrize(
     "says",
-    [
-        "This model's maximum context length is {window} tokens. However, your messages resulted in {used} tokens.",
-        "request ({used} tokens) exceeds the available context size ({window} tokens), try increasing it",
-        "prompt is too long: {used} tokens > {window} maximum",
-        "the input length exceeds the context length",
-    ],
+    sample(
+        [
+            "This model's maximum context length is {window} tokens. However, your messages resulted in {used} tokens.",
+            "request ({used} tokens) exceeds the available context size ({window} tokens), try increasing it",
+            "prompt is too long: {used} tokens > {window} maximum",
+            "the input length exceeds the context length",
+        ],
+        2,
+    ),
 )
 def test_a_refusal_for_its_length_teaches_the_window(tmp_path: Path, says: str) -> None:
     project = project_in(tmp_path / "p", window=0)

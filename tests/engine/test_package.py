@@ -17,6 +17,7 @@ from bough.core.tree.task_state import State
 from tests.engine.cast import DONE, Asked, Cast, act, split
 from tests.engine.telling import told
 from tests.harness import git
+from tests.sampling import long
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -85,6 +86,7 @@ def careful(asked: Asked) -> Answer:
     return answers[len(asked.results)] if len(asked.results) < len(answers) else DONE
 
 
+@long  # The same way with a check that starts no pytest: tests/engine/test_ladder.py.
 def test_it_runs_out_of_rounds_is_split_and_succeeds(tmp_path: Path) -> None:
     project = tmp_path / "p"
     project.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bough.core.errors import Refused, UsageError
 from bough.services import run_messages
 from bough.testing import ScriptedModel, call
 from tests.harness import journal_of, make_project, run_to_end
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -57,8 +59,7 @@ async def ruled_elsewhere(project: Path, allow: bool, say: str) -> None:
             await run_messages.rule_on_command(session, runs[0], allow)
 
 
-@pytest.mark.parametrize("allow", [True, False])
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(("allow", "terminal"), sample(product([True, False], repeat=2), 2))
 def test_a_command_is_ruled_on_from_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allow: bool, terminal: bool
 ) -> None:

@@ -16,6 +16,7 @@ from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call, say
 from tests.engine.workflow_runs import Carried, Script, by_task, carried, done, finding, repository, review, told
 from tests.examples import vi
+from tests.sampling import long
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -239,6 +240,8 @@ def test_triage(tmp_path: Path) -> None:
     assert taken == ["fix", "review", "fix", "review", "answer"]
 
 
+@long  # Eight phases with a test runner in each; the other examples show that such files run.
+@pytest.mark.timeout(1200)
 def test_vi_editor(tmp_path: Path) -> None:
     """Eight phases, some of them at the same time, and everything is green at the end."""
     agents: dict[str, Script] = {path: writes(files, f"{path} is there") for path, files in vi.STEPS.items()}

@@ -16,6 +16,7 @@ import pytest
 from bough.adapters.models.recording import read_recording
 from bough.services.demo import DEMOS, find
 from tests.interfaces.shell import Said, bough, environment, here
+from tests.sampling import long
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -71,6 +72,7 @@ def test_one_task_with_a_fault_that_a_probe_finds(folder: Path) -> None:
     assert untouched(folder)
 
 
+@long  # Minutes of other programs: the other demos show that recordings still fit.
 def test_a_project_in_phases_with_a_repair_and_an_escalation(folder: Path) -> None:
     said = demo(folder, "project", "--json")
     assert said.status == 0 and said.err.startswith("The model is a recording; everything else is real, in "), said

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,10 @@ from bough.core.budget.limits import describe_spent
 from bough.core.errors import ClaimLost
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Answer, Call
-from tests.harness import git
+from tests import zygote
+from tests.harness import git, make_project
 from tests.interfaces.journals import started, task_events, write_run
-from tests.interfaces.shell import bough
+from tests.interfaces.shell import bough, environment, repair, run_args
 from tests.shipped import AGENT_ONLY
 from tests.wire import KEY, WireModel
 
@@ -94,12 +93,9 @@ def test_undoing_what_was_edited_since_says_how_to_undo(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_home_leaves_none_behind(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    home = tmp_path / "nonexistent"
-    env = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
-    done = subprocess.run(
-        ["bough", "demo", "--dir", str(project)], env={**env, "HOME": str(home)}, capture_output=True, text=True
-    )
-    assert "Traceback" not in done.stderr
+    project, home = make_project(tmp_path / "project"), tmp_path / "nonexistent"
+    env = {name: value for name, value in environment().items() if not name.startswith("XDG_")} | {"HOME": str(home)}
+    with WireModel(repair()) as wire:
+        status, _, err = zygote.run("bough", *run_args(wire.base_url), cwd=project, env=env)
+    assert (status, "Traceback" in err) == (0, False), err
     assert not home.exists()

@@ -12,6 +12,7 @@ from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel
+from tests import sampling
 from tests.harness import Journal
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
@@ -53,12 +54,21 @@ def verdicts(journal: Journal) -> list[tuple[str, Verdict]]:
 
 @pytest.mark.parametrize(
     ("folder", "command", "whole"),
-    [
-        ("tests", f"{UNITTEST} tests.test_NAME", f"{UNITTEST} discover"),
-        ("calc/tests", f"{UNITTEST} -q calc/tests/test_NAME.py", f"{UNITTEST} discover"),
-        ("calc/tests", "python3 manage.py calc.tests.test_NAME", "python3 manage.py"),
-    ],
-    ids=["a module", "a file of a nose-like layout", "a runner of its own"],
+    sampling.sample(
+        [
+            pytest.param("tests", f"{UNITTEST} tests.test_NAME", f"{UNITTEST} discover", id="a module"),
+            pytest.param(
+                "calc/tests",
+                f"{UNITTEST} -q calc/tests/test_NAME.py",
+                f"{UNITTEST} discover",
+                id="a file of a nose-like layout",
+            ),
+            pytest.param(
+                "calc/tests", "python3 manage.py calc.tests.test_NAME", "python3 manage.py", id="a runner of its own"
+            ),
+        ],
+        3,
+    ),
 )
 def test_four_steps_with_a_new_test_file_each_ask_nobody(folder: str, command: str, whole: str, tmp_path: Path) -> None:
     files = {"calc/__init__.py": "", "manage.py": RUNNER, "tests/__init__.py": "", "tests/test_zero.py": ZERO}
