@@ -27,7 +27,7 @@ def found_in(folder: Path, secret: str) -> list[str]:
 
 def bough(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bough", *arguments, "--dir", str(project)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 
 SCRIPT = [

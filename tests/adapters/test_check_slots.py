@@ -76,7 +76,7 @@ def test_the_most_urgent_step_is_next_and_a_slot_is_never_lost() -> None:
         waiting[1].cancel()  # … who is called off at this very moment
         await asyncio.gather(*waiting, return_exceptions=True)
         assert order == [3, 2, 1]
-        await asyncio.wait_for(slots.take(lambda line: None), 10)
+        await asyncio.wait_for(slots.take(lambda line: None), 240)
 
     asyncio.run(main())
 

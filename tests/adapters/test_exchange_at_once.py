@@ -33,7 +33,7 @@ class Halfway(Exchange):
     def _bring_one(self, tree: str) -> None:
         self.there = True
         self.unpacking.set()
-        self.rest.wait(60)
+        self.rest.wait(240)
         self.whole = True
 
 
@@ -46,7 +46,7 @@ def test_a_tree_is_used_only_once_all_of_it_is_here() -> None:
 
     with ThreadPoolExecutor(2) as slots:
         first = slots.submit(use)
-        assert exchange.unpacking.wait(60)
+        assert exchange.unpacking.wait(240)
         second = slots.submit(use)
         second_alone = threading.Timer(0.3, exchange.rest.set)
         second_alone.start()

@@ -61,7 +61,7 @@ class Agents:
 
 def run(work: Callable[[Agents], Awaitable[None]], pace: Pace | None = None) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             await work(Agents(Gate("model.example", pace or Pace(first=0.01, chance=lambda: 0.0))))
 
     asyncio.run(main())

@@ -31,7 +31,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("bough.adapters.models.library.find_spec", lambda name: None)
     for name in (CLAUDE, "vertex:gemini-2.5-pro"):
         with pytest.raises(UsageError, match=rf"needs an extra. Install it with: .*\[{name.partition(':')[0]}\]"):
-            make_model(name, client=wires.Client(), timeout=5, env={})
+            make_model(name, client=wires.Client(), timeout=60, env={})
         assert not asyncio.run(probe_model(name, client=wires.Client(), env={})).ok
 
 
@@ -53,7 +53,7 @@ def ask(
     streamed: list[str] = []
 
     async def go(url: str) -> list[Answer]:
-        model = make_model(name, base_url=url, client=wires.Client(), timeout=5, env=env)
+        model = make_model(name, base_url=url, client=wires.Client(), timeout=60, env=env)
         try:
             return [await model.ask(each, streamed.append) for each in prompts or (prompt(Said("Begin.")),)]
         finally:
@@ -261,7 +261,7 @@ def test_a_service_account_on_vertex(monkeypatch: pytest.MonkeyPatch, signed_in:
         }
         for variable, value in env.items():
             monkeypatch.setenv(variable, value)
-        model = make_model(name, base_url=url, client=wires.Client(), timeout=5, env=env)
+        model = make_model(name, base_url=url, client=wires.Client(), timeout=60, env=env)
         try:
             return await model.ask(prompt(Said("Begin.")), print)
         finally:

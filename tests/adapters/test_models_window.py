@@ -19,7 +19,7 @@ ENV = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
 
 def model(name: str, window: int = 0, base_url: str | None = None) -> Model:
     client = wire.Client()
-    made = make_model(name, base_url=base_url, client=client, timeout=5, env=ENV, window=window)
+    made = make_model(name, base_url=base_url, client=client, timeout=60, env=ENV, window=window)
     asyncio.run(client.close())
     return made
 

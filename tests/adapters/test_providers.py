@@ -39,13 +39,13 @@ KEYS = {variable: KEY for provider in PROVIDERS.values() for variable in provide
 
 
 def make(name: str, env: Mapping[str, str], base_url: str | None = None) -> Model:
-    return make_model(name, base_url=base_url, client=wires.Client(), timeout=5, env=env)
+    return make_model(name, base_url=base_url, client=wires.Client(), timeout=60, env=env)
 
 
 def ask(name: str, env: Mapping[str, str], base_url: str | None = None) -> Answer:
     async def go() -> Answer:
         client = wires.Client()
-        model = make_model(name, base_url=base_url, client=client, timeout=5, env=env)
+        model = make_model(name, base_url=base_url, client=client, timeout=60, env=env)
         try:
             return await model.ask(PROMPT, lambda text: None)
         finally:
@@ -171,7 +171,7 @@ import sys
 from bough.adapters.models import providers, wire
 client = wire.Client()
 for name in ("replay:{path}", "openai:m", "anthropic:m"):
-    providers.make_model(name, client=client, timeout=5, env={KEYS!r})
+    providers.make_model(name, client=client, timeout=60, env={KEYS!r})
 print([name for name in ("httpx2", "genai_prices", "keyring", "pydantic_ai") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

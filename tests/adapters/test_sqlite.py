@@ -67,7 +67,7 @@ def refusal(path: Path, *, create: bool = False) -> str:
 
 
 def python(script: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -157,7 +157,7 @@ async def test_a_reserved_checkout_is_filled_once(tmp_path: Path, monkeypatch: p
         if began.is_set():
             goes_on.set()
         began.set()
-        goes_on.wait(60.0)
+        goes_on.wait(240.0)
         return fill(git, top, wanted, clock)
 
     monkeypatch.setattr(checkout, "fill", filling)

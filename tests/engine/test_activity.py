@@ -23,7 +23,7 @@ pytestmark = [
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not true():  # noqa: ASYNC110 (a file says nothing when it changes)
             await asyncio.sleep(0.005)
 

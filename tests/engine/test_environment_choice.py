@@ -196,7 +196,7 @@ def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
 ) -> None:
     (tmp_path / "Makefile").write_text("test:\n\t@echo 1..1\n\t@echo ok 1\n")
     git(tmp_path, "init", "-q")
-    both, take = threading.Barrier(2, timeout=60.0), GitWorkspaces.take
+    both, take = threading.Barrier(2, timeout=240.0), GitWorkspaces.take
 
     async def takes(workspaces: GitWorkspaces) -> str:
         await asyncio.to_thread(both.wait)

@@ -132,7 +132,7 @@ def test_probes_run_at_once_and_one_that_fails_once_more_alone(tmp_path: Path, m
         if len(under_way) == 2:
             both.set()
         finished = await run(sandbox, argv, workspace=workspace, **more)
-        await asyncio.wait_for(both.wait(), 60)
+        await asyncio.wait_for(both.wait(), 240)
         under_way.remove(probe)
         return finished
 

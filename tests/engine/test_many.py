@@ -52,11 +52,11 @@ class Throttling:
         if number == AGENTS:
             self.all_here.set()
         if number == 1:
-            assert self.all_here.wait(60)
+            assert self.all_here.wait(240)
             self.refused_at = time.monotonic()
             return Status(429, {"retry-after": f"{PAUSE:g}"})
         if number <= AGENTS:
-            assert self.heard.wait(60)
+            assert self.heard.wait(240)
             return call("note", text="a first look")
         time.sleep(0.05)
         return call("done", summary="done")

@@ -232,7 +232,7 @@ def test_what_was_proven_ahead_is_thrown_away_when_the_one_before_does_not_land(
 
     async def in_turn(task: str) -> None:
         if (event := order.get(task)) is not None:
-            await asyncio.wait_for(event.wait(), 60)
+            await asyncio.wait_for(event.wait(), 240)
 
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.ChildSettled) and record.event.child == "a":

@@ -87,7 +87,7 @@ class Meeting:
         self.missing.discard(task)
         if not self.missing:
             self.here.set()
-        await asyncio.wait_for(self.here.wait(), 60)
+        await asyncio.wait_for(self.here.wait(), 240)
 
 
 def run_to_end(project: Path, goal: Step, agents: Agents, jobs: int = 2, **chosen: int) -> tuple[Outcome, Journal]:
@@ -204,7 +204,7 @@ def a_first(project: Path, goal: Step, agents: Agents) -> tuple[Outcome, Journal
 
     async def wait(task: str) -> None:
         if task == "b":
-            await asyncio.wait_for(taken_over.wait(), 60)
+            await asyncio.wait_for(taken_over.wait(), 240)
 
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.ChildSettled):
@@ -370,7 +370,7 @@ def test_one_is_enough_and_the_others_are_called_off(tmp_path: Path) -> None:
         if task == "slow/below":
             asked.set()
             await never.wait()
-        await asyncio.wait_for(asked.wait(), 60)
+        await asyncio.wait_for(asked.wait(), 240)
 
     slow = step("slow", steps=(step("below"),))
     agents = Agents(quick=writes("quick"), slow__below=writes("below"))
@@ -444,7 +444,7 @@ def test_rounds_that_a_sibling_gives_back_are_waited_for(tmp_path: Path) -> None
 
     async def until_halted(task: str) -> None:
         if task == "b":
-            await asyncio.wait_for(held.wait(), 60)
+            await asyncio.wait_for(held.wait(), 240)
 
     def recorded(record: e.Record) -> None:
         if record.task == "a" and isinstance(record.event, e.TaskHalted):

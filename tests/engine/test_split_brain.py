@@ -53,7 +53,7 @@ def test_a_stopped_process_keeps_its_run(tmp_path: Path, moment: str) -> None:
         with pytest.raises(ClaimHeld, match=rf"process {first.pid} .*stopped"):
             asyncio.run(resume(project, ScriptedModel(model_answer)))
         first.send_signal(signal.SIGCONT)
-        output, _ = first.communicate(timeout=60)
+        output, _ = first.communicate(timeout=240)
         assert first.returncode == 0, output.decode()
     finally:
         first.kill()
@@ -146,7 +146,7 @@ def test_a_locked_journal_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
         return model_answer(prompt)
 
     async def carried() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await begin(project, ScriptedModel(hesitate))
 
     asyncio.run(carried())

@@ -97,7 +97,7 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
             assert run.returncode == 0, output
         drain = [*BOUGH, "worker", "--drain", "--dir", str(project), "--name", "two" if busy == {"one"} else "one"]
         subprocess.run(drain, env=env, check=True, capture_output=True)
-        assert left.wait(60) == 0
+        assert left.wait(240) == 0
 
     async def look() -> list[e.Record]:
         journal = PostgresStore(store, create=False)

@@ -170,7 +170,7 @@ def test_a_run_continues_when_its_output_is_closed(project: Path) -> None:
     with WireModel(repair()) as wire, live(project, *run_args(wire.base_url)) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
-        assert (process.wait(30), process.stderr.read()) == (0, "")
+        assert (process.wait(240), process.stderr.read()) == (0, "")
     assert bough(project, "runs", "--json").json[0]["status"] == "completed"
 
 

@@ -235,7 +235,7 @@ def test_a_log_says_what_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
             display.waiting("Waiting: no worker")
             display.waiting("")
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(asyncio.wait_for(main(), 240))
     said = written.getvalue()
     assert re.search(r"goal: still merging into goal, for .*: running 3 of 9", said)
     assert said.count("Waiting: no worker") == 1 and "no longer waiting" in said

@@ -159,7 +159,7 @@ class Hold:
     def __call__(self, request: Request, turn: int) -> Turn | None:
         if turn == self.at:
             self.reached.set()
-            self.free.wait(60)
+            self.free.wait(240)
         return self.then(request, turn) if self.then else None
 
 

@@ -22,7 +22,7 @@ from tests import zygote
 from tests.journeys.model import Goal, Hold, Model, Request, Script, Turn, call
 from tests.wire import WireModel
 
-PATIENCE = 60
+PATIENCE = 240
 """Seconds after which something that a journey waits for counts as not coming."""
 BIN = Path(sys.executable).parent
 CHECK = "python3 -m unittest -q"

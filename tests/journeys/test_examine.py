@@ -136,11 +136,11 @@ def test_a_killed_examination_resumes_where_it_was(meet: Meet) -> None:
 
     def examiner(request: Request) -> None:
         reached.set()
-        free.wait(60)
+        free.wait(240)
 
     ann.model.roles["examiner"] = examiner
     process = ann.start("examine", "add")
-    assert reached.wait(60)
+    assert reached.wait(240)
     ann.kill(process)
     free.set()
     ann.model.roles.clear()

@@ -94,7 +94,7 @@ class Gate:
 
     def __call__(self, request: dict[str, Any]) -> Answer:
         self.asked.append(request)
-        assert self._let.acquire(timeout=60), "nobody let the model answer"
+        assert self._let.acquire(timeout=240), "nobody let the model answer"
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 

@@ -67,7 +67,7 @@ def carried_out(root: Path, run: str) -> Iterator[None]:
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(asyncio.run, hold())
         try:
-            assert held.wait(30), "the run could not be held"
+            assert held.wait(240), "the run could not be held"
             yield
         finally:
             let_go.set()

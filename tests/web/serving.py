@@ -108,7 +108,7 @@ def serve(root: Path, *options: str, **env: str) -> Iterator[Served]:
         assert address, "bough serve printed no address"
         base = address.partition("/?")[0]
         token = parse_qs(urlsplit(address).query)["token"][0]
-        with httpx2.Client(base_url=base, timeout=60, headers={"x-bough": token}) as client:
+        with httpx2.Client(base_url=base, timeout=240, headers={"x-bough": token}) as client:
             assert client.get(address).status_code == 200
             yield Served(root, process, address, client)
     finally:

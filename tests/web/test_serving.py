@@ -171,7 +171,7 @@ def test_alongside_a_run(tmp_path: Path) -> None:
     let = threading.Event()
 
     def answer(request: object) -> object:
-        assert let.wait(60)
+        assert let.wait(240)
         return next(answers)
 
     answers = iter([act("write", path="calc.py", content=FIXED), act("done", summary="add adds")])
