@@ -20,7 +20,14 @@ export function Agents({ project, tree }: { project: string; tree: Tree }) {
     <section class="agents" aria-label="Agents">
       <ul class="cards">
         {busy.slice(0, MOST).map((line) => (
-          <Agent key={line.path} project={project} run={run.run} line={line} activity={run.activity[line.path]} />
+          <Agent
+            key={line.path}
+            project={project}
+            run={run.run}
+            line={line}
+            activity={run.activity[line.path]}
+            asks={run.waiting.some((each) => each.task === line.path)}
+          />
         ))}
       </ul>
       {busy.length > MOST && <p class="dim">and {busy.length - MOST} more at work, in the tree below</p>}
@@ -45,11 +52,13 @@ function Agent({
   run,
   line,
   activity,
+  asks,
 }: {
   project: string;
   run: string;
   line: Line;
   activity?: { what: string; since: number; line: string };
+  asks: boolean;
 }) {
   const [own, , granted] = line.rounds;
   const doing = line.doing || activity?.what || "";
@@ -63,8 +72,8 @@ function Agent({
         <span class="doing">
           <span class={doing ? "pulse" : "pulse still"} aria-hidden="true" />{" "}
           <span>
-            {doing || "between two steps"}{" "}
-            {doing && (
+            {asks ? "waits for your answer" : doing || "between two steps"}{" "}
+            {doing && !asks && (
               <span class="dim">
                 for <Since at={activity?.since || line.last_at} />
               </span>
@@ -77,7 +86,7 @@ function Agent({
             {line.acted}, <Ago at={line.acted_at} />
           </small>
         )}
-        <Quiet since={line.last_at} />
+        {!asks && <Quiet since={line.last_at} />}
         <span class="numbers">
           <span>
             <Meter share={granted ? own / granted : 0} label={`${own} of ${granted} rounds`} /> {own}/{granted} rounds
