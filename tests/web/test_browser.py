@@ -408,7 +408,7 @@ def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> N
         expect(page.get_by_role("button", name="Move totals down")).to_be_focused()
         page.get_by_role("button", name="Drop report").press("Enter")
         page.keyboard.press("Enter")
-        expect(page.get_by_text("Dropped report. manual cannot begin any more.")).to_be_visible()
+        expect(page.get_by_text("Dropped report. manual cannot begin any more")).to_be_visible()
         cleanup = page.get_by_role("region", name="Goals of cleanup")
         cleanup.get_by_role("button", name="Add a goal").press("Enter")
         expect(page.get_by_label("Goal", exact=True)).to_be_focused()
