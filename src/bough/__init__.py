@@ -10,6 +10,7 @@ for task in outcome.tree:
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,18 +68,20 @@ _HOMES = {
 }
 """Where the names are that `bough.api` does not define."""
 OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "stop", "undo")
-"""Drawn from the table of operations: `await bough.say("amber-heron", dir=".", text="…")`."""
+"""Drawn from the table of operations, as are the others in it: `await bough.say("amber-heron", dir=".", text="…")`."""
 
 
 def __getattr__(name: str) -> object:
     """Names are loaded when they are first used: `bough --help` needs none of them."""
-    if name in OPERATIONS:
-        from bough.operations.runs import call_operation
+    if name in __all__ and name not in OPERATIONS:
+        return getattr(import_module(_HOMES.get(name, "bough.api")), name)
+    if not name.startswith("_") and find_spec(f"bough.{name}") is None:
+        from bough.operations import OPERATIONS as table
+        from bough.operations.table import call_operation
 
-        return call_operation(name)
-    if name not in __all__:
-        raise AttributeError(f"module 'bough' has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "bough.api")), name)
+        if name in table:
+            return call_operation(name)
+    raise AttributeError(f"module 'bough' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -17,7 +17,7 @@ from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import TOGETHER, Backlog
 from bough.core.errors import NotFound, Refused, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from bough.ports.steering import Stop
 from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
 from bough.services.night import NightObserver, NightPlan, work_through

@@ -12,7 +12,7 @@ from pytest import approx
 from bough.app import Session, open_session
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Usage
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from bough.services.backlog import edit_goal, load_backlog, load_page
 from bough.services.night import NightObserver
 from bough.testing import ScriptedModel

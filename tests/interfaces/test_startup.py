@@ -16,7 +16,7 @@ import pytest
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.ids import GOAL, RUN
 from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from tests.interfaces.journals import started, task_events, write_large_run, write_run
 from tests.interfaces.shell import BOUGH, environment, here
 from tests.shipped import AGENT_ONLY

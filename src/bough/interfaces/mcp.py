@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from inspect import Parameter
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -26,7 +25,7 @@ from pydantic import BaseModel, Field
 from bough import __version__
 from bough.core import events as e
 from bough.core.errors import BoughError
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from bough.operations.table import take_arguments
 from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.trust.programs import open_own, start_own
@@ -41,6 +40,9 @@ LONGEST = 600.0
 """Seconds that any other command may take."""
 SHOWN = 100_000
 """Characters of a diff that fit into one answer."""
+
+DRAWN = [made.name for made in OPERATIONS.values() if made.of == "run" and not made.person]
+"""The operations that an agent may do as they are."""
 
 ABOUT = """bough works on goals in one repository: language models work on private copies with real tools, and a goal
 is completed only when a check that bough ran itself has passed. `run` starts a run and waits for it; `status` reports
@@ -207,18 +209,17 @@ class Commands:
         """An operation as a tool: its arguments, and its facts with the sentence."""
         made = OPERATIONS[name]
 
-        async def tool(run: str = "latest", **arguments: Any) -> dict[str, Any]:
+        async def tool(*place: str, **arguments: Any) -> dict[str, Any]:
             try:
-                done = await made.call(self.folder, run, **arguments)
+                done = await made.call(self.folder, place[0] if place else arguments.pop(made.of, None), arguments)
             except BoughError as error:
                 raise ToolError(str(error)) from None
             return {"said": done.said, **msgspec.to_builtins(done.facts)}
 
         own = {key: (Annotated[kind, Field(description=about)], it) for key, kind, it, about in made.arguments}
         tool.__name__, tool.__doc__ = name, made.about.partition("\n")[0]
-        tool.__annotations__ = {"run": Run, **{key: kind for key, (kind, _) in own.items()}, "return": dict[str, Any]}
-        named = Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, default="latest", annotation=Run)
-        return take_arguments(tool, [named], own)
+        tool.__annotations__ = {made.of: Run, **{key: kind for key, (kind, _) in own.items()}, "return": dict[str, Any]}
+        return take_arguments(tool, [made.place.replace(annotation=Run if made.of == "run" else str)], own)
 
     async def apply(self, run: Run = "latest") -> dict[str, Any]:
         """Apply a completed run's changes to the person's files. Changes that take effect on their own (hooks, CI, new
@@ -270,17 +271,31 @@ def _extract_complaint(err: bytes) -> str:
     return err.decode(errors="replace").strip().removeprefix("bough: ") or "bough exited without a message."
 
 
+class BoughServer(MCPServer):
+    """The library's server; what is wrong with a call reaches the agent as bough's own sentence, and nothing else."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            if name in DRAWN:
+                OPERATIONS[name].read({key: value for key, value in arguments.items() if key != OPERATIONS[name].of})
+            return await super().call_tool(name, arguments, context)
+        except BoughError as error:
+            raise ToolError(str(error)) from None
+        except ToolError as error:
+            raise ToolError(str(error).removeprefix(f"Error executing tool {name}: ")) from None
+
+
 def make_server(commands: Commands) -> MCPServer:
     @asynccontextmanager
     async def lifespan(server: object) -> AsyncIterator[Commands]:
         yield commands
 
-    server = MCPServer(
+    server = BoughServer(
         *("bough", "bough"), instructions=ABOUT, version=__version__, log_level="WARNING", lifespan=lifespan
     )
     for act in (commands.run, commands.examine, commands.answer, commands.resume, commands.backlog_add):
         server.add_tool(act)
-    for name in ("say", "stop", "pause"):
+    for name in DRAWN:
         server.add_tool(commands.draw_tool(name))
     for read in (commands.plan, commands.status, commands.show, commands.diff, commands.backlog_report):
         server.add_tool(read, annotations=ToolAnnotations(read_only_hint=True))

@@ -1,31 +1,18 @@
-"""What a person can do to a run or a list of goals, each said once: a function with a typed signature, a docstring and
-a typed result.
-
-The command line, the dashboard, the tools for other agents and the Python package are drawn from this table. What a
-face adds (colours, a live view, a question before it acts) stays there. Nothing that an operation needs is loaded here.
-"""
+"""What a person can do to a run. Nothing that an operation needs is loaded here."""
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import convert, to_builtins
-
-from bough.core import events as e
-from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
-from bough.core.ids import CONTROL
-from bough.operations.table import OPERATIONS as OPERATIONS
 from bough.operations.table import OperationResult, operation
-from bough.operations.table import call_operation as call_operation
 from bough.ports import Approval
 from bough.views.formatting import first_sentence, pluralize
 from bough.views.vocabulary import DONE, STATUS_WORDS, describe_status
 
 if TYPE_CHECKING:
     from bough.app.session import Session
-    from bough.core.backlog.state import Backlog
 
 
 class RunResult(OperationResult, frozen=True, kw_only=True):
@@ -73,11 +60,6 @@ class AnsweredRun(RunResult, frozen=True, kw_only=True):
     task: str = ""
     tests: tuple[str, ...] = ()
     command: str = ""
-
-
-class ChangedList(OperationResult, frozen=True, kw_only=True):
-    list: str
-    goal: str
 
 
 ASKED = "As a JSON object: the run, and who was asked."
@@ -210,7 +192,7 @@ async def undo(opened: Session, run: str) -> ChangedFiles:
 # ── what a run asks ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@operation()
+@operation(person=True)
 async def answer(opened: Session, run: str, *, text: str, task: str = "") -> SentMessage:
     """Answer a run's question; of several, that task's."""
     from bough.services.run_messages import answer_question
@@ -220,7 +202,7 @@ async def answer(opened: Session, run: str, *, text: str, task: str = "") -> Sen
     return SentMessage(run=run, task=task or None, holder=holder, said=said, next="" if holder else "resume")
 
 
-@operation()
+@operation(person=True)
 async def approve(opened: Session, run: str, *, allow: bool, say: str = "", task: str = "") -> AnsweredRun:
     """Allow or refuse that original tests change, all or those of one task; `say` tells the agent why not."""
     from bough.services.run_messages import list_waiting
@@ -232,7 +214,7 @@ async def approve(opened: Session, run: str, *, allow: bool, say: str = "", task
     return AnsweredRun(run=run, says=SAYS[allow], tests=tuple(tests), said=said, next="" if live or left else "resume")
 
 
-@operation()
+@operation(person=True)
 async def plan(
     opened: Session, run: str, *, says: Literal["yes", "no", "change", "own"], task: str = "", text: str = ""
 ) -> AnsweredRun:
@@ -246,7 +228,7 @@ async def plan(
     return AnsweredRun(run=run, says=says, task=waiting.task, said=said)
 
 
-@operation()
+@operation(person=True)
 async def command(
     opened: Session, run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
 ) -> AnsweredRun:
@@ -265,6 +247,7 @@ async def command(
     "bough apply amber-heron",
     "bough apply --with-probes",
     json="As a JSON object: the run and the files.",
+    person=True,
 )
 async def apply(
     opened: Session,
@@ -368,62 +351,3 @@ async def pr(
     return DescribedBranch(
         run=run, branch=branch, commit=made, description=str(path), commands=commands, address=address, said=said
     )
-
-
-# ── a list of goals ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@operation(of="list", begins=True)
-async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> ChangedList:
-    """Put a goal on the list."""
-    from bough.services.backlog import add_goals
-
-    (added,) = await add_goals(opened, backlog, [("", fields)])
-    return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
-
-
-@operation(of="list")
-async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dict[str, Any]) -> ChangedList:
-    """Change those fields of a goal; what somebody else changes meanwhile stays."""
-    from bough.services import backlog as lists
-
-    found = backlog.find(goal)
-    await lists.edit_goal(opened, backlog, found, convert({**to_builtins(found.entry), **fields}, GoalEntry))
-    late = found.name in await lists.find_held(opened, backlog)
-    said = f"Changed {found.name}.{' Its run has begun with what it said before.' if late else ''}"
-    return ChangedList(list=backlog.name, goal=found.name, said=said)
-
-
-@operation(of="list")
-async def move_goal(opened: Session, backlog: Backlog, *, goal: str, before: str = "") -> ChangedList:
-    """Move a goal before another one, or to the end."""
-    from bough.services.run_messages import find_person
-
-    found, other = backlog.find(goal), backlog.find(before).name if before else ""
-    if other == found.name:
-        raise UsageError(f"{found.name} cannot come before itself.")
-    await opened.store.post(backlog.stream, CONTROL, e.GoalMoved(found.name, other, find_person()))
-    said = f"Moved {found.name} {f'before {other}' if other else 'to the end'}."
-    return ChangedList(list=backlog.name, goal=found.name, said=said)
-
-
-@operation(of="list")
-async def drop_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedList:
-    """Remove a goal from the list. One that is running is stopped; its run and its work stay."""
-    from bough.services.run_messages import find_person
-
-    name = backlog.find(goal).name
-    await opened.store.post(backlog.stream, CONTROL, e.GoalDropped(name, find_person()))
-    needing = [one.name for one in backlog.items.values() if name in one.entry.needs and not one.dropped]
-    left = f" {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs." if needing else ""
-    return ChangedList(list=backlog.name, goal=name, said=f"Dropped {name}.{left}")
-
-
-@operation(of="list")
-async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
-    """Ask every process that works through the list to stop, as Ctrl-C does."""
-    from bough.services.run_messages import find_person
-
-    await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
-    said = "The night stops after the current effects. Continue it whenever you like."
-    return ChangedList(list=backlog.name, goal="", said=said)

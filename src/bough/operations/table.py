@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from msgspec import NODEFAULT, Struct, defstruct
+from msgspec import NODEFAULT, Struct, ValidationError, convert, defstruct
 from msgspec.structs import asdict
 
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
+from bough.core.textual.spelling import shorten_line, suggest_word
 
+WORDS = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "null": "nothing"}
+"""The names of types, in the words of people."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -38,6 +42,8 @@ class Operation(Struct, frozen=True):
     of: Literal["run", "list"]
     begins: bool
     """It may be the first thing that is done in a project."""
+    person: bool
+    """It decides in a person's place: there is no tool for it, or one that may do less."""
 
     @property
     def name(self) -> str:
@@ -52,19 +58,46 @@ class Operation(Struct, frozen=True):
         return list_arguments(self.does)
 
     @property
-    def request(self) -> type[Struct]:
-        return make_request(self.does, *([] if self.of == "run" else [("list", str, "backlog")]))
+    def place(self) -> Parameter:
+        """What it is done to, as a parameter of a function."""
+        default = "latest" if self.of == "run" else "backlog"
+        return Parameter(self.of, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=str)
 
-    async def call(self, folder: Path | str, place: str | None, **arguments: Any) -> OperationResult:
+    def read(self, given: Mapping[str, Any], *, texts: bool = False) -> dict[str, Any]:
+        """The arguments of a call, each of its type; what is wrong is said in one sentence, the same at every face.
+        `texts`: a command line has nothing else."""
+        kinds = {key: kind for key, kind, *_ in self.arguments}
+        for key in given:
+            if key not in kinds:
+                close = suggest_word(key, kinds)
+                known = ", ".join(f"`{one}`" for one in kinds) or "none"
+                hint = f"did you mean `{close}`?" if close else f"it takes {known}."
+                raise UsageError(f"`{self.name}` has no argument `{shorten_line(key)}`: {hint}")
+        for key, _, default, _ in self.arguments:
+            if default is Parameter.empty and key not in given:
+                raise UsageError(f"`{self.name}` needs `{key}`.")
+        return {key: read_value(key, value, kinds[key], texts=texts) for key, value in given.items()}
+
+    async def call(self, folder: Path | str, place: str | None, given: Mapping[str, Any]) -> OperationResult:
         """Do it in the project around a folder: to that run, or to that list."""
         from bough.app.session import open_session
 
+        arguments = self.read(given)
         async with open_session(folder, create=self.begins) as opened:
             if self.of == "run":
                 return await self.does(opened, await opened.find(place), **arguments)
             from bough.services.backlog import load_backlog
 
             return await self.does(opened, await load_backlog(opened, place or "backlog"), **arguments)
+
+
+def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
+    """A value of an argument as what it has to be."""
+    try:
+        return convert(value, kind, strict=not texts)
+    except ValidationError as error:
+        said = re.sub(r"`(\w+)`", lambda found: WORDS.get(found[1], found[0]), str(error))
+        raise UsageError(f"`{name}` is wrong: {said[:1].lower()}{said[1:]}.") from None
 
 
 def list_arguments(does: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:
@@ -94,12 +127,12 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(
-    *examples: str, json: str = "", of: Literal["run", "list"] = "run", begins: bool = False
+    *examples: str, json: str = "", of: Literal["run", "list"] = "run", begins: bool = False, person: bool = False
 ) -> Callable[[Callable[..., Awaitable[OperationResult]]], Operation]:
     """Enter an operation under its name. Its named parameters are its arguments, each with what it means."""
 
     def enter(does: Callable[..., Awaitable[OperationResult]]) -> Operation:
-        return OPERATIONS.setdefault(does.__name__, Operation(does, examples, json, of, begins))
+        return OPERATIONS.setdefault(does.__name__, Operation(does, examples, json, of, begins, person))
 
     return enter
 
@@ -108,14 +141,12 @@ def call_operation(name: str) -> Callable[..., Awaitable[OperationResult]]:
     """The operation as a function of the package."""
     made = OPERATIONS[name]
 
-    async def call(run: str = "latest", *, dir: str = ".", **arguments: Any) -> OperationResult:
-        if unknown := sorted(set(arguments) - {key for key, *_ in made.arguments}):
-            raise UsageError(f"`{name}` has no argument `{unknown[0]}`.")
-        return await made.call(dir, run, **arguments)
+    async def call(*place: str, dir: str = ".", **arguments: Any) -> OperationResult:
+        return await made.call(dir, place[0] if place else arguments.pop(made.of, None), arguments)
 
     call.__name__, call.__doc__ = name, made.about
     own = {key: (kind, default) for key, kind, default, _ in made.arguments}
-    return take_arguments(call, list(signature(call).parameters.values())[:2], own)
+    return take_arguments(call, [made.place, signature(call).parameters["dir"]], own)
 
 
 def take_arguments(does: F, common: Sequence[Parameter], own: Mapping[str, tuple[Any, Any]]) -> F:

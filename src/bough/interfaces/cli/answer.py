@@ -29,7 +29,7 @@ async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_
         raise click.UsageError(f"name the RUN first: bough answer latest {shlex.quote(run)}")
     from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import continue_run
-    from bough.operations.runs import OPERATIONS
+    from bough.operations import OPERATIONS
 
     display, choices = make_display(as_json), app.Choices(**chosen)
     async with app.open_session(folder, choices=choices) as opened:

@@ -12,9 +12,9 @@ from bough.views.formatting import one_line
 from bough.views.vocabulary import DONE
 
 
-async def _ask(opened: app.Session, run: str, *, partial: bool, edges: bool, branch: str, **_: Any) -> dict[str, Any]:
-    taken = partial or (await opened.view(run)).status in DONE
-    return {"edges": await confirm_edges(opened, run)} if taken and not edges and not branch else {}
+async def _ask(opened: app.Session, run: str, **given: Any) -> dict[str, Any]:
+    taken = "partial" in given or (await opened.view(run)).status in DONE
+    return {"edges": await confirm_edges(opened, run)} if taken and not {"edges", "branch"} & {*given} else {}
 
 
 async def confirm_edges(session: app.Session, run: str) -> bool:

@@ -57,7 +57,7 @@ async def command(
     from bough.interfaces.cli.drawn import print_operation
     from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import continue_run
-    from bough.operations.runs import OPERATIONS
+    from bough.operations import OPERATIONS
 
     if answer is not None and (plan is not None or deny or file or (say and answer != "no")):
         raise click.UsageError("--command takes only --say, and only with `--command no`")

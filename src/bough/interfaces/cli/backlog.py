@@ -90,7 +90,7 @@ def _open_backlog(command: F) -> F:
 
 
 async def _change(name: str, opened: app.Session, backlog: Backlog, **arguments: Any) -> None:
-    from bough.operations.runs import OPERATIONS
+    from bough.operations import OPERATIONS
 
     click.echo((await OPERATIONS[name].does(opened, backlog, **arguments)).said)
 

@@ -11,9 +11,17 @@ from typing import Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, complete_run, dir_option, flag, json_option, option
+from bough.interfaces.cli.options import (
+    BoughCommand,
+    bough_command,
+    complete_run,
+    dir_option,
+    flag,
+    json_option,
+    option,
+)
 from bough.interfaces.cli.printing import print_json
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from bough.operations.table import OperationResult
 
 METAVARS = {"task": "T", "restore": "N", "branch": "NAME"}
@@ -25,9 +33,11 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
     made = OPERATIONS[name]
     texts = [(key, default) for key, _, default, about in made.arguments if not about]
 
-    async def command(run: str | None, folder: Path, as_json: bool, **arguments: Any) -> None:
-        if run and texts and not any(arguments.values()):
+    async def command(run: str | None, folder: Path, as_json: bool, **said: Any) -> None:
+        given = {key: value for key, value in said.items() if value not in (None, False)}
+        if run and texts and not given:
             raise click.UsageError(f"name the RUN first: bough {name} latest {shlex.quote(run)}")
+        arguments = made.read(given, texts=True)
         async with app.open_session(folder) as opened:
             found = await opened.find(run)
             if before is not None and not as_json:
@@ -37,17 +47,30 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
 
     command.__doc__ = made.about
     command = json_option(made.json)(command)
-    for key, kind, default, about in reversed(made.arguments):
+    for key, kind, _, about in reversed(made.arguments):
         if about and kind is bool:
             command = flag(f"--{key.replace('_', '-')}", about)(command)
         elif about:
-            command = option(f"--{key}", METAVARS[key], about, kind, default=default)(command)
+            command = option(f"--{key}", METAVARS.get(key, key.upper()), about)(command)
     command = dir_option(command)
     for key, default in reversed(texts):  # What needs no explanation is an argument; then the run has to be named, too.
-        command = click.argument(key, **({} if default is Parameter.empty else {"default": default}))(command)
+        command = click.argument(key, required=default is Parameter.empty)(command)
     command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
-    drawn: click.Command = bough_command(*made.examples)(command)
+    drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand)(command)
     return drawn
+
+
+class DrawnCommand(BoughCommand):
+    """A wrong option is a wrong argument of the operation: every face says the same of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            made, key = OPERATIONS[self.name or ""], error.option_name.strip("-").replace("-", "_")
+            if key not in {one for one, *_ in made.arguments}:
+                made.read({key: ""})
+            raise
 
 
 def print_operation(result: OperationResult, as_json: bool) -> None:

@@ -8,20 +8,20 @@ import click
 
 from bough import app
 from bough.core.ids import GOAL
-from bough.interfaces.cli.drawn import print_operation
+from bough.interfaces.cli.drawn import DrawnCommand, print_operation
 from bough.interfaces.cli.options import bough_command, json_option, option, run_argument, task_argument
 from bough.interfaces.cli.printing import print_json
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from bough.views.formatting import format_clock, pad
 
 
-@bough_command(*OPERATIONS["rewind"].examples)
+@bough_command(*OPERATIONS["rewind"].examples, cls=DrawnCommand)
 @run_argument
 @task_argument
-@option("--to", "POINT", "The point to continue from; 0: before the first.", click.IntRange(0))
+@option("--to", "POINT", "The point to continue from; 0: before the first.")
 @option("--say", "TEXT", "What to do differently; passed to a fresh agent.", default="")
 @json_option("As JSON: the points, or the point it was rewound to.")
-async def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
+async def command(run: str | None, task: str | None, folder: Path, to: str | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
 
     Without --to, lists the points of TASK (default: the goal) that RUN (default: the latest) can be rewound to: the
@@ -34,10 +34,12 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
     from bough.interfaces.terminal.output import make_output
 
+    given = {"to": to, "say": say} if to is not None else {}
+    arguments = OPERATIONS["rewind"].read(given, texts=True) if given else {}
     async with app.open_session(folder) as opened:
         name, path = await opened.find_task(run, task)
-        if to is not None:
-            print_operation(await OPERATIONS["rewind"].does(opened, name, to=to, task=path or GOAL, say=say), as_json)
+        if arguments:
+            print_operation(await OPERATIONS["rewind"].does(opened, name, task=path or GOAL, **arguments), as_json)
             return
         points = await opened.points(name, path or GOAL)
     if as_json:

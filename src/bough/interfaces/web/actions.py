@@ -11,7 +11,7 @@ import msgspec
 
 from bough.app import open_journal, open_session
 from bough.core.errors import NotFound, UsageError
-from bough.operations.runs import OPERATIONS
+from bough.operations import OPERATIONS
 from bough.operations.table import make_request
 from bough.services import backlog as backlogs
 from bough.services import run_messages
@@ -43,22 +43,25 @@ def _action(table: Table) -> Callable[[Does], Does]:
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
     """Do what the page asks, and return what to tell the person: for `start` the name of the run. Without a run it is
     about the project."""
-    drawn = OPERATIONS.get(name)
-    if drawn is None or (drawn.of == "run") != bool(run):
-        drawn = None
-        if name not in (table := OF_RUN if run else OF_PROJECT):
-            raise UsageError(f"Unknown action `{name}`.")
-    does, request = (drawn.call, drawn.request) if drawn else table[name]
+    drawn, table = OPERATIONS.get(name), OF_RUN if run else OF_PROJECT
+    if drawn is not None and (drawn.of == "run") == bool(run):
+        given = _decode(name, body, dict[str, Any])
+        made = await drawn.call(root, run or str(given.pop("list", "")), given)
+        resumed = [await resume(root, made.facts["run"])] if name in ("answer", "approve") and made.next else []
+        commands = [f"`{line}`" for line in made.facts.get("commands", ())]
+        return {**made.facts, "said": " ".join((made.said, *commands, *resumed))}
+    if name not in table:
+        raise UsageError(f"Unknown action `{name}`.")
+    does, request = table[name]
+    asked = msgspec.structs.asdict(_decode(name, body, request))
+    return {"run" if name == "start" else "said": await does(root, *([run] if run else []), **asked)}
+
+
+def _decode(name: str, body: bytes, kind: type[Any]) -> Any:
     try:
-        asked = msgspec.structs.asdict(msgspec.json.decode(body, type=request))
-        if drawn is None:
-            done = await does(root, *([run] if run else []), **asked)
-            return {"run" if name == "start" else "said": done}
-        made = await drawn.call(root, run or asked.pop("list"), **asked)
+        return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None
-    resumed = [await resume(root, run)] if name in ("answer", "approve") and made.next else []
-    return {**made.facts, "said": " ".join((made.said, *resumed))}
 
 
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -80,7 +83,7 @@ async def resume(root: Path, run: str, *, model: str = "", rounds: Count = 0, co
     """Resume the run in a process of its own, so that it continues when the dashboard ends. What is given is different
     from here on; the rest is as before."""
     if say.strip():
-        await OPERATIONS["say"].call(root, run, text=say)
+        await OPERATIONS["say"].call(root, run, {"text": say})
     chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost}
     own = await start_bough(root, "resume", run, *_list_options(chosen))
     return f"{run} resumed and halted again." if await own.has_ended() else f"{run} is running again."

@@ -34,7 +34,6 @@ from bough.views.task_view import make_title
 from bough.views.vocabulary import describe_status
 from bough.views.waiting import Waiting
 
-Json = dict[str, Any]
 EVENTS = 400
 """Maximum in one response."""
 LANES = 200

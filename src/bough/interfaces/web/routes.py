@@ -295,8 +295,8 @@ async def _follow(
 
 
 async def post_action(request: Request) -> Response:
-    root, live = await request.app.state.house.run(request)
-    return make_response(await act(root, live.view.name, request.path_params["action"], await _read_body(request)))
+    root, run = request.app.state.house.find_root(request.path_params["project"]), request.path_params["run"]
+    return make_response(await act(root, run, request.path_params["action"], await _read_body(request)))
 
 
 async def post_to_project(request: Request) -> Response:
@@ -337,7 +337,9 @@ async def _read_body(request: Request) -> bytes:
 
 async def _handle_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return make_response({"error": f"Nothing found at {request.url.path}."}, error.status_code)
+        large = f"A request has at most {LARGEST // 1_000_000} MB: put the text into a file and name it."
+        said = large if error.status_code == 413 else f"Nothing found at {request.url.path}."
+        return make_response({"error": said}, error.status_code)
     return make_response({"error": str(error)}, 404 if isinstance(error, NotFound) else 409)
 
 
