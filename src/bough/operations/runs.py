@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec.structs import asdict
+
 from bough.core.errors import UsageError
 from bough.operations.table import OperationResult, operation
 from bough.ports import Approval
 from bough.views.formatting import first_sentence, pluralize
-from bough.views.vocabulary import DONE, STATUS_WORDS, describe_status
+from bough.views.vocabulary import DONE, STATUS_WORDS, describe_recheck, describe_status
 
 if TYPE_CHECKING:
     from bough.app.session import Session
@@ -60,6 +62,19 @@ class AnsweredRun(RunResult, frozen=True, kw_only=True):
     task: str = ""
     tests: tuple[str, ...] = ()
     command: str = ""
+
+
+class RecheckedRun(RunResult, frozen=True, kw_only=True):
+    onto: str
+    commit: str
+    standing: str
+    """`proven`, `conflicts` or `broken`."""
+    culprit: str
+    why: str
+
+
+class RunReceipt(RunResult, frozen=True, kw_only=True):
+    receipt: Any
 
 
 ASKED = "As a JSON object: the run, and who was asked."
@@ -305,6 +320,7 @@ async def apply(
     "bough pr",
     "bough pr amber-heron --branch fix-totals",
     "bough pr amber-heron --draft",
+    person=True,
     json="As a JSON object: the run, the branch, its commit and the file with the description.",
 )
 async def pr(
@@ -351,3 +367,28 @@ async def pr(
     return DescribedBranch(
         run=run, branch=branch, commit=made, description=str(path), commands=commands, address=address, said=said
     )
+
+
+# ── what a run has shown ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@operation()
+async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "") -> RecheckedRun:
+    """Merge a run's proven work with main as it is now, or with `onto`, and run again what carried it, without a
+    model. `setup` runs in the checkout first."""
+    from bough.app.choices import Choices
+    from bough.services.still_proven import recheck_run
+
+    event = await recheck_run(opened, run, onto, Choices(setup=setup or None))
+    return RecheckedRun(run=run, said=describe_recheck(event), **asdict(event))
+
+
+@operation()
+async def receipt(opened: Session, run: str) -> RunReceipt:
+    """Run once more what a run shows, without and with its change, and return it as a receipt."""
+    from bough.app.choices import Choices
+    from bough.services.recheck import make_receipt
+
+    made = await make_receipt(opened, run, Choices())
+    said = f"What {run} shows, as it was seen once more: `bough recheck` runs it again anywhere."
+    return RunReceipt(run=run, receipt=made, said=said)

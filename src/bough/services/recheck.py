@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -33,7 +33,6 @@ from bough.ports import Ports
 from bough.trust.files import read_own
 from bough.views.vocabulary import describe_status
 
-Say = Callable[[str], None]
 LARGEST = 32 << 20
 """Bytes of a receipt."""
 
@@ -44,7 +43,6 @@ class Measuring(Struct, eq=False):
     run: Run
     ports: Ports
     check: Check
-    say: Say
 
     async def measure(self, tree: str, probes: Sequence[Probe] = ()) -> SideOutcome:
         ended, tests = await self.run_tests(tree)
@@ -53,13 +51,12 @@ class Measuring(Struct, eq=False):
     async def require(self, tree: str) -> None:
         """Refuse to say anything where the check cannot run at all."""
         task = replace(self._make_task(tree), base=tree)
-        known = await self.ports.verifier.at_base(self.run, task, self.check, self.say)
+        known = await self.ports.verifier.at_base(self.run, task, self.check, lambda line: None)
         if known.lacking:
             raise UsageError(f"`{self.check.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
 
     async def run_tests(self, tree: str, only: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
         """How the check ends there, and each test that is known by name."""
-        self.say(f"{self.check.command} on tree {tree[:10]}")
         task, verifier = self._make_task(tree), self.ports.verifier
         ran = await verifier.run_tests(self.run, task, self.check, product=tree, tests=tree, only=only)
         tests: dict[str, str] = {case.id: case.outcome for case in ran.report.cases}
@@ -69,7 +66,7 @@ class Measuring(Struct, eq=False):
         if not probes:
             return {}
         task = self._make_task(tree)
-        done = await self.ports.verifier.probe(self.run, task, self.check, probes, self.say, once=True)
+        done = await self.ports.verifier.probe(self.run, task, self.check, probes, lambda line: None, once=True)
         return {one.name: one.outcome for one in done}
 
     def _make_task(self, tree: str) -> Task:
@@ -78,7 +75,7 @@ class Measuring(Struct, eq=False):
 
 @asynccontextmanager
 async def open_measuring(
-    session: Session, base: str, command: str, folder: str, choices: Choices, say: Say
+    session: Session, base: str, command: str, folder: str, choices: Choices
 ) -> AsyncIterator[Measuring]:
     """`folder`: where the command runs, below the top of the project."""
     from bough.app.run_ports import open_ports
@@ -93,7 +90,7 @@ async def open_measuring(
         session.store.claim(name, RUN, worker_id(), rules.lease),
     ):
         try:
-            yield Measuring(run, ports, Check(command, "it ran before", recognise(command)), say)
+            yield Measuring(run, ports, Check(command, "it ran before", recognise(command)))
         finally:
             await session.workspaces.forget(name)
 
@@ -101,7 +98,7 @@ async def open_measuring(
 # ── a receipt ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def make_receipt(session: Session, name: str, choices: Choices, say: Say) -> Receipt:
+async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
     """What a finished run shows, seen once more, with what it claims."""
     run, task = await session.run(name), await session.task(name)
     verdict = task.acceptance.verdict
@@ -112,7 +109,7 @@ async def make_receipt(session: Session, name: str, choices: Choices, say: Say) 
     folder = run.folder if run.plan.goal.test_command else ""
     ran = task.examination.results
     probes = tuple(one for one in list_live_probes(task) if one.name in ran)
-    async with open_measuring(session, run.base, verdict.command, folder, choices, say) as measuring:
+    async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
         before, after = await measuring.measure(run.base, probes), await measuring.measure(task.tree, probes)
     rerun = Rerun(run.base, task.tree, verdict.command, Sides("", ""), folder=folder)
     journal = b"".join(e.encode((one.task, one.version, one.at, one.event)) for one in records)
@@ -158,7 +155,7 @@ def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Rec
     return receipts.read_receipt(body, file), who
 
 
-async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices, say: Say) -> list[str]:
+async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) -> list[str]:
     """What differs from what it says; empty: nothing. What differs once by chance does not count."""
     rerun, edited = receipt.predicate.rerun, receipts.list_edits(receipt)
     if session.config.sandbox.mode == "none":
@@ -176,7 +173,7 @@ async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices, 
     probes = tuple(case.probe for case in rerun.probes)
     found: list[str] | None = None
     for _ in range(2):
-        async with open_measuring(session, rerun.base, rerun.command, rerun.folder, choices, say) as measuring:
+        async with open_measuring(session, rerun.base, rerun.command, rerun.folder, choices) as measuring:
             before, after = await measuring.measure(rerun.base, probes), await measuring.measure(rerun.head, probes)
             if rerun.tests and not after.tests:
                 await measuring.require(rerun.head)

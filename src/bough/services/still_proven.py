@@ -19,7 +19,7 @@ from bough.core.ids import GOAL
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 from bough.services.backlog import list_backlogs, load_backlog
-from bough.services.recheck import Measuring, Say, open_measuring
+from bough.services.recheck import Measuring, open_measuring
 from bough.views.run_view import RunView
 
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
@@ -63,7 +63,7 @@ def _has_changes(view: RunView) -> bool:
     return goal is not None and goal.verdict is not None and bool(goal.verdict.command) and goal.tree != goal.base
 
 
-async def recheck_run(session: Session, name: str, onto: str, choices: Choices, say: Say) -> e.Rechecked:
+async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
     """Merge, run, and record what came of it. `onto`: a branch or commit; empty: main."""
     run, task = await session.run(name), await session.work(name)
     verdict = task.acceptance.verdict
@@ -72,7 +72,7 @@ async def recheck_run(session: Session, name: str, onto: str, choices: Choices, 
     commits = PersonCommits(session.root)
     tip = await asyncio.to_thread(_find_tip, commits, onto)
     carried, folder = _find_carried(run.base, task), run.folder if run.plan.goal.test_command else ""
-    async with open_measuring(session, run.base, verdict.command, folder, choices, say) as measuring:
+    async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
         event = await MovedMain(session, commits, measuring, carried, tip).judge(onto)
     async with session.hold(name) as (claim, now):
         await session.store.append(claim, [event], now.version)

@@ -35,9 +35,10 @@ async def write_receipt(
 ) -> None:
     from bough.core.acceptance.receipt import write_receipt as write
     from bough.interfaces.cli.printing import print_result
-    from bough.services.recheck import make_receipt, sign_receipt
+    from bough.operations import OPERATIONS
+    from bough.services.recheck import sign_receipt
 
-    body = write(await make_receipt(opened, name, app.Choices(), lambda line: None))
+    body = write((await OPERATIONS["receipt"].does(opened, name)).facts["receipt"])
     if output is None:
         sys.stdout.flush()
         sys.stdout.buffer.write(body)

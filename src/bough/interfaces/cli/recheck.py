@@ -58,7 +58,7 @@ async def command(
     async with app.open_session(folder, create=receipt, choices=choices) as opened:
         if receipt:
             return await _recheck_receipt(opened, what, signers, choices, as_json)
-        return await _recheck_runs(opened, what, onto or "", choices, as_json)
+        return await _recheck_runs(opened, what, onto or "", chosen["setup"] or "", as_json)
 
 
 async def _recheck_receipt(
@@ -74,7 +74,7 @@ async def _recheck_receipt(
     if not as_json:
         page.text(f"Running `{rerun.command}` without and with the change.", "dim")
         page.flush()
-    found = await recheck_receipt(opened, receipt, choices, lambda line: None)
+    found = await recheck_receipt(opened, receipt, choices)
     if as_json:
         print_json({"same": not found, "differences": found, "signed_by": who})
         return DIFFERS if found else 0
@@ -87,21 +87,19 @@ async def _recheck_receipt(
     return DIFFERS if found else 0
 
 
-async def _recheck_runs(opened: app.Session, what: str, onto: str, choices: app.Choices, as_json: bool) -> int:
-    from msgspec.structs import asdict
-
+async def _recheck_runs(opened: app.Session, what: str, onto: str, setup: str, as_json: bool) -> int:
     from bough.interfaces.cli.printing import print_json
     from bough.interfaces.terminal.output import make_output
-    from bough.services.still_proven import list_proven_runs, recheck_run
-    from bough.views.vocabulary import describe_recheck
+    from bough.operations import OPERATIONS
+    from bough.services.still_proven import list_proven_runs
 
     page, found = make_output(), list[dict[str, Any]]()
     for name in await list_proven_runs(opened, what):
-        event = await recheck_run(opened, name, onto, choices, lambda line: None)
-        said = describe_recheck(event)
-        found.append({"run": name, "said": said, **asdict(event)})
+        done = await OPERATIONS["recheck"].does(opened, name, onto=onto, setup=setup)
+        found.append({"said": done.said, **done.facts})
         if not as_json:
-            page.paragraph((f"{name}  ", "bold"), text=said, style="green" if event.standing == "proven" else "red")
+            style = "green" if found[-1]["standing"] == "proven" else "red"
+            page.paragraph((f"{name}  ", "bold"), text=done.said, style=style)
             page.flush()
     if as_json:
         print_json(found)
