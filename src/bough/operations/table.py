@@ -97,7 +97,7 @@ def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
         return convert(value, kind, strict=not texts)
     except ValidationError as error:
         said = re.sub(r"`(\w+)`", lambda found: WORDS.get(found[1], found[0]), str(error))
-        raise UsageError(f"`{name}` is wrong: {said[:1].lower()}{said[1:]}.") from None
+        raise UsageError(f"`{name}` is invalid: {said[:1].lower()}{said[1:]}.") from None
 
 
 def list_arguments(does: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:
