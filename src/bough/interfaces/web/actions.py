@@ -48,7 +48,7 @@ async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
         given = _decode(name, body, dict[str, Any])
         made = await drawn.call(root, run or str(given.pop("list", "")), given)
         resumed = [await resume(root, made.facts["run"])] if name in ("answer", "approve") and made.next else []
-        commands = [f"`{line}`" for line in made.facts.get("commands", ())]
+        commands = [f"`{line}`" for line in made.facts.get("commands", ()) if not made.facts["address"]]
         return {**made.facts, "said": " ".join((made.said, *commands, *resumed))}
     if name not in table:
         raise UsageError(f"Unknown action `{name}`.")
