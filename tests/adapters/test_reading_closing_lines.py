@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict import registry
-from bough.core.verdict.registry import count_progress, make_readable, read_closing_lines, read_results
+from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.registry import make_readable, read_closing_lines, read_results
 from bough.core.verdict.rulings import describe_failure
-from bough.core.verdict.runner import ClosingLine, Progress
+from bough.core.verdict.runner import ClosingLine
 
 RUNNERS = ["", *(runner.name for runner in registry.RUNNERS)]
 
@@ -161,7 +162,7 @@ def test_errors_are_failures() -> None:
 def test_no_text_breaks_the_readers_of_lines(output: str, runner: str) -> None:
     read_closing_lines(output, runner, "/w")
     make_readable(output, runner)
-    count_progress(Progress(), output, runner)
+    count_progress(Progress(), output)
 
 
 FRAGMENTS = [
@@ -180,7 +181,7 @@ def test_no_mixture_of_runners_lines_breaks_anything(lines: list[str], runner: s
     names = [case.id for case in said.cases]
     assert len(names) == len(set(names))
     for case in said.cases:
-        assert len(describe_failure(case, lambda path: "a\nb\n")) <= 1_500
+        assert len(describe_failure(case)) <= 1_500
 
 
 def test_long_outputs_are_read_in_time() -> None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict.registry import count_progress, make_readable, read_results
-from bough.core.verdict.runner import Progress
+from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.registry import make_readable, read_results
 
 GO_JSON = """\
 {"Action":"start","Package":"example.com/m/a"}
@@ -270,28 +270,28 @@ def test_documentation_tests_keep_their_ids_when_lines_move() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runner", "lines", "told"),
+    ("lines", "told"),
     [
-        ("pytest", ["collected 40 items", "tests/test_a.py ..F.s [ 10%]", "tests/test_b.py ...", "....... [100%]"],
+        (["collected 40 items", "tests/test_a.py ..F.s [ 10%]", "tests/test_b.py ...", "....... [100%]"],
          "15 of 40 tests, 1 failure so far"),
-        ("pytest", ["a.py::test_x PASSED [ 50%]", "a.py::test_y FAILED [100%]"], "2 tests, 1 failure so far"),
-        ("pytest", ["[gw0] [ 50%] PASSED a.py::test_x ", "[gw1] [100%] ERROR a.py::test_y"], "2 tests, 1 failure so far"),
-        ("pytest", ["...", "hello .", "FAILED", "....."], "0 tests, 0 failures so far"),
-        ("unittest", ["test_a (t.X.test_a) ... ok", "test_b (t.X.test_b) ... FAIL"], "2 tests, 1 failure so far"),
-        ("cargo", ["running 2 tests", "test a ... ok", "test b ... FAILED", "failures:", "running 1 test", "test c ... ok"],
+        (["a.py::test_x PASSED [ 50%]", "a.py::test_y FAILED [100%]"], "2 tests, 1 failure so far"),
+        (["[gw0] [ 50%] PASSED a.py::test_x ", "[gw1] [100%] ERROR a.py::test_y"], "2 tests, 1 failure so far"),
+        (["...", "hello .", "FAILED", "....."], "0 tests, 0 failures so far"),
+        (["test_a (t.X.test_a) ... ok", "test_b (t.X.test_b) ... FAIL"], "2 tests, 1 failure so far"),
+        (["running 2 tests", "test a ... ok", "test b ... FAILED", "failures:", "running 1 test", "test c ... ok"],
          "3 of 3 tests, 1 failure so far"),
-        ("go", ["--- PASS: TestA (0.00s)", "    --- FAIL: TestB/x (0.00s)"], "2 tests, 1 failure so far"),
-        ("go", GO_JSON.split("\n"), "4 tests, 2 failures so far"),
-        ("node", ["ok 1 - a", "    not ok 2 - b", "# tests 2", "ok 3 - c"], "2 tests, 1 failure so far"),
-        ("node", ["✔ a (1.5ms)", "▶ g", "  ✖ b (1ms)", "✖ g (2ms)", "✖ failing tests:", "✖ b (1ms)"],
-         "2 tests, 1 failure so far"),
-        ("jest", ["  ✓ adds (2 ms)", "  ✕ fails"], "2 tests, 1 failure so far"),
-        ("", ["test a ... ok"], "1 test, 0 failures so far"),
-        ("", ["\x1b[32mok 1 - a\x1b[0m", "nothing"], "1 test, 0 failures so far"),
+        (["--- PASS: TestA (0.00s)", "    --- FAIL: TestB/x (0.00s)"], "2 tests, 1 failure so far"),
+        (GO_JSON.split("\n"), "4 tests, 2 failures so far"),
+        (["ok 1 - a", "    not ok 2 - b", "# tests 2", "ok 3 - c"], "2 tests, 1 failure so far"),
+        (["✔ a (1.5ms)", "▶ g", "  ✖ b (1ms)", "✖ g (2ms)", "✖ failing tests:", "✖ b (1ms)"],
+         "3 tests, 2 failures so far"),
+        (["  ✓ adds (2 ms)", "  ✕ fails"], "2 tests, 1 failure so far"),
+        (["test a ... ok"], "1 test, 0 failures so far"),
+        (["\x1b[32mok 1 - a\x1b[0m", "nothing"], "1 test, 0 failures so far"),
     ],
 )  # fmt: skip
-def test_progress(runner: str, lines: list[str], told: str) -> None:
+def test_progress(lines: list[str], told: str) -> None:
     so_far = Progress()
     for line in lines:
-        so_far = count_progress(so_far, line, runner)
+        so_far = count_progress(so_far, line)
     assert str(so_far) == told

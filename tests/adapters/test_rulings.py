@@ -9,7 +9,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome, Check, Report
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_disagreements, has_results, hash_refutation
 from bough.core.verdict.registry import read_results
-from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_lost, find_rewritten
+from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_lost
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
@@ -194,9 +194,3 @@ def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: st
 )
 def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: str, base: str, again: str) -> None:
     assert not find_disagreements(said(base, runner).known, said(again, runner).known)
-
-
-def test_code_that_is_rewritten_while_it_is_tested() -> None:
-    before = {"a.js": "exports.add = (a, b) => a - b;\n", "b.js": "f( 'x' )\n", "data.json": "{}\n", "venv/c.js": "1\n"}
-    after = {"a.js": "exports.add = (a, b) => a + b;\n", "b.js": 'f("x");\n', "data.json": "{1}\n", "venv/c.js": "2\n"}
-    assert find_rewritten(before, after) == ("a.js",)

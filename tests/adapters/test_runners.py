@@ -17,16 +17,15 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Report
 from bough.core.shell_syntax import split_commands
+from bough.core.verdict.progress import Progress, count_progress
 from bough.core.verdict.registry import (
     RUNNERS,
-    count_progress,
     has_refused,
     instrument,
     read_results,
     recognise,
 )
 from bough.core.verdict.registry import narrow as rerun
-from bough.core.verdict.runner import Progress
 
 REPORT = "/scratch/r.xml"
 
@@ -654,17 +653,16 @@ def test_jest_and_vitest_get_their_arguments_through_npm(tmp_path: Path) -> None
 def test_progress_of_real_runs(tmp_path: Path) -> None:
     needs("node")
 
-    def progress(lines: Sequence[str], runner: str) -> str:
+    def progress(lines: Sequence[str]) -> str:
         so_far = Progress()
         for line in lines:
-            so_far = count_progress(so_far, line, runner)
+            so_far = count_progress(so_far, line)
         return str(so_far)
 
     folder = write(tmp_path / "work", {**PYTEST_SUITE, **NODE_SUITE})
     for command in ("python -m pytest -o addopts=", "python -m pytest -v", "python -m pytest -q"):
         output = run(command, folder, tmp_path / f"scratch {command}").output.split("\n")  # a report's path is new
         # What could not be collected is told at the end only, and a test with a bad teardown twice.
-        assert progress(output, "pytest").endswith("15 tests, 6 failures so far")
-        assert progress(output, "").endswith("15 tests, 6 failures so far")
+        assert progress(output).endswith("15 tests, 6 failures so far")
     output = run("node --test", folder, tmp_path / "scratch").output.split("\n")
-    assert progress(output, "node") == "12 tests, 4 failures so far", "one marked todo is told as failed"
+    assert progress(output) == "12 tests, 4 failures so far", "one marked todo is told as failed"

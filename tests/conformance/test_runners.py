@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict.registry import RUNNERS, count_progress, instrument, narrow, read_results, recognise
-from bough.core.verdict.runner import Progress, Runner
+from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.registry import RUNNERS, instrument, narrow, read_results, recognise
+from bough.core.verdict.runner import Runner
 from tests.sampling import long
 
 from .runners import ROOT, SUITES, Suite
@@ -111,12 +112,11 @@ def test_its_closing_lines_alone_never_say_better(suite: Suite) -> None:
 
 @names
 def test_its_progress_never_says_more_than_there_was(suite: Suite) -> None:
-    for runner in (suite.runner, ""):
-        so_far = Progress()
-        for line in recorded(suite)[1].split("\n"):
-            so_far = count_progress(so_far, line, runner)
-        assert so_far.done <= len(suite.outcomes) + 1, "a group of tests may count as one"
-        assert so_far.failed <= sum(outcome == "failed" for outcome in suite.outcomes.values()) + 1
+    so_far = Progress()
+    for line in recorded(suite)[1].split("\n"):
+        so_far = count_progress(so_far, line)
+    assert so_far.done <= len(suite.outcomes) + 1, "a group of tests may count as one"
+    assert so_far.failed <= sum(outcome == "failed" for outcome in suite.outcomes.values()) + 1
 
 
 @names
@@ -129,9 +129,8 @@ def test_half_a_report_is_none(suite: Suite) -> None:
 
 @pytest.mark.parametrize("runner", RUNNERS, ids=lambda runner: runner.name)
 def test_its_facts_are_well_formed(runner: Runner) -> None:
-    for pattern in (runner.settings, runner.refusal, runner.closes, runner.total, runner.summary):
+    for pattern in (runner.settings, runner.refusal, runner.closes):
         re.compile(pattern)
-    assert all(re.compile(step).groups >= 1 for step in runner.steps)
     assert all(suffix.startswith(".") for suffix in runner.suffixes)
     assert all(file and table for file, table in runner.sections)
 

@@ -217,12 +217,6 @@ class Workspace(WorkFolder, Protocol):
     async def list_others(self, tree: str) -> list[str]:
         """The topmost paths that `clear` would remove."""
 
-    async def mark(self) -> None:
-        """Remember the files as they are now, for `list_altered`."""
-
-    async def list_altered(self) -> list[str]:
-        """The files that have changed since they were marked; compares every file."""
-
     async def checkpoint(self, tree: str, message: str) -> str:
         """A commit of that tree on the task's branch, in bough's own repository."""
 

@@ -34,8 +34,6 @@ class ChangeTrees(Struct, frozen=True):
     says: str
     base: str
     head: str
-    base_commit: str = ""
-    head_commit: str = ""
 
 
 async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
@@ -103,7 +101,7 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
     if all(one.binary for one in await workspaces.count_changes(base, head)):
         named = ", ".join(one.path for one in changed[:3])
         raise UsageError(f"{change.says} changes only binary files ({named}): no case can show what they are for.")
-    return ChangeTrees(change.says, base, head, change.base, change.head)
+    return ChangeTrees(change.says, base, head)
 
 
 async def examine(

@@ -12,7 +12,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,34 +25,30 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import decode_output
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.adapters.workspaces import disk
 from bough.core.acceptance.verdict import Case, Check
 from bough.core.errors import BoughError, SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
-from bough.core.verdict import original_tests, rulings
+from bough.core.verdict import original_tests
 from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, count_told, strip_root
 from bough.core.verdict.junit import LARGEST
 from bough.core.verdict.missing import ProjectFacts, find_missing, names_dependencies
+from bough.core.verdict.progress import Progress, count_progress
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
-    RUNNERS,
-    count_progress,
     has_refused,
     instrument,
     make_readable,
     read_closing_lines,
     read_results,
 )
-from bough.core.verdict.runner import Progress
-from bough.core.verdict.texts import Read
 from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust import handles
 from bough.trust.files import Place
 
-FORMAT = 9
+FORMAT = 10
 """The version of the entries' format: those of an earlier bough say too little, and are not read."""
 Measure = Callable[[], Awaitable[Baseline]]
 
@@ -142,8 +138,6 @@ KEPT = 12
 """Results of checks that are kept, with their output, in case a later verdict is about the same tree."""
 
 Say = Callable[[str], None]
-Seen = tuple[Mapping[str, str], list[str]]
-"""What a check must leave alone, and what it may not have left alone."""
 
 
 class Work(Struct, eq=False):
@@ -278,15 +272,13 @@ class CheckRunner:
 
     async def _run_check(self, work: Work, tree: str, workspace: Workspace, say: Say) -> CheckRun:
         check, task = work.check, work.task
-        texts = await self._texts.of(tree, check.command)
-        await workspace.mark()
         # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         plain = self._runs_plainly(work)
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        run = partial(self._run_sandboxed, check, workspace, task.rules, say)
+        run = partial(self._run_sandboxed, workspace, task.rules, say)
         before = self._environment.before  # What has to run before every check.
         finished = await run(before, {}) if before else None
         if finished is None or finished.exit_status == 0:
@@ -306,8 +298,7 @@ class CheckRunner:
             if alone.exit_status == 0:
                 finished, plain, path = alone, True, path.with_suffix(".none")
                 text = await asyncio.to_thread(decode_output, finished.output)
-        seen: Seen = (texts, await workspace.list_altered())
-        ran = await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen)
+        ran = await asyncio.to_thread(_read_run, check, finished, text, path, str(workspace.root))
         return replace(ran, known=replace(ran.known, plain=True)) if plain else ran
 
     def _runs_plainly(self, work: Work) -> bool:
@@ -316,13 +307,13 @@ class CheckRunner:
         return any(known.plain for tree in bases if (known := self.baselines.look(tree, work.check)) is not None)
 
     async def _run_sandboxed(
-        self, check: Check, workspace: Workspace, rules: Rules, say: Say, command: str, env: dict[str, str]
+        self, workspace: Workspace, rules: Rules, say: Say, command: str, env: dict[str, str]
     ) -> Finished:
         so_far = Progress()
 
         def tell(line: str) -> None:
             nonlocal so_far
-            so_far = count_progress(so_far, line, check.runner)
+            so_far = count_progress(so_far, line)
             say(str(so_far) if so_far.done else line)
 
         return await self._sandbox.run(
@@ -347,17 +338,15 @@ def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
     return status is not None and status not in NOT_STARTED
 
 
-def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen) -> CheckRun:
-    root, shown = str(workspace.root), make_readable(text, check.runner)
+def _read_run(check: Check, finished: Finished, text: str, path: Path, root: str) -> CheckRun:
+    shown = make_readable(text, check.runner)
     report = read_results(load_report(path), text, finished.exit_status, check.runner, root)
     known = Baseline(
         report,
         read_closing_lines(text, check.runner, root) is not None,
         finished.exit_status,
         original_tests.hash_refutation(strip_root(shown, root)),
-        rulings.find_rewritten(*read_altered(workspace, *seen)),
-        has_completed(path),
-        finished.seconds,
+        seconds=finished.seconds,
         told=count_told(shown) if report.how == "exit status" else 0,
     )
     return CheckRun(finished, shown, known)
@@ -366,9 +355,6 @@ def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace
 def to_argv(command: str) -> list[str]:
     """A command line as its words; as one line for a shell when it needs one."""
     return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
-
-
-READ_MOST = 2_000_000
 
 
 def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
@@ -384,38 +370,3 @@ def load_report(path: Path) -> bytes | None:
     with suppress(OSError):
         return Place(path.parent, path.name).read(LARGEST + 1)
     return None
-
-
-def has_completed(report: Path) -> bool:
-    """A runner left what it writes, next to the report, at the very end of a whole session."""
-    ends = {runner.leaves for runner in RUNNERS if runner.leaves}
-    return any(Place(report.parent, f"{report.name}{end}").is_regular() for end in ends)
-
-
-def read_altered(
-    workspace: WorkFolder, texts: Mapping[str, str], altered: Iterable[str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the altered texts as they were and as they are; the first has also those that are gone."""
-    changed = [path for path in altered if path in texts]
-    found = {}
-    for path in changed:
-        place = Place(workspace.root, path)
-        # A check may have made it a terabyte: a file longer than anything it is compared with is another file. Or a
-        # pipe, which is not a file. Or unreadable.
-        with suppress(OSError):
-            top = os.fsencode(workspace.root)
-            body = place.target().encode() if place.kind == "link" else disk.read_below(top, os.fsencode(path), LARGEST)
-            if body is not None:
-                found[path] = body.decode(errors="replace")
-    return {path: texts[path] for path in changed}, found
-
-
-def make_reader(workspace: WorkFolder) -> Read:
-    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside it."""
-    root = os.path.realpath(workspace.root)
-
-    def read(path: str) -> str | None:
-        inside = os.path.relpath(os.path.join(root, path), root)  # noqa: PTH118 - as text: nothing is looked at
-        return Place(root, inside, links=True).text(READ_MOST) or None
-
-    return read

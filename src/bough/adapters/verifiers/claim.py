@@ -110,8 +110,6 @@ class ClaimTest:
         """Tests that failed before are asked as they were; new ones as they are."""
         tree, tests = work.task.tree, [*old, *new]
         after = await self._texts.of(tree, work.check.command)
-        if not original_tests.has_results(work.known) and canary.asserts_nothing(after, tests):
-            return f"{tests[0]} asserts nothing about the code"
         ground = work.question.tree if work.question is not None else tree
         groups = ((ground, old), (tree, new)) if ground != tree else ((tree, tests),)
         seen = await asyncio.gather(*(self.change_values(work, where, group) for where, group in groups if group))

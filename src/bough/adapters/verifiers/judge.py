@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
@@ -148,7 +148,7 @@ class Judge:
             passed=ran.report.passed,
             failed=ran.report.failed - len(aside),
             skipped=ran.report.skipped,
-            failures=rulings.list_failures(ran, known.report, work.flaky, aside, make_reader(work.workspace)),
+            failures=rulings.list_failures(ran, known.report, work.flaky, aside),
             flaky=work.flaky,
             changed=work.changed,
             disagreements=found,
@@ -175,10 +175,9 @@ class Judge:
     async def _find_objection(self, work: CheckedWork) -> Objection | None:
         """The first objection to a check that passed, if any. What is cheap comes first."""
         if work.merged:
-            return await self._find_foreign_influence(work)
+            return None
         return (
-            await self._find_foreign_influence(work)
-            or await self._find_disagreements(work)
+            await self._find_disagreements(work)
             # After the original tests: a test that they cover is not missing, however the new ones are arranged.
             or await self._find_dropped(work)
             or _object(await self._claim.ask(work))
@@ -224,11 +223,6 @@ class Judge:
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
     # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
-
-    async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
-        """Something other than the tree was tested."""
-        other = sorted({*work.ran.known.rewritten} - {*work.known.rewritten})
-        return _object(f"{other[0]} was replaced while it ran" if other else "")
 
     async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
         """The original tests fail on the new code. Run where anything on the test side changed."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
 
@@ -22,10 +22,8 @@ from bough.adapters.workspaces.file_index import (
     Folder,
     Tracked,
     find_differing,
-    get_kind,
     is_sure,
     join_path,
-    look_at,
     make_stamp,
     pause_collector,
 )
@@ -105,32 +103,6 @@ def reclaim(
     found.read, found.looked = len(lacking), len(looked)
     found.take_rules()
     return found
-
-
-def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list[bytes]:
-    """The files in these folders that differ from what was found. Where the stamp changed or may have been reused, the
-    content decides."""
-    altered = []
-    with handles.open_folder(top, b"") as handle:
-        for folder in folders:
-            for name, file in found.folders.get(folder, NO_FOLDER).files.items():
-                path = join_path(folder, name)
-                now = look_at(path, handle)
-                if (now != file.stamp or not file.sure) and not _has_content(top, path, file, now):
-                    altered.append(path)
-    return altered
-
-
-def _has_content(top: bytes, path: bytes, file: File, now: bytes) -> bool:
-    """Whether a file with the stamp `now` still has the content that was found. Reads no more than the old size."""
-    if file.mode == LINK or not now or get_kind(now) != get_kind(file.stamp):
-        return False
-    parent, _, name = path.rpartition(b"/")
-    try:
-        with handles.open_folder(top, parent) as within:
-            return handles.read_with_access(within, name, lambda: disk.compute_blob_id(name, within)) == file.id
-    except OSError:  # a folder was replaced with a link
-        return False
 
 
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:

@@ -38,12 +38,6 @@ def look_at(path: bytes, top: int) -> bytes:
         return b""
 
 
-def get_kind(stamp: bytes) -> tuple[int, int]:
-    """Size and mode."""
-    _, _, size, _, mode, _, _ = STAMP.unpack(stamp)
-    return size, mode
-
-
 def is_sure(stamp: bytes, now: int, tick: int = 1) -> bool:
     """Whether something with this stamp, unwritten between then and now, was last written before now. `tick`: the
     resolution in nanoseconds at which stamps are compared later."""

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from bough.adapters.workspaces import disk, shared_folders
 from bough.adapters.workspaces.agent_repository import Stamp, disarm
 from bough.adapters.workspaces.apply import format_path
-from bough.adapters.workspaces.checkout import find_altered, restore
+from bough.adapters.workspaces.checkout import restore
 from bough.adapters.workspaces.file_index import NO_FOLDER, FileIndex, Tracked, join_path, write_tree
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
@@ -90,7 +90,6 @@ class GitWorkspace(Struct, eq=False):
     _last: str
     """The tree that it had last."""
     env: Mapping[str, str] = {}
-    _marked: FileIndex = field(default_factory=FileIndex)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _settings: Stamp | None = None
 
@@ -164,24 +163,12 @@ class GitWorkspace(Struct, eq=False):
     def _find_others(self, tree: str) -> list[bytes]:
         return sorted(find_others(self._peek(), self._repository.listings.found(tree)))
 
-    @in_thread("look at the files of {self.root}")
-    def mark(self) -> None:
-        with self._busy:
-            self._marked = self._peek()
-
     def _peek(self) -> FileIndex:
         if self._found is None:
             with Batch(self._repository.objects) as batch:
                 self._found = self._scanner.scan(None, self._tracked, batch)
                 batch.flush()
         return self._scanner.scan(self._found, self._tracked, None, wanted=self._found, keep=False)
-
-    @in_thread("look at the files of {self.root}")
-    def list_altered(self) -> list[str]:
-        with self._busy:
-            changed = self._scanner.compare(self._marked)
-            folders = self._marked.folders if changed is None else changed.folders
-            return [format_path(path) for path in find_altered(self._scanner.top, self._marked, folders)]
 
     @in_thread("keep a checkpoint")
     def checkpoint(self, tree: str, message: str) -> str:

@@ -102,20 +102,11 @@ _COMPLAINT = re.compile(
 """A sentence that says only that tests fail: it asks for nothing beside one that does."""
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the one before it names."""
-_EXAMPLES = re.compile(r"\s*(?:e\.g|i\.e|for example|for instance|such as|like|see|or)\b", re.IGNORECASE)
-_SHAPE = re.compile(r"\b(?:pair|triple|tuple)s?$", re.IGNORECASE)
-"""What is in parentheses after it is one value, not a list of demands."""
-_VALUE = re.compile(r"\s*(?:['\"]|`(?:\d|[^`(-][^`(]*\s)[^`]*`)")
-"""A value in quotation marks, or code that is no name."""
 _QUOTED = re.compile(
     r'(?<![\w"])"(?=\S)[^"]{0,400}(?<=\S)"(?![\w"])'
     r"|“[^”]{0,400}”|`[^`\n]{1,400}`|(?<![\w'])'(?=\S)[^'\n]{1,400}(?<=\S)'(?![\w'])"
 )
 """What is between quotation marks: one thing, wherever it has commas, line breaks or ends of sentences."""
-FEWEST = 3
-"""Parts that make an enumeration."""
-LONGEST = 8
-"""Words of such a part, apart from what it has in parentheses."""
 
 
 class _Block(Struct, frozen=True):
@@ -127,19 +118,30 @@ class _Block(Struct, frozen=True):
 
 def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
     """What a goal asks, and what in it asks for nothing. The form of the text decides: criteria, the items of lists,
-    sentences, enumerations. A model's reading (the first words of each requirement) only makes that finer."""
+    sentences. A model's reading (the first words of each requirement) only makes that finer."""
     text = goal.instructions
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
-    # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
-    places = sorted({len(text[: place.start()].rstrip("`\"'*_")) for one in starts if (place := find_quote(one, text))})
-    blocks = _refine(text, _split_by_form(text), places)
+    blocks = _refine(text, _split_by_form(text), sorted({*_find_places(text, starts)}))
     idle = [one.begins for one in kinds if one.kind == "background"]
     kept = [block for block in blocks if not any(_begins(text, block, words) for words in idle)] or blocks
     kept = [block for block in kept if not _COMPLAINT.fullmatch(text, block.start, block.end)] or kept
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
     return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
+
+
+def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
+    """Where the requirements begin whose first words a model names, in order; an item of a list may be one word."""
+    last = 0
+    for words in starts:
+        found = find_quote(words, text[last:], 1) if len(words) > 2 else None
+        place = last + found.start() if found else (other.start() if (other := find_quote(words, text)) else -1)
+        # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
+        begins = len(text[: max(place, 0)].rstrip("`\"'*_"))
+        if place >= 0 and not text[:begins][-1:].isalnum():
+            last = max(last, place)
+            yield begins
 
 
 def _begins(text: str, block: _Block, words: str) -> bool:
@@ -164,14 +166,14 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
 
 
 def _split_by_form(text: str) -> list[_Block]:
-    """Its list items and sentences, with enumerations taken apart."""
+    """Its list items and sentences."""
     blocks: list[_Block] = []
     for block in _split_sentences(text):
         if blocks and _EMPTY.fullmatch(_strip_mark(text[block.start : block.end])):
             blocks[-1] = replace(blocks[-1], end=block.end)
         else:
             blocks.append(block)
-    return [part for block in blocks for part in _split_enumeration(text, block)]
+    return blocks
 
 
 def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[_Block]:
@@ -181,13 +183,20 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
         fenced = text.find("```", block.start, block.end)
         end = fenced if fenced >= 0 else block.end
         cuts = [at for at in places if block.start + 3 < at < end and not _is_quoted(text, at)]
-        head = text[block.start : cuts[0]] if cuts else ""
-        opens = head.rstrip().endswith((":", "("))
-        within = f"{block.within} {_strip_mark(head)}".strip() if opens else block.within
-        begins = cuts if opens else [block.start, *cuts]
-        parts = [replace(block, start=a, end=b, within=within) for a, b in pairwise([*begins, block.end])]
-        lead = _LEAD.match(_strip_mark(text[block.start : block.end])) if not within else None
-        found += [replace(one, within=lead[0]) if lead and one.start > block.start else one for one in parts]
+        lead = _LEAD.match(_strip_mark(text[block.start : block.end]))
+        within = about = lead[0] if lead else ""
+        for a, b in pairwise([block.start, *cuts, block.end]):
+            item, opener = text[a:b].rstrip(), ""
+            if b < block.end and item.endswith((":", "(")):
+                # `blocks (headings, lists), inlines (links)`: what opens an enumeration is said of its items.
+                item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)
+            if within and a > block.start:
+                item = re.sub(r"[\s,;]+(?:and|or)?$", "", item.rstrip(").") if within.endswith("(") else item)
+            if item:
+                around = within.rstrip(" (") if a > block.start else ""
+                found.append(replace(block, start=a, end=a + len(item), within=around))
+            if opener:
+                within = _strip_mark(opener) if a == block.start else f"{about} {opener}".strip()
     return found
 
 
@@ -200,101 +209,6 @@ def _is_quoted(text: str, at: int) -> bool:
     spans = _find_quoted(text)
     before = bisect_left(spans, (at, 0)) - 1
     return before >= 0 and at < spans[before][1]
-
-
-def _split_enumeration(text: str, block: _Block) -> list[_Block]:
-    """The items of a list after a colon or in parentheses; the block itself if it has none."""
-    said = text[block.start : block.end]
-    if "```" in said or "~~~" in said or block.kind == "heading":
-        return [block]
-    marks = list(_find_marks(said))
-    colon = next((at for at, mark, depth in marks if mark == ":" and not depth and said[at + 1 : at + 2].isspace()), -1)
-    parts = _cut_list(said, colon + 1, len(said), 0, marks) if colon >= 0 and said[:colon].strip() else []
-    if parts:
-        within = f"{block.within} {_strip_mark(said[: colon + 1])}".strip()
-        items = [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
-        return [part for item in items for part in _split_enumeration(text, item)]
-    found: list[_Block] = []
-    done = 0
-    for opened, closed in _find_groups(marks):
-        parts = _cut_list(said, opened + 1, closed, 1, marks)
-        before = said[done:opened].strip(" ,;")
-        listed = parts and said[opened - 1 : opened].isspace() and not _EXAMPLES.match(said, opened + 1)
-        if listed and before and not _SHAPE.search(before):
-            lead = f"{said[: colon + 1].strip()} " if 0 <= colon < done else ""
-            within = f"{block.within} {_strip_mark(lead + before)}".strip()
-            found += [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
-            done = closed + 1
-    if not found:
-        return [block]
-    rest = said[done:].strip(" ,;.\n")
-    if len(rest.split()) > FEWEST:
-        return [*found, replace(block, start=block.start + said.index(rest, done))]
-    return [replace(part, within=f"{part.within} … {rest}") for part in found] if rest else found
-
-
-def _find_marks(text: str) -> Iterator[tuple[int, str, int]]:
-    """Brackets, colons, commas and semicolons outside code and quotation marks, with how deep in brackets they are."""
-    depth, quote = 0, ""
-    for at, mark in enumerate(text):
-        if quote:
-            quote = "" if mark == quote else quote
-        elif mark in '`"' and text.find(mark, at + 1) > 0:
-            quote = mark
-        elif mark in "([{":
-            depth += 1
-            yield at, mark, depth
-        elif mark in ")]}":
-            yield at, mark, depth
-            depth = max(depth - 1, 0)
-        elif mark in ":,;":
-            yield at, mark, depth
-
-
-def _find_groups(marks: Sequence[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:
-    """The outermost parentheses."""
-    opened = -1
-    for at, mark, depth in marks:
-        if mark == "(" and depth == 1:
-            opened = at
-        elif mark == ")" and depth == 1 and opened >= 0:
-            yield opened, at
-            opened = -1
-
-
-def _cut_list(
-    text: str, start: int, end: int, depth: int, marks: Sequence[tuple[int, str, int]]
-) -> list[tuple[int, int]]:
-    """The parts of an enumeration, without what separates them; empty when it is none: an `and` before the last part
-    joins clauses."""
-    cuts = [at for at, mark, deep in marks if start <= at < end and deep == depth and mark in ",;"]
-    if any(text[at] == ";" for at in cuts):
-        cuts = [at for at in cuts if text[at] == ";"]
-    last = cuts[-1] + 1 if cuts else end
-    joint = re.search(r"\S\s+(?:and|or)\s", text[last:end])
-    quoted = joint and _is_quoted(text, last + joint.end())
-    if joint and not quoted and "(" not in text[last + joint.end() : end]:  # `a, b and c`
-        cuts = [*cuts, last + joint.start() + 1]
-    parts: list[tuple[int, int]] = []
-    spans = list(pairwise([start, *(at + 1 for at in cuts), end + 1]))
-    joined = any(re.match(r"\s*(?:and|or)\b", text[a : b - 1]) for a, b in spans[:-1])
-    if joined or any(_is_clause(text[a : b - 1]) for a, b in spans):
-        return []
-    for a, b in spans:
-        said = text[a : b - 1]
-        body = re.sub(r"^\s*(?:and|or)\s+", "", said).lstrip()
-        at = a + len(said) - len(body) if body in said else a
-        if re.search(r"\w", body):
-            parts.append((at, at + len(body.rstrip(" .;,\n"))))
-    return parts if len(parts) >= FEWEST else []
-
-
-def _is_clause(part: str) -> bool:
-    """Is this part no item of its own? A value is an example of one thing; a long part, or one that ends a sentence, is
-    more than a name."""
-    bare = re.sub(r"\([^()]*\)", "", part)
-    ends = any(_OPENING.match(part, gap.end()) for gap in _GAP.finditer(part))
-    return bool(_VALUE.match(part)) or len(bare.split()) > LONGEST or ends
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:

@@ -232,22 +232,6 @@ def _list_certain_lines(lines: Sequence[str], first: int, last: int) -> Iterator
         above.append(line)
 
 
-def asserts_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
-    """Nothing in these tests can fail except by accident."""
-    blocks = []
-    for path, names in _find_tests(texts, tests).items():
-        lines = texts[path].splitlines(keepends=True)
-        found = (find_test(lines, _split_name(test, path)) for test in names)
-        blocks += ["".join(lines[block[0] + 1 : block[1]]) for block in found if block is not None]
-    return bool(blocks) and not any(_may_fail(block) for block in blocks)
-
-
-def _may_fail(block: str) -> bool:
-    said = re.sub(r"\bassert\s*\(?\s*[Tt]rue\b", "", block)
-    words = r"(?i)assert|raise|check|verify|expect|fail|should|must|throw|error|panic|unwrap|die\b|exit|equal|[=!]="
-    return re.search(rf"{words}|\b(?:ok|is|like|eq|test|t)\b|>>>|\[ ", said) is not None
-
-
 def describe_value(value: Value) -> str:
     path, one = value
     return f"`{one.new[:40]}` in place of `{one.old[:40]}` in {path}"

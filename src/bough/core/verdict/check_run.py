@@ -155,10 +155,6 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     exit_status: int | None
     refuted: str = ""
     """What `original_tests.hash_refutation` makes of the output."""
-    rewritten: tuple[str, ...] = ()
-    """Code that the check replaced while it ran."""
-    ended: bool = False
-    """The runner left behind what it leaves at the end of a session."""
     seconds: float = 0.0
     lacking: str = ""
     """What it lacks in order to report anything: a command, an installed package."""

@@ -20,7 +20,7 @@ from bough.core.verdict import languages
 from bough.core.verdict.check_run import count_cases, deduplicate, merge_worse, strip_ansi
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_suffix
-from bough.core.verdict.runner import ClosingLine, Progress, Runner
+from bough.core.verdict.runner import ClosingLine, Runner
 
 NEUTRAL = Language()
 """Any language that has no record."""
@@ -117,15 +117,6 @@ def make_readable(output: str, runner: str) -> str:
     """What people and models see of an output."""
     known = find_runner(runner)
     return known.readable(output) if known else output
-
-
-def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
-    """The progress after one more line; unchanged when the line does not affect it."""
-    line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
-    for each in _list_fitting(runner):
-        if (after := each.count(so_far, line)) != so_far:
-            return after
-    return so_far
 
 
 # ── what a run reported ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,7 @@
 """The verdict on the runs of a check. Pure: compares the results now with those at the base.
 
 A bug hunter gets each failure in brief, not the raw output: which test, what it reported, and where. Frames of runners
-and libraries are left out, and the failing line is shown in context. It is bounded, so that a thousand failures cost no
-more than ten.
+and libraries are left out. It is bounded, so that a thousand failures cost no more than ten.
 """
 
 from __future__ import annotations
@@ -19,20 +18,16 @@ from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_mi
 from bough.core.verdict.missing import keep_aside
 from bough.core.verdict.original_tests import find_carrying, find_file
 from bough.core.verdict.registry import LANGUAGES, find_language, find_runner, is_placeholder
-from bough.core.verdict.test_files import is_code, is_foreign
-from bough.core.verdict.texts import Read
 
 SIZE = 1_500
-_AROUND = 3
 _WIDEST = 160
 _FOREIGN = "|".join(language.frames for language in LANGUAGES if language.frames)
 _NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
-_PLACE = r"(?:file://)?([^\s\"'()<>:,]+\.[A-Za-z]{1,5})(?:\", line |:)(\d{1,6})\b"
 
 
-def describe_failure(case: Case, read: Read, size: int = SIZE) -> str:
-    """The failure as shown to the bug hunter, at most `size` characters: its message and trace cut down to what helps,
-    the code around the failing line added. `read` gives a file of the workspace."""
+def describe_failure(case: Case, size: int = SIZE) -> str:
+    """The failure as shown to the bug hunter, at most `size` characters: its message and trace cut down to what
+    helps."""
     first, _, rest = case.message.partition("\n")
     # pytest's message holds the whole comparison, which its trace shows again.
     message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
@@ -40,12 +35,9 @@ def describe_failure(case: Case, read: Read, size: int = SIZE) -> str:
     for at in (-1, 0):  # Many traces begin or end with the message, which is already shown.
         if frames and message and frames[at].strip() == message:
             del frames[at]
-    trace = "\n".join(frames).strip("\n")
-    # pytest shows the code itself, with a `>` before the line.
-    code = "" if re.search(r"^>  ", trace, re.MULTILINE) else _make_excerpt(case, read)
-    room = max(size - len(case.id) - len(message) - len(code) - 20, 200)
-    title = f"{case.outcome.upper()} {case.id}"
-    return "\n".join(filter(None, [title, message, cut_middle(trace, room), code]))[:size]
+    room = max(size - len(case.id) - len(message) - 20, 200)
+    trace = cut_middle("\n".join(frames).strip("\n"), room)
+    return "\n".join(filter(None, [f"{case.outcome.upper()} {case.id}", message, trace]))[:size]
 
 
 def _keep_own_frames(lines: Sequence[str]) -> list[str]:
@@ -61,33 +53,6 @@ def _keep_own_frames(lines: Sequence[str]) -> list[str]:
         if not inside and not foreign and not re.match(_NOISE, line):
             kept.append(line[:_WIDEST])
     return kept
-
-
-def _make_excerpt(case: Case, read: Read) -> str:
-    """The lines around the innermost place in the workspace's own files."""
-    places = [
-        (match[1], int(match[2])) for match in re.finditer(_PLACE, case.trace) if not re.search(_FOREIGN, match[0])
-    ]
-    # Python's traces end with the innermost frame; others begin with it.
-    inwards = ", line " in case.trace or re.search(r"\.py:\d+: ", case.trace)
-    for path, line in reversed(places) if inwards else places:
-        for candidate in _list_candidates(path, case.id):
-            if (text := read(candidate)) is not None:
-                lines = text.splitlines()
-                around = range(max(line - _AROUND, 1), min(line + _AROUND, len(lines)) + 1)
-                shown = [f"  {'>' if n == line else ' '} {n:>4} | {lines[n - 1][:_WIDEST]}".rstrip() for n in around]
-                title = f"  the code at {candidate}:{line}:"
-                return "\n".join([title, *shown]) if 0 < line <= len(lines) else ""
-    return ""
-
-
-def _list_candidates(path: str, name: str) -> list[str]:
-    """Where a path of a trace may lie in the workspace. go gives only the file name; the test's id begins with its
-    folder."""
-    if path.startswith("/") or ".." in path.split("/"):
-        return []
-    folders = name.split("::")[0].split("/") if "/" not in path else []
-    return ["/".join([*folders[at:], path]) for at in range(len(folders))] + [path.removeprefix("./")]
 
 
 SHOWN_FAILURES = 10
@@ -121,8 +86,6 @@ def decide_ruling(
         return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
-    if baseline.ended and not ran.known.ended:
-        return "the runner left a report but not its final output: it did not finish", False
     said = f"{count_tests(read.passed)} passed" if read.passed else "exit status 0"
     more = read.passed - before.passed
     fixed = _count_fixed(read, before)
@@ -320,31 +283,17 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
 
 
-def find_rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """Code with other content now, apart from white space and formatting."""
-    changed = (path for path, text in before.items() if after.get(path) != text and is_code(path))
-    return tuple(
-        path
-        for path in changed
-        if not is_foreign(path) and _strip_punctuation(before[path]) != _strip_punctuation(after.get(path, ""))
-    )
-
-
-def _strip_punctuation(text: str) -> str:
-    return re.sub(r"[\s\"'`,;()]+", "", text)
-
-
 def list_failures(
-    ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str], read: Read
+    ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str]
 ) -> tuple[Failure, ...]:
-    """The first ones, each with its kind, without those that cannot run here. `read` gives a file of the workspace."""
+    """The first ones, each with its kind, without those that cannot run here."""
     failing = [case for case in ran.report.failing if case.id not in aside]
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
         Failure(
             case.id,
             "flaky" if case.id in flaky else _KINDS.get(before.get(case.id, "skipped"), "new"),
-            describe_failure(case, read),
+            describe_failure(case),
         )
         for case in failing[:SHOWN_FAILURES]
     )

@@ -20,8 +20,6 @@ from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import (
@@ -52,24 +50,6 @@ class ClosingLine(NamedTuple):
     skipped: int = 0
     doubtful: int = 0
     """How many of those that passed may not be tests at all."""
-
-
-class Progress(Struct, frozen=True):
-    """Tests done and failed so far; `total` when the runner said how many there will be. For people to watch, never for
-    a verdict: it is read from lines that the tests' own code could have printed."""
-
-    done: int = 0
-    failed: int = 0
-    total: int = 0
-    over: bool = False
-    """The runner is at its summary, which names failures again."""
-    groups: tuple[str, ...] = ()
-    """Open groups of node's: what is reported at their end is not a test."""
-
-    def __str__(self) -> str:
-        tests = f"{self.done} of {self.total}" if self.total >= self.done > 0 else str(self.done)
-        some = "s" if self.done != 1 or self.total > 1 else ""
-        return f"{tests} test{some}, {self.failed} failure{'' if self.failed == 1 else 's'} so far"
 
 
 class ProjectCommand(NamedTuple):
@@ -107,8 +87,6 @@ class Runner:
     in it, as patterns, and the command. The first that fits counts."""
     always_reports: ClassVar[bool] = False
     """It always writes a report: without one it did not finish, even where its output is discarded."""
-    leaves: ClassVar[str] = ""
-    """A file that it leaves behind at the very end of a whole session, by its path after the report's."""
     nameable: ClassVar[str] = "::"
     """Ids of tests that can be requested by name, not of files that did not load, or packages that did not build, as a
     pattern."""
@@ -155,14 +133,6 @@ class Runner:
     """Lines between those that only count what is known already, as a pattern."""
     said_before: ClassVar[bool] = False
     """What a test printed stands before such a line; otherwise after it."""
-    steps: ClassVar[tuple[str, ...]] = ()
-    """Lines that report one test each, as patterns whose first group is the outcome."""
-    bad: ClassVar[frozenset[str]] = frozenset()
-    """The outcomes in `steps` that are failures."""
-    total: ClassVar[str] = ""
-    """The line that says how many tests there will be, as a pattern."""
-    summary: ClassVar[str] = ""
-    """The line that starts its summary, as a pattern."""
     probe_path: ClassVar[str] = ""
     """Where a case goes that only a runner can express: `{at}` is the folder of most tests, `{name}` the case's name;
     empty: it runs none."""
@@ -273,19 +243,6 @@ class Runner:
     def readable(self, output: str) -> str:
         """What people and models see of its output."""
         return output
-
-    def count(self, so_far: Progress, line: str) -> Progress:
-        """The progress after one more line of its output; unchanged when the line does not affect it."""
-        if self.total and (total := re.fullmatch(self.total, line)):
-            return replace(so_far, total=so_far.total + int(total[1]), over=False)  # Perhaps of another program.
-        if so_far.over:
-            return so_far
-        if self.summary and re.fullmatch(self.summary, line):
-            return replace(so_far, over=True)
-        for pattern in self.steps:
-            if match := re.fullmatch(pattern, line):
-                return replace(so_far, done=so_far.done + 1, failed=so_far.failed + (match[1] in self.bad))
-        return so_far
 
     # Projects
 

@@ -25,8 +25,6 @@ class Dotnet(Runner):
     nameable = ""
     reports_already = r"--logger\b.*console|\s-l\b"
     starts = ((r"[^/]+\.slnx?", "", "dotnet test"),)
-    steps = (_TEST,)
-    bad = frozenset({"Failed"})
     closes = (
         r"\w+! +- Failed: +(?P<failed>\d{1,9}), Passed: +(?P<passed>\d{1,9}), Skipped: +(?P<skipped>\d{1,9}), Total: .*"
         r"|Total tests: \d{1,9}(?:\nPassed: (?P<passed2>\d{1,9})|\nFailed: (?P<failed2>\d{1,9})"

@@ -31,8 +31,6 @@ class Go(Runner):
     ends_arguments = ("-args", "--args")
     suffixes = (".go",)
     manifests = ("go.mod",)
-    steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')
-    bad = frozenset({"FAIL", "fail"})
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({strip_file(one).split("/")[0] for one in ids})

@@ -50,10 +50,6 @@ class Cargo(Runner):
         (r"Cargo\.toml", r"(?m)^\[workspace\]", "cargo test --workspace"),
         (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
     )
-    steps = (r"test .+ \.\.\. (ok|FAILED|ignored)(?:, .*)?", r" +(PASS|FAIL|SKIP) \[ *[\d.]+s\] \S.*")
-    bad = frozenset({"FAILED", "FAIL"})
-    total = r"running (\d{1,7}) tests?"
-    summary = r"failures:"
 
     def recognise(self, part: Part, at: int) -> int | None:
         found = super().recognise(part, at)

@@ -30,7 +30,6 @@ class Zig(Runner):
         r"All (?P<total>\d{1,9}) tests? passed\."
         r"|(?P<passed>\d{1,9}) passed; (?P<skipped>\d{1,9}) skipped; (?P<failed>\d{1,9}) failed\."
     )
-    steps = (rf"\d+/\d+ .*\.\.\.{_ENDING}",)
 
     def recognise(self, part: Part, at: int) -> int | None:
         module = find_module_word(part, at, "ziglang")

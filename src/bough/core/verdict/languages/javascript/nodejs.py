@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from shlex import quote
 from urllib.parse import quote as url_quoted
 
-from msgspec.structs import replace
-
 from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.languages.javascript.runners import (
     JavaScript,
@@ -22,10 +20,9 @@ from bough.core.verdict.languages.javascript.runners import (
     list_dependencies,
 )
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ClosingLine, Progress, join_options, strip_file
+from bough.core.verdict.runner import ClosingLine, join_options, strip_file
 
 _FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
-_GROUP = r" *(▶|✔|✖) (.*?)(?: \([\d.]+ms\))?"
 
 
 class NodeTestRunner(JavaScript):
@@ -35,9 +32,6 @@ class NodeTestRunner(JavaScript):
         r"--test-reporter(-destination)?=? is not allowed in NODE_OPTIONS"
         r"|The argument '--test-reporter' must match the number of specified '--test-reporter-destination'"
     )
-    steps = (r" *(ok|not ok) \d+ - .*", r" *(✔|✖|﹣) .* \([\d.]+ms\)(?: # .*)?")
-    bad = frozenset({"not ok", "✖"})
-    summary = r"✖ failing tests:|(#|ℹ) tests \d+"
     # In TAP (also tape's shorter one) and in the spec form, where failures follow it.
     closes = (
         r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"
@@ -69,14 +63,6 @@ class NodeTestRunner(JavaScript):
         # A file without tests is reported as a passing test, under its own name.
         ended, files = super().closing(lines), sum(1 for line in lines if re.fullmatch(_FILE, line))
         return ended._replace(doubtful=files) if ended is not None else None
-
-    def count(self, so_far: Progress, line: str) -> Progress:
-        group = None if so_far.over else re.fullmatch(_GROUP, line)
-        if group and group[1] == "▶":
-            return replace(so_far, groups=(*so_far.groups, group[2]))
-        if group and so_far.groups[-1:] == (group[2],):
-            return replace(so_far, groups=so_far.groups[:-1])
-        return super().count(so_far, line)
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look)

@@ -134,8 +134,6 @@ class Jest(_ByTitle):
         r"(?:Test Suites: +(?:(?P<least>\d{1,9}) failed, )?(?:\d{1,9} [a-z]+, )*(?:\d+ of )?\d{1,9} total\n)?"
         rf"Tests: +(?P<counts>(?:\d{{1,9}} [a-z]+, )*)\d{{1,9}} total{_NO_TESTS}"
     )
-    steps = (r" +(✓|✕|○|✎) .*",)
-    bad = frozenset({"✕"})
     probe_path = "{at}{name}.test.js"
     probe_command = "npx jest --runTestsByPath {file}"
     probe_how = PROBE_HOW
@@ -197,8 +195,6 @@ class Vitest(_ByTitle):
         rf"|no tests)(?:\nType Errors  .*)?(?:\nErrors  (?P<least2>\d{{1,9}}) errors?)?{_NO_TESTS}"
     )
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
-    steps = (r" +(✓|×|↓) .*",)
-    bad = frozenset({"×"})
     probe_path = "{at}{name}.test.js"
     probe_command = "npx vitest run {file}"
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
-from msgspec.structs import replace
-
 from bough.core.acceptance.verdict import Case
 from bough.core.shell_syntax import Part, get_program_name, insert_arguments, split_commands
 from bough.core.verdict.check_run import make_case
@@ -22,7 +20,7 @@ from bough.core.verdict.languages.python.interpreter import (
 )
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import Progress, ProjectCommand, Runner, join_options
+from bough.core.verdict.runner import ProjectCommand, Runner, join_options
 
 _MINORS = range(20, 7, -1)
 """The minor versions of Python 3 that are looked for, the newest first."""
@@ -110,7 +108,6 @@ _VALUED = frozenset(
     --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
 )
 _FAILED = r"(FAILED|ERROR) (.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
-_DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _DEPENDENCIES = (
     r"pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py"
     r"|[\w-]*requirements[\w-]*\.txt|requirements/[^/]+\.txt"
@@ -123,7 +120,6 @@ class Pytest(PythonRunner):
     sections = (("pyproject.toml", "tool.pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
     runs_tests_of = ("unittest",)
     always_reports = True
-    leaves = ".cache/v/cache/nodeids"
     reporting = (
         r" --(?:cov|junit|html|durations|color|tb|benchmark|codspeed|dist|maxfail|no-header|verbose|quiet)[\w-]*"
         r"(?:=\S+| (?=[^-])[\w.:/]+\.(?:xml|html)\b)?| -n ?(?:auto|logical|\d+)| -[vqsxr]\w*(?= )"
@@ -136,13 +132,6 @@ class Pytest(PythonRunner):
     )
     by_environment = True
     refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
-    steps = (
-        r"\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]",
-        r"\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) \S.*",
-    )
-    bad = frozenset({"FAILED", "ERROR"})
-    total = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?"
-    summary = r"=+ (ERRORS|FAILURES|short test summary info|warnings summary) =+"
     probe_path = "{at}test_{name}.py"
     probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
     probe_broken = (2, 3, 4, 5)
@@ -185,13 +174,6 @@ class Pytest(PythonRunner):
             for match in matches
             if match
         ]
-
-    def count(self, so_far: Progress, line: str) -> Progress:
-        if so_far.over or not (dots := re.fullmatch(_DOTS, line)):
-            return super().count(so_far, line)
-        marks = dots[1] or dots[2]
-        failed = marks.count("F") + marks.count("E")
-        return replace(so_far, done=so_far.done + len(marks), failed=so_far.failed + failed)
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests, sign = list_python_tests(look), find_pytest_sign(look)

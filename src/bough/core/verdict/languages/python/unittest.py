@@ -48,9 +48,6 @@ class Unittest(PythonRunner):
     name = "unittest"
     report_flag = "-v"
     nameable = ""
-    steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
-    bad = frozenset({"FAIL", "ERROR", "unexpected success"})
-    summary = r"={70}"
     closes = (
         r"Ran (?P<total>\d{1,9}) tests? in [\d.]+s\n(?:OK|NO TESTS RAN|(?P<least>FAILED))(?: \((?:(?:"
         r"failures=(?P<failed>\d{1,9})|errors=(?P<failed2>\d{1,9})|unexpected successes=(?P<failed3>\d{1,9})"
