@@ -29,8 +29,9 @@ from bough.core.verdict import rulings
 from bough.core.verdict.alteration import Belief, counts_tests
 from bough.core.verdict.check_run import Baseline, MixedRun
 from bough.core.verdict.discover import discover_check, is_given, list_checks
+from bough.core.verdict.language import is_test_name
 from bough.core.verdict.project_check import shows_runner
-from bough.core.verdict.registry import find_language, find_runner
+from bough.core.verdict.registry import find_runner
 from bough.core.verdict.stated_commands import rank_told
 from bough.core.verdict.test_files import is_code, is_foreign
 from bough.core.verdict.texts import Read
@@ -98,7 +99,7 @@ class CheckFinder:
     async def count_test_files(self, task: Task) -> int:
         """How many files of the base are named like tests, without those of examples: a suite has a test in each."""
         own = [path for path in await self._workspaces.paths(task.base) if not is_foreign(path) and is_code(path)]
-        return sum(find_language(path).is_test_name(path) and not path.startswith("example") for path in own)
+        return sum(is_test_name(path) and not path.startswith("example") for path in own)
 
     async def list_others(self, task: Task, check: Check) -> list[Check]:
         """The other candidates for a task's check at its base."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.registry import LANGUAGES
-from bough.core.verdict.texts import compare_lines
+from bough.core.verdict.texts import compare_lines, measure_indent
 
 _NAMES = "|".join(language.build_files for language in LANGUAGES if language.build_files)
 _ABOUT_TESTS = (
@@ -53,7 +53,7 @@ def _mark_tests(lines: Sequence[str]) -> list[bool]:
     marks: list[bool] = []
     around: list[tuple[int, bool]] = []
     for line in lines:
-        indent = _measure_indent(line)
+        indent = measure_indent(line)
         while line.strip() and around and around[-1][0] >= indent:
             around.pop()
         below = next((mark for outer, mark in reversed(around) if outer < indent), False)
@@ -61,10 +61,6 @@ def _mark_tests(lines: Sequence[str]) -> list[bool]:
         if line.strip():
             around.append((indent, marks[-1]))
     return marks
-
-
-def _measure_indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def only_adds(old: str, new: str, files: Collection[str]) -> bool:

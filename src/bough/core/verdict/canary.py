@@ -19,6 +19,7 @@ from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.references import names_path
 from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import expand_command, is_code, is_data, is_foreign, is_test_file
+from bough.core.verdict.texts import find_block, measure_indent
 
 MOST = 20
 """Tests, or files of them, that are asked."""
@@ -72,7 +73,7 @@ def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[
         for word in dict.fromkeys(re.findall(r"[^\W\d]\w{3,}", block)):
             heads = [at for at, line in enumerate(lines) if line not in block and re.match(_DEFINES % word, line)]
             if len(heads) == 1:
-                held = _list_changes(TestText(texts[where], find_language(where)), lines, *_find_block(lines, heads[0]))
+                held = _list_changes(TestText(texts[where], find_language(where)), lines, *find_block(lines, heads[0]))
                 found += [(where, replace(one, role="given")) for one in held]
         if found:
             break
@@ -165,11 +166,11 @@ def find_test(lines: Sequence[str], names: Sequence[str]) -> tuple[int, int] | N
     for name in names[:-1]:
         outer = [at for at in _find_heads(lines, name) if first <= at < last]
         if len(outer) == 1:
-            first, last = _find_block(lines, outer[0])
+            first, last = find_block(lines, outer[0])
     heads = [at for at in _find_heads(lines, names[-1]) if first <= at < last]
     if len(heads) > 1 and len(names) == 1:  # What stands in a class has its name too.
-        heads = [at for at in heads if not _indent(lines[at])] or heads
-    return _find_block(lines, heads[0]) if len(heads) == 1 else None
+        heads = [at for at in heads if not measure_indent(lines[at])] or heads
+    return find_block(lines, heads[0]) if len(heads) == 1 else None
 
 
 def _find_heads(lines: Sequence[str], name: str) -> list[int]:
@@ -186,29 +187,6 @@ def _find_heads(lines: Sequence[str], name: str) -> list[int]:
     )
 
 
-def _find_block(lines: Sequence[str], head: int) -> tuple[int, int]:
-    """The lines of what begins in a line, with the marks above it."""
-    indent, end = _indent(lines[head]), head + 1
-    while end < len(lines) and (
-        not lines[end].strip() or _indent(lines[end]) > indent or re.match(r"\s*[)\]}{]", lines[end])
-    ):
-        end += 1
-        if (
-            re.match(r"\s*[)\]}]", lines[end - 1])
-            and _indent(lines[end - 1]) <= indent
-            and not re.search(r"[{(\[:]\s*$", lines[end - 1])
-        ):
-            break
-    first = head
-    while first and _indent(lines[first - 1]) >= indent and re.match(r"\s*(?:@|\[\(?|\)|\])|\s{4}", lines[first - 1]):
-        first -= 1
-    return next((at for at in range(first, head) if re.match(r"\s*@", lines[at])), head), end
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
 def _list_changes(text: TestText, lines: Sequence[str], first: int, last: int) -> list[Replacement]:
     starts = [0, *accumulate(map(len, lines))]
     certain = [(starts[at], starts[at + 1]) for at in _list_certain_lines(lines, first, last)]
@@ -218,13 +196,13 @@ def _list_changes(text: TestText, lines: Sequence[str], first: int, last: int) -
 def _list_certain_lines(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
     """The lines that every run of the test reaches: not below a branch, not after a return."""
     above: list[str] = []
-    top = min((_indent(line) for line in lines[first + 1 : last] if line.strip()), default=0)
+    top = min((measure_indent(line) for line in lines[first + 1 : last] if line.strip()), default=0)
     for at in range(first, last):
         line = lines[at]
         if not line.strip():
             continue
-        depth = _indent(line)
-        above = [other for other in above if _indent(other) < depth]
+        depth = measure_indent(line)
+        above = [other for other in above if measure_indent(other) < depth]
         if not any(re.search(BRANCH, other) for other in above):
             yield at
         if depth <= top and re.match(r"\s*(?:return|exit)\b", line):

@@ -26,7 +26,8 @@ _LONGEST_LINE = 5_000
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 _COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*", "--": r"--\[\[.*?\]\]|--[^\n]*"}
 _TEST_NAMES = (
-    r"^tests?(?:[-_.]|$)|[-_.](?:tests?|e2e)(?:\.[^.]+)?$|(?<=[a-z0-9])(?:Tests?|TestCase)\.[^.]+$|^Tests?(?=[A-Z])"
+    r"^(?:run[-_]?)?tests?(?:[-_.]|$)|[-_.](?:tests?|e2e|cy)(?:\.[^.]+)?$|(?<=[a-z0-9])(?:Tests?|TestCase)\.[^.]+$"
+    r"|^Tests?(?=[A-Z])|^conftest\.py$|^test\w*\.py$|\.(?:t|bats)$"
 )
 _SPEC_NAMES = r"|[-_.]specs?(?:\.[^.]+)?$|(?<=[a-z0-9])Spec\.[^.]+$"
 _GOLDEN = r"\.(?:snap|ambr|golden|approved|expected)(?:\.|$)|[-_.](?:golden|snapshot)\."
@@ -95,8 +96,6 @@ class Language:
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """The suffixes of its files, without their dots."""
-    test_names: ClassVar[str] = ""
-    """Names of its test files, as a pattern to search for; empty: those that mean tests anywhere."""
     comment: ClassVar[str] = "#"
     quotes: ClassVar[bool] = True
     """Texts may stand between single quotes; else these hold one character."""
@@ -118,8 +117,6 @@ class Language:
     """Programs that run tests or decide how they run."""
     environment: ClassVar[str] = ""
     """The file that marks an environment, which is read although no tree has it."""
-    installed_runners: ClassVar[tuple[str, ...]] = ()
-    """Programs of test runners that its package managers install."""
     no_module: ClassVar[str] = ""
     """How its programs say that a module is missing, as a pattern whose groups are the name."""
     no_package: ClassVar[str] = ""
@@ -198,12 +195,6 @@ class Language:
         return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
 
     # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    def is_test_name(self, path: str) -> bool:
-        """Named like a test, wherever it lies."""
-        if self.test_names:
-            return re.search(self.test_names, last_segment(path)) is not None
-        return _is_neutral_test_name(last_segment(path))
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         """Where tests are in a file that holds product code too. `reported`: the runner found tests in it."""
@@ -294,8 +285,9 @@ def _spell(name: str) -> str:
 # ── tests anywhere ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_neutral_test_name(name: str) -> bool:
-    suffix = find_suffix(name)
+def is_test_name(path: str) -> bool:
+    """Named like a test, wherever it lies."""
+    name, suffix = last_segment(path), find_suffix(path)
     if suffix in _DOCUMENTS:
         return False
     return re.search(_TEST_NAMES + ("" if suffix in DATA else _SPEC_NAMES) + f"|{_GOLDEN}", name) is not None
@@ -310,4 +302,4 @@ def is_test_folder(folder: str) -> bool:
 
 def is_test_path(path: str) -> bool:
     """Whether a file belongs to the tests, by names and folders that mean tests anywhere."""
-    return is_test_folder(parent_folder(path)) or _is_neutral_test_name(last_segment(path))
+    return is_test_folder(parent_folder(path)) or is_test_name(path)

@@ -261,7 +261,7 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
         if name and not own:
             # The language whose package managers install a program: it is known for that, or a manifest names it.
             program = last_segment(name)
-            known = (language.name for language in LANGUAGES if program in language.installed_runners)
+            known = (language.name for language in LANGUAGES if program in language.programs - {*language.interpreters})
             named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
             return Missing("command", name, language=next(known, "") or next(named, ""))
     return None

@@ -18,6 +18,7 @@ from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.texts import measure_indent
 
 _CI = (
     r"\.(?!pre-commit)[\w.-]+(?:/(?!\w+_TEMPLATE)[\w.-]+){0,3}\.ya?ml|(?:[^/]*[-_.])?(?:ci|pipelines?|appveyor)\b[^/]*\.ya?ml"
@@ -155,7 +156,7 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[_Block]:
 
 def _is_inside(column: int, line: str) -> bool:
     """Whether a line belongs to the key at this column."""
-    indent = len(line) - len(line.lstrip())
+    indent = measure_indent(line)
     return not line.strip() or indent > column or (indent == column and line.lstrip().startswith("- "))
 
 
@@ -164,7 +165,7 @@ def _find_folder(lines: Sequence[str], at: int, column: int) -> str:
     first = lines[at].lstrip().startswith("- ")
     for way in (lines[at + 1 : at + 40], [] if first else lines[max(at - 40, 0) : at][::-1]):
         for line in way:
-            begins, indent = line.lstrip().startswith("- "), len(line) - len(line.lstrip())
+            begins, indent = line.lstrip().startswith("- "), measure_indent(line)
             if line.strip() and indent + 2 * begins == column and (found := re.match(_FOLDER, line)):
                 return found[1]
             if line.strip() and (indent < column - 2 or (begins and indent < column)):

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.build_files import is_build_file, only_adds, restore_registration
-from bough.core.verdict.language import DATA, Language, is_test_folder
+from bough.core.verdict.language import DATA, Language, is_test_folder, is_test_name, is_test_path
 from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import (
     ReadFiles,
@@ -47,7 +47,7 @@ _MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manif
 
 def is_code(path: str) -> bool:
     """Written in a language: one that has a record, or any that tests are written in."""
-    return find_language(path) is not NEUTRAL or (find_suffix(path) not in DATA and NEUTRAL.is_test_name(path))
+    return find_language(path) is not NEUTRAL or (find_suffix(path) not in DATA and is_test_name(path))
 
 
 def _is_program(path: str) -> bool:
@@ -65,13 +65,13 @@ def is_data(path: str) -> bool:
 
 def is_test_file(path: str) -> bool:
     """Code of tests, or next to them."""
-    named = find_language(path).is_test_name(path) or (is_code(path) and is_test_folder(parent_folder(path)))
+    named = is_test_name(path) or (is_code(path) and is_test_folder(parent_folder(path)))
     return named and not is_foreign(path)
 
 
 def is_only_tests(path: str) -> bool:
     """Named like a test itself, and nothing that a runner loads for other tests."""
-    return find_language(path).is_test_name(path) and is_code(path) and not (_is_setting(path) or is_build_file(path))
+    return is_test_name(path) and is_code(path) and not (_is_setting(path) or is_build_file(path))
 
 
 def is_product(path: str) -> bool:
@@ -190,8 +190,7 @@ class _TestSide:
         language, command = find_language(path), self._command
         if _is_setting(path):
             return True
-        named = language.is_test_name(path) or (NEUTRAL.is_test_name(path) and names_path(self._programs, path))
-        if named or is_test_folder(parent_folder(path)):
+        if is_test_path(path):
             return added or path in self._reported or not self._is_used_by_product(path)
         if _holds_commands(path):
             programs = {last_segment(word) for word in split_words(command)}

@@ -49,17 +49,31 @@ def compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str,
     return SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _LONG).get_opcodes()
 
 
-def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """Where a definition whose first line is at `at` begins, with what is written above it, and the line after it: the
-    next one that is not indented further and does not close it."""
-    indent, end = len(lines[at]) - len(lines[at].lstrip()), at + 1
+def find_block(lines: Sequence[str], head: int) -> tuple[int, int]:
+    """The lines of what begins in a line, with the marks above it."""
+    indent, end = measure_indent(lines[head]), head + 1
     while end < len(lines) and (
-        not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent or lines[end].lstrip()[0] in ")]}"
+        not lines[end].strip() or measure_indent(lines[end]) > indent or re.match(r"\s*[)\]}{]", lines[end])
     ):
         end += 1
-    while at and lines[at - 1].strip().startswith(("@", "#[")):
-        at -= 1
-    return at, end
+        if (
+            re.match(r"\s*[)\]}]", lines[end - 1])
+            and measure_indent(lines[end - 1]) <= indent
+            and not re.search(r"[{(\[:]\s*$", lines[end - 1])
+        ):
+            break
+    first = head
+    while (
+        first
+        and measure_indent(lines[first - 1]) >= indent
+        and re.match(r"\s*(?:@|\[\(?|\)|\])|\s{4}", lines[first - 1])
+    ):
+        first -= 1
+    return next((at for at in range(first, head) if re.match(r"\s*@", lines[at])), head), end
+
+
+def measure_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def find_closing_brace(text: str, start: int) -> int:

@@ -96,7 +96,6 @@ class Meson(Runner):
 class C(Language):
     name = "c"
     suffixes = ("c", "cc", "cpp", "cxx", "h", "hh", "hpp", "m", "mm")
-    test_names = r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$"
     comment = "//"
     runners = (CTest(), Automake(), Meson())
     manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")

@@ -51,7 +51,6 @@ class Dotnet(Runner):
 class CSharp(Language):
     name = "csharp"
     suffixes = ("cs", "fs", "vb")
-    test_names = r"Tests?\.\w+$|^Test[A-Z]"
     comment = "//"
     runners = (Dotnet(),)
     programs = frozenset({"dotnet"})

@@ -150,7 +150,6 @@ class GoLanguage(Language):
     body = r"^func (?:\([^()\n]*\) )?(?!init\()(\w+)(?:(?!^func\b)[^{]){0,999}\{[ \t]*$"
     switch = ' if 1 == {on} { panic("broken on purpose") }'
     loads = r"^(?:var\b|\t\w+ += ).*"
-    test_names = r"_test\.go$"
     comment = "//"
     rank = 3
     runners = (Go(),)

@@ -29,7 +29,6 @@ class Gradle(Runner):
 class Jvm(Language):
     name = "jvm"
     suffixes = ("java", "kt", "kts", "scala", "groovy")
-    test_names = r"(?:Tests?|IT|Spec|TestCase)\.\w+$|^Test[A-Z]"
     comment = "//"
     runners = (Maven(), Gradle())
     manifests = ("pom.xml", "gradlew", "build.gradle", "build.gradle.kts")

@@ -49,7 +49,6 @@ class Perl(Language):
     interpreters = ("perl",)
     build_files = r"Makefile\.PL|Build\.PL"
     loads = AT_LOAD
-    test_names = r"\.t$"
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})

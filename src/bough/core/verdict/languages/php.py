@@ -60,8 +60,7 @@ class Php(Language):
     comment = "//"
     runners = (PhpUnit(),)
     manifests = ("phpunit.xml", "composer.json")
-    installed_runners = ("phpunit", "pest", "simple-phpunit")
-    programs = frozenset({*installed_runners})
+    programs = frozenset({"phpunit", "pest", "simple-phpunit"})
     too_old = r"\brequires (php) [>=~^ ]*(\d+(?:\.\d+)*)"
     task_files = r"composer\.json"
     dependency_files = r"(^|/)composer\.json$"

@@ -133,11 +133,9 @@ class Ruby(Language):
     interpreters = ("ruby",)
     build_files = r"rakefile\b.*"
     loads = AT_LOAD
-    test_names = r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile", "Rakefile")
-    installed_runners = ("rspec", "rake", "minitest", "cucumber")
-    programs = frozenset({*installed_runners, "bundle"})
+    programs = frozenset({"rspec", "rake", "minitest", "cucumber", "bundle"})
     dependency_files = r"(^|/)(Gemfile|[^/]+\.gemspec)$"
     builds = r"(?:bundle exec )?rake compile\b"
     tests_by_default = r"(?:bundle exec )?rake"

@@ -62,7 +62,6 @@ class Tap(Runner):
 class Shell(Language):
     name = "shell"
     suffixes = ("sh", "bash", "bats")
-    test_names = r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$"
     rank = 99
     scripts = True
     asserts = rf"\[\[?|test|{Language.asserts}"

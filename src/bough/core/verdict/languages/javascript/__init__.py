@@ -44,7 +44,6 @@ class JavaScriptLanguage(Language):
     interpreters = ("node",)
     build_files = r"(?:gulp|grunt|cake|jake)file\b.*"
     loads = AT_LOAD
-    test_names = r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"
     comment = "//"
     rank = 1
     runners = (Npm(), Vitest(), Jest(), Mocha(), Ava(), Bun(), Deno(), NodeTestRunner())
@@ -54,10 +53,10 @@ class JavaScriptLanguage(Language):
     dependency_files = r"(^|/)package\.json$"
     settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
     sections = tuple(("package.json", name) for name in ("ava", "nyc", "c8", "tap"))
-    installed_runners = tuple(
-        "jest vitest mocha ava tap playwright cypress nyc c8 tsx ts-node tape uvu".split()  # noqa: SIM905
+    programs = frozenset(
+        """jest vitest mocha ava tap playwright cypress nyc c8 tsx ts-node tape uvu node npm npx yarn pnpm bun deno
+        """.split()  # noqa: SIM905
     )
-    programs = frozenset({*installed_runners, *"node npm npx yarn pnpm bun deno".split()})  # noqa: SIM905
     frames = r"node:internal|node:async_hooks|/node_modules/"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
     no_module = (

@@ -55,7 +55,6 @@ class Python(Language):
     switch = 'assert 1 != {on}, "broken on purpose";'
     interpreters = ("python",)
     build_files = r"setup\.py|conf\.py|noxfile\.py|tasks\.py"
-    test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
     rank = 0
     runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
     manifests = (*MANIFESTS, "noxfile.py", "requirements.txt")
@@ -69,8 +68,7 @@ class Python(Language):
         ("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11"),
         ("setup.cfg", r"pytest|coverage|options\.entry_points"),
     )
-    installed_runners = ("pytest", "py.test", "tox", "nox", "nose2")
-    programs = frozenset({*installed_runners, *"unittest python python3 hatch pdm poetry uv".split()})  # noqa: SIM905
+    programs = frozenset("pytest py.test tox nox nose2 unittest python python3 hatch pdm poetry uv".split())  # noqa: SIM905
     environment = "pyvenv.cfg"
     frames = r"site-packages/|/lib/python3|<frozen |_pytest/|/pluggy/"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
