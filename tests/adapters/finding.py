@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.discover import discover_check
+from bough.core.verdict.discover import find_check
 
 STEP = Step("insert-line", "Insert a line.")
 
 
 def find(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check | None:
-    return discover_check(step, task, list(files), files.get)
+    return find_check(step, task, list(files), files.get)
 
 
 def found(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.discover import discover_check
+from bough.core.verdict.discover import find_check
 from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
@@ -198,7 +198,7 @@ def test_real_targets_of_a_makefile(makefile: str) -> None:
 )
 def test_what_only_looks_like_a_target(makefile: str) -> None:
     outside = {"../outside.mk": "test-insert-line:\n", "Makefile": makefile}
-    assert discover_check(STEP, "insert-line", ["Makefile"], outside.get) is None
+    assert find_check(STEP, "insert-line", ["Makefile"], outside.get) is None
 
 
 def test_make_reads_the_first_of_its_files() -> None:

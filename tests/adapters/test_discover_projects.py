@@ -9,7 +9,7 @@ import pytest
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.discover import discover_check, list_checks
+from bough.core.verdict.discover import find_check, list_checks
 from bough.core.verdict.languages.build_tools import BuildTool
 from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
 
@@ -83,7 +83,7 @@ def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk:
     where the checkout's own packages come first anyway."""
     tree = {**files, "tests/test_a.py": PYTEST_FILE}
     disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}
-    check = discover_check(STEP, "goal", list(tree), disk.get)
+    check = find_check(STEP, "goal", list(tree), disk.get)
     assert check is not None
     assert check.command == command
     assert not why or check.why == why
@@ -258,14 +258,14 @@ def test_the_nearest_project_counts() -> None:
     }
 
     def standing(folder: str) -> Check | None:
-        return discover_check(Step("goal", "x"), "goal", files, files.get, folder)
+        return next(iter(list_checks(Step("goal", "x"), "goal", files, files.get, folder)), None)
 
     web, deep, docs = standing("web"), standing("web/src/deep"), standing("docs")
     assert web is not None and web.command == "cd web && npm test"
     assert deep == web
     assert docs is None, "a project without tests is not proven by another's"
-    own = discover_check(Step("goal", "x"), "goal", files, files.get, "web", "make verify")
-    assert own is not None and own.command == "make verify"
+    own = list_checks(Step("goal", "x"), "goal", files, files.get, "web", "make verify")
+    assert [check.command for check in own] == ["make verify"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import LOOK, PROBE, SCRIPT, Examination, Form
+from bough.core.acceptance.probes import PROBE, SCRIPT, Examination, Form
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
@@ -28,14 +28,14 @@ from bough.core.conversation.code_outline import (
     outline_files,
     split_diff,
 )
+from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import GOAL
-from bough.core.messages import ToolSpec
 from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.change_approval import ask_judge
-from bough.engine.consult import acts_in_text, render_answer, render_repair, try_consult
+from bough.engine.consult import Consulted, render_answer, render_repair, try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 
@@ -47,14 +47,13 @@ DOCS = 6_000
 WHOLE = 40_000
 """Characters of the whole change that a reviewer is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
-LOOKS = 2
 FASTER = 0.7
 """The share of its time before the work that shows that a check is faster: less could be chance."""
 ENTRIES = 8
 """Entry files of packages that an examiner is shown."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
 BODIES = 16_000
-"""Characters of files that an examiner asks to see."""
+"""Characters of changed files in which no interface is found."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
 UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
@@ -114,36 +113,30 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    in_text = acts_in_text(runtime.ports, runtime.find_key(task, tier, helper))  # One question, one answer.
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # The whole text as well: a quotation may go from one requirement into the next.
     request = "\n\n".join((task.step.instructions, *said))
-    looked, repair, looks, problem = "", "", 0, "it only asked to see files"
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
-    for _ in range(LOOKS + 2):
-        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not repair and not in_text else (PROBE,)
-        shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
-        asked = await try_consult(task, runtime, helper, tier, shown, tools, repair)
-        if asked.answer is None:
-            yield [*asked.events, *asked.halt]
-            return
-        paths = probes.list_wanted_files(asked.answer) if len(tools) > 1 else ()
-        if paths:
-            looks += 1
-            looked += await _render_bodies(task, runtime, paths)
-            yield asked.events
-            continue
-        found = probes.read_probes(asked.answer, task.id, form, list_active(task.asked), request + looked, known)
-        if isinstance(found, Examination):
-            yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out, found.kinds)]
-            return
-        problem = found.said[0]
-        if repair:
-            break
-        repair = render_repair(runtime.ports, PROBE, found, render_answer(asked.answer))
+    asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
+    found = _read_answer(asked, task, form, request, known)
+    if asked.answer is not None and isinstance(found, Problems):
         yield asked.events
-    yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {problem}")]
+        repair = render_repair(runtime.ports, PROBE, found, render_answer(asked.answer))
+        asked = await try_consult(task, runtime, helper, tier, values, (PROBE,), repair)
+        found = _read_answer(asked, task, form, request, known)
+    if asked.answer is None:
+        yield [*asked.events, *asked.halt]
+    elif isinstance(found, Problems):
+        yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {found.said[0]}")]
+    else:
+        yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out, found.kinds)]
+
+
+def _read_answer(asked: Consulted, task: Task, form: Form, request: str, known: int) -> Examination | Problems:
+    if asked.answer is None:
+        return Problems(())
+    return probes.read_probes(asked.answer, task.id, form, list_active(task.asked), request, known)
 
 
 async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
@@ -217,6 +210,10 @@ async def _build_question(
     written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
     documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
     face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
+    if "```" not in face:  # Nothing in them looks like an interface: then they are shown.
+        plain = await workspaces.texts(task.tree, [path for path in changed if not is_test_path(path)])
+        own = fit_texts({path: text for path, text in plain.items() if path not in docs}, BODIES)
+        face = "\n\n".join(f"### {path}\n\n{fence_text(text)}" for path, text in own.items())
     offered = await _render_entries(task, runtime, code)
     return values | {"interface": "\n\n".join(part for part in (face, offered, documented) if part)}
 
@@ -313,19 +310,6 @@ async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str])
         name for text in texts.values() for pair in re.findall(declared, text, re.MULTILINE) for name in pair if name
     ]
     return context.shorten_text(", ".join(names), 3_000)
-
-
-async def _render_bodies(task: Task, runtime: TaskRuntime, paths: tuple[str, ...]) -> str:
-    workspaces = runtime.ports.workspaces
-    texts = await workspaces.texts(task.tree, list(paths))
-    if sum(map(len, texts.values())) > BODIES:
-        # What changed in them is what can be wrong.
-        before = await workspaces.texts(task.base, list(paths))
-        texts = {path: extract_added_lines(text, before.get(path)) for path, text in texts.items()}
-    parts = [f"### {path}\n\n{fence_text(text)}" for path, text in fit_texts(texts, BODIES).items()]
-    missing = [path for path in paths if path not in texts]
-    parts += [f"There is no file {', '.join(missing)}."] if missing else []
-    return context.render_section("What you asked to see", "\n\n".join(parts))
 
 
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,13 +12,12 @@ from msgspec.structs import replace
 from bough.adapters.verifiers.check_runner import CheckRunner, Work
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Report
-from bough.core.verdict import canary as canaries
 from bough.core.verdict import original_tests, test_files
 from bough.core.verdict.check_run import MixedRun
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.project_check import find_file_check
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.registry import narrow
+from bough.core.verdict.registry import find_language, narrow
 from bough.core.verdict.renames import apply_new_names
 from bough.ports import Workspaces
 
@@ -101,11 +100,8 @@ class OriginalTests:
         found: tuple[Disagreement, ...] = ()
         for path in question.changed:
             runs = path in question.before and test_files.is_test_file(path)
-            if (
-                not runs
-                or any(canaries.is_test_of(id, path) for id in ids)
-                or (alone := find_file_check(path, look)) is None
-            ):
+            seen = any(find_language(path).holds_test(id, path) for id in ids)
+            if not runs or seen or (alone := find_file_check(path, look)) is None:
                 continue
             theirs = await self._ask_original_tests(Work(run, task, alone), question)
             found += tuple(replace(one, own=path not in old) for one in theirs)

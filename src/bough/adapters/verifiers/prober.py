@@ -17,7 +17,7 @@ from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.verdict import case_programs
-from bough.core.verdict.discover import discover_check
+from bough.core.verdict.discover import find_check
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_language
 from bough.ports import Sandbox, Workspace, Workspaces
@@ -109,5 +109,5 @@ class Prober:
         if check.runner:
             return check
         read = (await self._texts.of(task.tree)).get
-        own = discover_check(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
+        own = find_check(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
         return own if own is not None and own.runner else check

@@ -28,7 +28,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import rulings
 from bough.core.verdict.alteration import Belief, counts_tests
 from bough.core.verdict.check_run import Baseline, MixedRun
-from bough.core.verdict.discover import discover_check, is_given, list_checks
+from bough.core.verdict.discover import find_check, is_given, list_checks
 from bough.core.verdict.language import is_test_name
 from bough.core.verdict.project_check import shows_runner
 from bough.core.verdict.registry import find_runner
@@ -69,7 +69,7 @@ class CheckFinder:
 
     async def _find(self, task: Task) -> Check | None:
         if task.step.test_command:
-            return discover_check(task.step, task.id, (), (await self._texts.of(task.base)).get)
+            return find_check(task.step, task.id, (), (await self._texts.of(task.base)).get)
         base, own = await self._find_in(task, task.base)
         now, own_now = await self._find_in(task, task.tree) if task.tree != task.base else (base, own)
         if base is None or now is None:
@@ -80,12 +80,15 @@ class CheckFinder:
 
     async def _find_in(self, task: Task, tree: str) -> tuple[Check | None, bool]:
         """The check in a tree, and whether it is the project's own."""
-        paths = await self._workspaces.paths(tree)
-        read = await self._make_reader(tree, paths)
-        where = (self._environment.folder, self._environment.command, self.preferred, self.refused, self.proposed)
-        found = discover_check(task.step, task.id, paths, read, *where)
-        own = discover_check(task.step, GOAL, paths, read, *where)
+        found, own = [next(iter(await self._list(task, tree, name)), None) for name in (task.id, GOAL)]
         return found, found == own
+
+    async def _list(self, task: Task, tree: str, name: str) -> list[Check]:
+        """The candidates in a tree for what is called like this."""
+        paths, given = await self._workspaces.paths(tree), self._environment
+        read = await self._make_reader(tree, paths)
+        wanted = (given.folder, given.command, self.preferred, self.refused, self.proposed)
+        return list_checks(task.step, name, paths, read, *wanted)
 
     async def _make_reader(self, tree: str, paths: Sequence[str]) -> Read:
         """Texts that say how tests are run, and those that say which command runs them: CI files, guides."""
@@ -103,10 +106,7 @@ class CheckFinder:
 
     async def list_others(self, task: Task, check: Check) -> list[Check]:
         """The other candidates for a task's check at its base."""
-        paths = await self._workspaces.paths(task.base)
-        read = await self._make_reader(task.base, paths)
-        where = (self._environment.folder, self._environment.command, self.proposed)
-        found = list_checks(task.step, task.id, paths, read, *where)
+        found = await self._list(task, task.base, task.id)
         named = [replace(other, environment=check.environment) for other in found if other.command != check.command]
         return named if len(named) < len(found) else []
 

@@ -28,19 +28,6 @@ from bough.core.tree.task_state import State
 RequirementStatus = Literal[
     "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded", "dropped"
 ]
-KINDS = (
-    *("RunStarted", "RequirementsRead", "TaskCreated", "Planned", "PlanChanged", "StateChanged", "CheckFinished"),
-    *("Examined", "ExaminationSkipped", "ProbesFinished", "ProbeRuled", "CheckpointMade", "TaskRewound"),
-    *(
-        "EvidenceJudged",
-        "MessageRead",
-        "RequirementRestored",
-        "RequirementsDropped",
-        "Accepted",
-        "Judged",
-        "RunFinished",
-    ),
-)
 OWN_CHECK = "your own check failed before the work"
 """The reason starts like this when work was not examined because a person's check has proven it."""
 
@@ -204,6 +191,9 @@ def _change_asked(
             return restore_requirement(asked, event.number)
         case e.RequirementsDropped():
             return drop_requirements(asked, event.numbers, event.by)
+
+
+KINDS = e.list_named(build_table, drop_rewound)
 
 
 def _build_case(

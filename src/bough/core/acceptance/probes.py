@@ -134,12 +134,6 @@ PROBE = ToolSpec(
     ),
     writes=False,
 )
-LOOK = ToolSpec(
-    name="look",
-    description="See whole files before you write probes. It costs a question: only if signatures are not enough.",
-    parameters=schema.table({"paths": schema.texts("At most 4 files.")}, "paths"),
-    writes=False,
-)
 
 
 class _GivenProbe(Struct, frozen=True):
@@ -162,10 +156,6 @@ class _Answered(Struct, frozen=True):
     notes: Annotated[tuple[Annotated[str, Meta(max_length=2_000)], ...], Meta(max_length=50)] = ()
 
 
-class _Asked(Struct, frozen=True):
-    paths: Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=50)]
-
-
 class Examination(Struct, frozen=True):
     """An examiner's answer, parsed."""
 
@@ -180,14 +170,6 @@ class Examination(Struct, frozen=True):
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
     """Each requirement can have a probe of its own, and some can have two."""
     return max(MOST, min(len(requirements) + 4, 2 * MOST))
-
-
-def list_wanted_files(answer: Answer) -> tuple[str, ...]:
-    """The files that the examiner asks to see; empty: it has answered."""
-    if not any(call.name == LOOK.name for call in answer.calls):
-        return ()
-    found = parse_answer(answer, LOOK, _Asked, {"files": "paths", "path": "paths"})
-    return () if isinstance(found, str) else found.paths[:4]
 
 
 def read_probes(

@@ -133,17 +133,17 @@ def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, l
     """The tests of each file that has any."""
     files = {test: find_file(test) for test in tests}
     held = {
-        path: {test for test in tests if path == files[test] or (files[test] not in texts and is_test_of(test, path))}
+        path: {
+            test
+            for test in tests
+            if path == files[test] or (files[test] not in texts and find_language(path).holds_test(test, path))
+        }
         for path in texts
     }
     # Some runners name a test by its package or class, which is no file, or not at all.
     loose = {*tests}.difference(*held.values())
     found = {path: own | loose if is_test_file(path) else own for path, own in held.items()}
     return {path: sorted(own) for path, own in found.items() if own}
-
-
-def is_test_of(test: str, path: str) -> bool:
-    return find_language(path).holds_test(test, path)
 
 
 def _split_name(test: str, path: str) -> list[str]:

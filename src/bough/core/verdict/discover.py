@@ -31,30 +31,9 @@ def is_given(run: Run, check: Check) -> bool:
     return check.why in (GIVEN, SET) or check.command == run.plan.goal.test_command
 
 
-def discover_check(
-    step: Step,
-    task: str,
-    files: Collection[str],
-    read: Read,
-    folder: str = "",
-    own: str = "",
-    preferred: str = "",
-    refused: Collection[str] = (),
-    proposed: Check | None = None,
-) -> Check | None:
-    """The check of a task and why it was chosen; None when none is found.
-
-    `preferred` is the project's own command that was found to work, `refused` are those that test nothing. `files` are
-    the workspace's files as relative paths. In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`;
-    `make test-{id}`; `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person has set; the test
-    command of the project around `folder`, the person's folder; what a model `proposed`. The id is the last segment of
-    the task's path, in which dashes and underscores are the same and case does not matter. The goal has no id to name
-    files after.
-    """
-    found = [
-        check for check in list_checks(step, task, files, read, folder, own, proposed) if check.command not in refused
-    ]
-    return next((check for check in found if check.command == preferred), found[0] if found else None)
+def find_check(step: Step, task: str, files: Collection[str], read: Read) -> Check | None:
+    """The check of a task by its files alone; None when none is found."""
+    return next(iter(list_checks(step, task, files, read)), None)
 
 
 def list_checks(
@@ -64,9 +43,20 @@ def list_checks(
     read: Read,
     folder: str = "",
     own: str = "",
+    preferred: str = "",
+    refused: Collection[str] = (),
     proposed: Check | None = None,
 ) -> list[Check]:
-    """The candidates for the check of a task, the most trusted first. What somebody said has no other."""
+    """The candidates for the check of a task and why each was chosen, the most trusted first. What somebody said has no
+    other.
+
+    `preferred` is the project's own command that was found to work, `refused` are those that test nothing. `files` are
+    the workspace's files as relative paths. In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`;
+    `make test-{id}`; `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person has set; the test
+    command of the project around `folder`, the person's folder; what a model `proposed`. The id is the last segment of
+    the task's path, in which dashes and underscores are the same and case does not matter. The goal has no id to name
+    files after.
+    """
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
         why = GIVEN if task == GOAL else "its step names it"
@@ -82,7 +72,8 @@ def list_checks(
     if found:
         return [found]
     last = [replace(proposed, runner=find_runner_behind(proposed.command, look))] if proposed else []
-    return [*list_project_checks(look, folder), *last]
+    every = [check for check in (*list_project_checks(look, folder), *last) if check.command not in refused]
+    return sorted(every, key=lambda check: check.command != preferred)
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:

@@ -13,26 +13,14 @@ from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
 
 _ALIASES: Mapping[str, str] = {
-    "attr": "attrs",
     "bs4": "beautifulsoup4",
-    "crypto": "pycryptodome",
     "cv2": "opencv",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "git": "gitpython",
-    "jose": "python-jose",
-    "jwt": "pyjwt",
-    "magic": "python-magic",
     "mysqldb": "mysqlclient",
-    "openssl": "pyopenssl",
     "pil": "pillow",
     "pkg_resources": "setuptools",
-    "serial": "pyserial",
     "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-    "zmq": "pyzmq",
 }
-"""Modules whose package has another name."""
+"""Modules whose package has quite another name."""
 _COMMON = frozenset(
     """pytest nose nose2 tox nox unittest2 coverage xdist pytest_cov django
     attr attrs freezegun hypothesis mock numpy pandas parameterized pretend pytest_asyncio pytest_mock requests
@@ -140,7 +128,9 @@ class Python(Language):
         names = {top.lower(), _ALIASES.get(top.lower(), top.lower())}
         pattern = "|".join(re.escape(name).replace("_", "[-_.]").replace("\\-", "[-_.]") for name in names)
         # As a requirement: a name that stands alone, at the beginning of a line, a string or a list entry.
-        wanted = rf"""(?im)(?:^|["'\s,=\[])(?:{pattern})(?=$|[\s"'<>=!~;,\[\]])"""
+        # `yaml` is in `pyyaml`, `git` in `gitpython`, `dateutil` in `python-dateutil`, `attr` in `attrs`.
+        named = rf"(?:py|python-)?(?:{pattern})(?:s|dome|python)?"
+        wanted = rf"""(?im)(?:^|["'\s,=\[]){named}(?=$|[\s"'<>=!~;,\[\]])"""
         for path, text in manifests.items():
             body = re.sub(r"""(?m)^[ \t]*(name|packages|module|module-name)\s*=.*$""", "", text)
             if re.search(self.dependency_files, path) and re.search(wanted, body):
