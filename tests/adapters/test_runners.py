@@ -198,18 +198,20 @@ def test_tox_is_told_to_pass_the_options_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "status", "so"),
+    ("runner", "output", "so"),
     [
-        ("node: --test-reporter= is not allowed in NODE_OPTIONS", 9, True),
-        ("pytest: error: unrecognized arguments: --junitxml=/x", 4, True),
-        ("1 passed in 0.1s", 0, False),
-        ("pytest: error: unrecognized arguments: --nonsense", 4, False),
-        ("node: --test-reporter= is not allowed in NODE_OPTIONS", 0, False),
-        ("node: --test-reporter= is not allowed in NODE_OPTIONS", None, False),
+        ("pytest", "error: unrecognized arguments: --junitxml=/scratch/r.xml", True),
+        ("pytest", "ERROR: Unknown config option: cache_dir", True),
+        ("pytest", "error: unrecognized arguments: --fast", False),
+        ("pytest", "E  assert 'cache_dir' in text\n1 failed in 0.1s", False),
+        ("node", "node: --test-reporter= is not allowed in NODE_OPTIONS", True),
+        ("vitest", "CACError: Unknown option `--outputFile`", True),
+        ("", "error: unrecognized arguments: --junitxml=/scratch/r.xml", True),
     ],
 )
-def test_a_runner_that_refuses_what_was_added(output: str, status: int | None, so: bool) -> None:
-    assert has_refused(output, status) is so
+def test_a_runner_that_refuses_what_was_added(runner: str, output: str, so: bool) -> None:
+    made, env = instrument(runner or "make test", runner, REPORT, {})
+    assert has_refused(output, (made, *env.values()), runner) is so
 
 
 # Running again, by table
@@ -436,7 +438,7 @@ def test_pytest_with_strict_settings(tmp_path: Path) -> None:
         ran = run(command, folder, tmp_path / "scratch")
         assert (ran.status, ran.outcomes()) == (0, {"test_a.py::test_x": "passed"}), command
     hidden = run("make test", folder, tmp_path / "scratch")
-    assert has_refused(hidden.output, hidden.status), "so it is run again as it was written"
+    assert has_refused(hidden.output, ["-o cache_dir=x"], ""), "so it is run again as it was written"
 
 
 def test_no_tests_of_pytests_is_none_passed(tmp_path: Path) -> None:
@@ -586,7 +588,7 @@ def test_node_that_is_given_reporters_already_is_left_alone(tmp_path: Path) -> N
     assert (ran.wrote, ran.report.how, ran.report.passed) == (False, "closing line", 1)
     hidden = write(tmp_path / "hidden", {"package.json": '{"scripts": {"test": "node --test --test-reporter=tap"}}'})
     ran = run("npm test", hidden, tmp_path / "scratch", runner="node")
-    assert has_refused(ran.output, ran.status), "so it is run again as it was written"
+    assert has_refused(ran.output, ["--test-reporter=x"], "node"), "so it is run again as it was written"
 
 
 CRATE = {

@@ -186,6 +186,8 @@ async def _build_question(
     old = [one.whole for one in task.asked if one.superseded]
     gone = [one.whole for one in task.asked if one.dropped]
     agreed = task.plan.conventions or task.inherited.conventions
+    added = task.acceptance.verdict.added if task.acceptance.verdict is not None else ()
+    tests = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in added) or filter(is_test_path, changed)
     values = {
         "asked": _render_asked(task, missing) or goal.instructions,
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
@@ -196,7 +198,7 @@ async def _build_question(
         + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),
-        "tests": context.render_section("The author's tests, by name", await _list_test_names(task, runtime, changed)),
+        "tests": context.render_section("The author's tests, by name", context.shorten_text(", ".join(tests), 3_000)),
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
     }
@@ -297,19 +299,6 @@ def _render_form(form: Form, example: str) -> str:
 
 def _render_evidence(task: Task) -> str:
     return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
-
-
-async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
-    if task.acceptance.verdict is not None and task.acceptance.verdict.added:
-        folded = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in task.acceptance.verdict.added)
-        return context.shorten_text(", ".join(folded), 3_000)
-    paths = [path for path in changed if is_test_path(path)]
-    texts = await runtime.ports.workspaces.texts(task.tree, paths)
-    declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
-    names = [
-        name for text in texts.values() for pair in re.findall(declared, text, re.MULTILINE) for name in pair if name
-    ]
-    return context.shorten_text(", ".join(names), 3_000)
 
 
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -286,16 +286,12 @@ class CheckRunner:
         if OWNED in finished.output:  # It was denied writing to what is by now its own copy.
             finished = await run(run_in_folder(at, command), env)
         text = await asyncio.to_thread(decode_output, finished.output)
-        # An old or wrapped runner may not know the report option. That is not the project's failure, so it runs as
-        # written.
-        if has_refused(text, finished.exit_status):
-            finished = await run(run_in_folder(at, check.command), {})
-            text = await asyncio.to_thread(decode_output, finished.output)
-        at_base = tree in (work.run.base, task.base)
-        if at_base and command != check.command and finished.exit_status not in (0, None):
-            # As the person would run it: what bough adds may be what fails.
+        at_base = tree in (work.run.base, task.base) and command != check.command
+        refused = has_refused(text, (command.removeprefix(check.command), *env.values()), check.runner)
+        if finished.exit_status not in (0, None) and (at_base or refused):
+            # As the person would run it: what bough adds may be what fails, or what an old runner does not know.
             alone = await run(run_in_folder(at, check.command), {})
-            if alone.exit_status == 0:
+            if alone.exit_status == 0 or refused:
                 finished, plain, path = alone, True, path.with_suffix(".none")
                 text = await asyncio.to_thread(decode_output, finished.output)
         ran = await asyncio.to_thread(_read_run, check, finished, text, path, str(workspace.root))

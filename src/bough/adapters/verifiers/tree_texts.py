@@ -6,15 +6,13 @@ import asyncio
 from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
+from bough.core.verdict.registry import MANIFESTS, NEUTRAL, find_language
 from bough.core.verdict.test_files import is_watched
 from bough.ports import Contents, Workspaces
 
 KEPT = 8
 SINGLE = 12
 """Texts that are read one by one: a caller that needs more gets all."""
-FIRST = sorted({name for language in LANGUAGES for name in language.manifests})
-"""Files that are read again and again."""
 
 
 class TreeTexts(Mapping[str, str]):
@@ -93,8 +91,8 @@ class Texts:
         """`needed`: texts that are going to be read, loaded together rather than one by one."""
         if (tree, command) not in self._trees:
             texts = TreeTexts(await self._workspaces.contents(tree), command, self._known)
-            # Now, in a thread, rather than one by one while everyone waits.
-            await asyncio.to_thread(texts.load, FIRST)
+            # They are read again and again: now, in a thread, rather than one by one while everyone waits.
+            await asyncio.to_thread(texts.load, MANIFESTS)
             self._trees[tree, command] = texts
             while len(self._trees) > KEPT:
                 del self._trees[next(iter(self._trees))]

@@ -25,10 +25,6 @@ from bough.core.verdict.test_files import is_configuration, is_foreign, is_produ
 How = Literal["on", "off", "emptied"]
 """How a product is altered: functions end at once, functions only have the switch, files have no content."""
 MOST_FILES = 2_000
-_BUILD_FILES = "|".join(
-    (r"[\w.-]+\.(?:config|conf)\.\w+|configure", *(one.build_files for one in LANGUAGES if one.build_files))
-)
-"""Code that builds a product and is none."""
 _NONSENSE = "}}} )))\n"
 _INTERPRETERS = {program: language for language in LANGUAGES for program in language.interpreters}
 """Languages of programs without a suffix, by what their first line runs them with."""
@@ -72,7 +68,7 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
         if path not in run
         and not is_configuration(path)
         and not path.startswith(".")
-        and not re.fullmatch(_BUILD_FILES, last_segment(path), re.IGNORECASE)
+        and not re.fullmatch(r"[\w.-]+\.(?:config|conf)\.\w+|configure", last_segment(path))
     ]
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]

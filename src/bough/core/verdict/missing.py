@@ -19,7 +19,7 @@ from bough.core.shell_syntax import split_commands
 from bough.core.verdict.check_run import NOT_STARTED, count_told
 from bough.core.verdict.language import Missing, is_test_path
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
-from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.registry import LANGUAGES, MANIFESTS
 from bough.core.verdict.stated_commands import is_ci
 
 _SUBMODULES = ".gitmodules"
@@ -29,7 +29,6 @@ _DEPENDENCY_FILES = "|".join(
         *(language.dependency_files for language in LANGUAGES if language.dependency_files),
     )
 )
-_MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
 _ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 
@@ -125,7 +124,7 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
         return idle.kind == "script"
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
-    begun = any(last_segment(path) in _MANIFESTS if target else is_test_path(path) for path in base.paths)
+    begun = any(last_segment(path) in MANIFESTS if target else is_test_path(path) for path in base.paths)
     return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
 
 

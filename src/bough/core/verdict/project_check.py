@@ -21,15 +21,13 @@ from bough.core.shell_syntax import find_folder, find_scripts, split_commands
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, is_made_folder, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
-from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner, recognise
+from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand
 from bough.core.verdict.stated_commands import BUILDS, Stated, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """The folder of a build that a command is about: before that was built, it is not there."""
 _BY_DEFAULT = "|".join(language.tests_by_default for language in LANGUAGES if language.tests_by_default)
-_MANIFESTS = {name: language for language in LANGUAGES for name in language.manifests}
-"""What makes a folder a project of its own."""
 MOST_DEPENDENTS = 4
 """Projects that need this one whose tests run."""
 _DEEPEST = 3
@@ -64,7 +62,7 @@ def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:
     """The candidates for the check that proves the project around the folder `start`, the most trusted first; none
     when nothing shows how to test it."""
     ways = (way for way in (start, *list_parents(start)) if way)
-    projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in _MANIFESTS)]
+    projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in MANIFESTS)]
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
             where = f", in {here}/" if here else ""
@@ -93,7 +91,7 @@ def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
 
 def find_dependents(look: ProjectFiles, here: str) -> list[str]:
     """Folders of the projects that name the one in `here` as something they need, the nearest ones first."""
-    places = {parent_folder(path) for path in look if last_segment(path) in _MANIFESTS and path.count("/") <= _DEEPEST}
+    places = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS and path.count("/") <= _DEEPEST}
     others = [place for place in places if place and not f"{here}/".startswith(f"{place}/")]
     others = [place for place in others if not place.startswith(f"{here}/")]
     if not others:
@@ -106,7 +104,7 @@ def find_dependents(look: ProjectFiles, here: str) -> list[str]:
 
 def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
     path = re.escape(posixpath.relpath(here, place))
-    for manifest, language in _MANIFESTS.items():
+    for manifest, language in MANIFESTS.items():
         text = look.text(f"{place}/{manifest}")
         if text and (re.search(rf"""["'\s:=/]{path}/?["'\s]""", f"{text}\n") or language.requires(text, names)):
             return True
@@ -117,7 +115,7 @@ def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
     """One check for all the projects in the folders below."""
     inner = look.inside(start)
     names = sorted(
-        {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in _MANIFESTS}
+        {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
     )
     known = {*names}
     tops = [name for name in names if parent_folder(name) not in known][:_MOST_PLACES]

@@ -9,7 +9,7 @@ runner count.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -33,6 +33,8 @@ LANGUAGES = tuple(
 )
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
 """All runners in the order in which they are looked for in a project: the first that matches is its own."""
+MANIFESTS = {name: language for language in LANGUAGES for name in language.manifests}
+"""What makes a folder a project of its own."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
 _BY_NAME = {runner.name: runner for runner in RUNNERS}
 
@@ -82,12 +84,11 @@ def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -
     return known.instrument(command, report, env) if known else _UNKNOWN.instrument(command, report, _VERBOSE | {**env})
 
 
-def has_refused(output: str, exit_status: int | None) -> bool:
-    """Whether a runner failed on what `instrument` added (it is too old for it) and ran nothing: then run the command
-    again as it was written."""
-    if exit_status in (0, None):
-        return False
-    return any(re.search(runner.refusal, output) for runner in RUNNERS if runner.refusal)
+def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
+    """Whether a runner ran nothing and speaks of an option that `instrument` added: it is too old for it."""
+    options = {option for text in added for option in re.findall(r"--[a-z][\w-]+|\w+_\w+(?==)", text)}
+    said = read_closing_lines(output, runner)
+    return (said is None or not said.passed + said.failed) and any(option in output for option in options)
 
 
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:

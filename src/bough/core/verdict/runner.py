@@ -110,8 +110,6 @@ class Runner:
     """It reports by arguments at the end of its command, even through one script of package.json."""
     by_environment: ClassVar[bool] = False
     """It reports by variables, even through any number of scripts."""
-    refusal: ClassVar[str] = ""
-    """The error of a version that is too old for what `instrument` adds, as a pattern."""
     placeholder: ClassVar[str] = ""
     """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
     closes: ClassVar[str] = ""

@@ -29,7 +29,7 @@ from bough.core.verdict.references import (
     names_file,
     names_path,
 )
-from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
+from bough.core.verdict.registry import LANGUAGES, MANIFESTS, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange, parse_object
 
 _ALL_SETTINGS = (*(runner.settings for runner in RUNNERS), *(language.settings for language in LANGUAGES))
@@ -42,7 +42,6 @@ _TABLES = [
 ]
 _SECTIONS = {name: "|".join(table for file, table in _TABLES if file == name) for name in {file for file, _ in _TABLES}}
 """What of files with other content configures test runs, by the file's name."""
-_MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
 
 
 def is_code(path: str) -> bool:
@@ -110,7 +109,7 @@ def is_watched(path: str, command: str = "") -> bool:
 def is_configuration(path: str) -> bool:
     """It says how tests are run, perhaps beside other things."""
     name = last_segment(path)
-    return name in _SECTIONS or name in _MANIFESTS or _is_setting(path) or is_build_file(path)
+    return name in _SECTIONS or name in MANIFESTS or _is_setting(path) or is_build_file(path)
 
 
 def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:

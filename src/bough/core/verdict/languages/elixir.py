@@ -28,4 +28,3 @@ class Elixir(Language):
     installs = r"mix deps\.get"
     body = r"^[ \t]*defp? ([\w?!]+)[^\n]* do[ \t]*$"
     switch = '\nif 1 == {on}, do: raise("broken on purpose")\n'
-    build_files = r"mix\.exs"

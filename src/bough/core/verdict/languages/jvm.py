@@ -50,4 +50,3 @@ class Jvm(Language):
         r"|\bdef (\w+)[^{}\n]*=\s*\{"
     )
     switch = 'Integer.parseInt("{on}".replace("1", "broken on purpose"));'
-    build_files = r"(?:build|settings)\.gradle\.kts|build\.sbt"

@@ -47,7 +47,6 @@ class Perl(Language):
     body = r"^sub (?!import\b)(\w+)\s*(?:\([^)]{0,999}\))?\s*\{"
     switch = 'die "broken on purpose" if 1 == {on};'
     interpreters = ("perl",)
-    build_files = r"Makefile\.PL|Build\.PL"
     loads = AT_LOAD
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")

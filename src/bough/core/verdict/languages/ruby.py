@@ -131,7 +131,6 @@ class Ruby(Language):
     body = r"^[ \t]*def (?:self\.)?([\w?!]+=?|\[\]=?)(?:\([^()\n]*\)|[^\n=;()]*)$"
     switch = '; raise "broken on purpose" if 1 == {on}'
     interpreters = ("ruby",)
-    build_files = r"rakefile\b.*"
     loads = AT_LOAD
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile", "Rakefile")

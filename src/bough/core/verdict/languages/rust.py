@@ -110,7 +110,6 @@ class Rust(Language):
     case_how = "A program (`fn main`) that uses the crate by its name and compares with `assert_eq!`."
     body = r"^[ \t]*(?:pub(?:\([^)]{0,999}\))? |async |unsafe )*fn (\w+)[^;{]{0,999}\{"
     switch = 'if std::hint::black_box(1) == {on} { panic!("broken on purpose") }'
-    build_files = r"build\.rs"
     comment = "//"
     quotes = False
     rank = 4

@@ -12,4 +12,3 @@ class Swift(Language):
     programs = frozenset({"swift"})
     body = r"\bfunc\s+(\w+)[^{}\n]*\{"
     switch = ' if 1 == {on} { fatalError("broken on purpose") } '
-    build_files = r"Package\.swift"

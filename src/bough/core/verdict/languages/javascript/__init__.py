@@ -42,7 +42,7 @@ class JavaScriptLanguage(Language):
     )
     switch = 'if (Number("{on}")) throw new Error("broken on purpose");'
     interpreters = ("node",)
-    build_files = r"(?:gulp|grunt|cake|jake)file\b.*"
+    build_files = r"(?:[Gg]ulp|[Gg]runt|[Cc]ake|[Jj]ake)file\b.*"
     loads = AT_LOAD
     comment = "//"
     rank = 1

@@ -28,10 +28,6 @@ _FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
 class NodeTestRunner(JavaScript):
     name = "node"
     by_environment = True
-    refusal = (
-        r"--test-reporter(-destination)?=? is not allowed in NODE_OPTIONS"
-        r"|The argument '--test-reporter' must match the number of specified '--test-reporter-destination'"
-    )
     # In TAP (also tape's shorter one) and in the spec form, where failures follow it.
     closes = (
         r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"

@@ -194,7 +194,6 @@ class Vitest(_ByTitle):
         r"(?:Test Files  (?:(?P<least>\d{1,9}) failed)?.*\n)?Tests  (?P<counts>(?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)"
         rf"|no tests)(?:\nType Errors  .*)?(?:\nErrors  (?P<least2>\d{{1,9}}) errors?)?{_NO_TESTS}"
     )
-    refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     probe_path = "{at}{name}.test.js"
     probe_command = "npx vitest run {file}"
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"

@@ -42,7 +42,7 @@ class Python(Language):
     )
     switch = 'assert 1 != {on}, "broken on purpose";'
     interpreters = ("python",)
-    build_files = r"setup\.py|conf\.py|noxfile\.py|tasks\.py"
+    build_files = r"conf\.py|noxfile\.py|tasks\.py"
     rank = 0
     runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
     manifests = (*MANIFESTS, "noxfile.py", "requirements.txt")

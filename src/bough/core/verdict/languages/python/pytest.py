@@ -131,7 +131,6 @@ class Pytest(PythonRunner):
         r"|deselected|warnings?|reruns?)(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
     )
     by_environment = True
-    refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
     probe_path = "{at}test_{name}.py"
     probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
     probe_broken = (2, 3, 4, 5)
