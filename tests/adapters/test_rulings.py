@@ -194,3 +194,10 @@ def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: st
 )
 def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: str, base: str, again: str) -> None:
     assert not find_disagreements(said(base, runner).known, said(again, runner).known)
+
+
+def test_a_check_that_speaks_only_when_it_fails_has_lost_nothing() -> None:
+    loud = ran(3, status=1, failed=1).known
+    silent = ran(0, how="exit status").known
+    assert loud.falls_silent(silent) and not find_disagreements(loud, silent)
+    assert not ran(4).known.falls_silent(silent), "one that passed loudly and passes silently now has"

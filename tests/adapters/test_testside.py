@@ -276,3 +276,29 @@ def test_a_program_that_is_named_like_a_test() -> None:
     assert not put_back(base, {**base, "libexec/bats-exec-test": "#!/bin/sh\necho 2\n"}, "bats test").changed
     alone = {**base, "libexec/bats-exec-suite": "#!/bin/sh\n"}
     assert put_back(alone, {**alone, "libexec/bats-exec-test": "#!/bin/sh\necho 2\n"}, "bats test").changed
+
+
+def test_a_file_that_the_goal_names_is_product_where_no_test_is_in_it() -> None:
+    base = {
+        "test_data/test_split.py": "def split(rows):\n    return rows[:1], rows[1:]\n",
+        "tests/test_splitting.py": "from test_data.test_split import split\n",
+    }
+    after = {**base, "test_data/test_split.py": "def split(rows):\n    return rows, []\n"}
+    change = [FileChange("M", "test_data/test_split.py")]
+    reported = ("tests/test_splitting.py",)
+
+    def restored(request: str, text: str = base["test_data/test_split.py"]) -> tuple[str, ...]:
+        before = {**base, "test_data/test_split.py": text}
+        return restore_test_side(change, before, after, PYTEST, reported, request).changed
+
+    goal = "`split` from test_data/test_split.py must keep the order."
+    assert restored(goal) == ()
+    assert restored("`split` must keep the order.") == ("test_data/test_split.py",)
+    assert restored(goal, "def check(rows):\n    assert rows\n") == ("test_data/test_split.py",)
+
+
+def test_what_the_check_feeds_to_an_interpreter_is_product_where_it_is_code() -> None:
+    schema = "CREATE VIEW monthly AS SELECT month(day), sum(amount) FROM sales GROUP BY month(day);\n"
+    base = {"check.sh": "sqlite3 test.db < schema.sql\n[ $(sqlite3 test.db 'SELECT 1') = 1 ]\n", "schema.sql": schema}
+    after = {**base, "schema.sql": schema.replace("sum", "total")}
+    assert put_back(base, after, "sh check.sh").changed == ()

@@ -38,6 +38,7 @@ from bough.ports.verifier import Judgement
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or ask for tests in the goal)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
+SILENT = "it says which tests run only when one fails"
 LISTED = 50
 """Disagreements that a verdict lists one by one."""
 
@@ -131,8 +132,9 @@ class Judge:
         doubt = ""
         if ruling == "passed":
             belief = await self._find_belief(work)
-            doubt = work.doubt or ("" if is_given(work.run, work.check) else belief.doubt)
-            reason += await self._describe_limits(work, work.doubt or belief.doubt)
+            silent = SILENT if work.known.falls_silent(work.ran.known) else ""
+            doubt = work.doubt or silent or ("" if is_given(work.run, work.check) else belief.doubt)
+            reason += await self._describe_limits(work, work.doubt or silent or belief.doubt)
         failed, aside = ruling == "failed", _find_aside(work)
         if rest := found[LISTED:]:  # They count too: allowing the work allows them all.
             found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
@@ -210,7 +212,7 @@ class Judge:
     async def _find_lost(self, work: CheckedWork) -> str:
         """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
         task, command, ran, known = work.task, work.check.command, work.ran, work.known
-        if task.step.may_edit_tests or work.question is not None:
+        if task.step.may_edit_tests or work.question is not None or known.falls_silent(ran.known):
             return ""
         before = await self._texts.of(task.base, command)
         changed = {change.path for change in await self._workspaces.changes(task.base, task.tree)}

@@ -193,6 +193,10 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
         """It started the product or a test and failed, with whatever status or signal."""
         return self.exit_status not in (0, None) and not self.lacking and not self.absent
 
+    def falls_silent(self, then: Baseline) -> bool:
+        """It says what runs only when it fails: then nothing can be counted where it passes."""
+        return self.exit_status != 0 and not self.mute and then.exit_status == 0 and then.mute
+
     @property
     def mute(self) -> bool:
         """It ended, and nothing readable said what ran."""

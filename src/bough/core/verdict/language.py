@@ -38,7 +38,7 @@ _TEST_FOLDERS = frozenset(
 _TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e"})
 _DOCUMENTS = frozenset({"md", "rst", "adoc", "html"})
 DATA = _DOCUMENTS | frozenset(
-    """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml sql ini cfg
+    """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml ini cfg
     feature dat""".split()  # noqa: SIM905
 )
 """Suffixes of data."""

@@ -54,16 +54,21 @@ def behaves_anywhere(text: str) -> bool:
     return behaves(text) or re.search(_STRANGE, plain) is not None
 
 
-def is_built(called: str, path: str) -> bool:
+def is_built(called: str, path: str, fed: bool = False) -> bool:
     """Whether a line of a check gives a file to a compiler or an interpreter: neither to a program of the project's own
-    nor to one that reads or compares it, and not as its input."""
+    nor to one that reads or compares it, and not as its input unless that is `fed`."""
     for line in called.splitlines() if path in called else ():
         for part in re.split(r"[|;&`]+|\$\((?!\w+\))", line) if names_path(line, path) else ():
             words = re.sub(r"^[\s@+-]*(?:(?:if|then|do|!|\w+=\S*|time|exec|env)\s+)*", "", part).split()
             own = bool(words) and (words[0] in _READERS or words[0].startswith((".", "/")) or words[1:2] == ["="])
-            if words and not own and names_path(re.sub(r"<\s*\S+", "", part), path):
+            if words and not own and names_path(part if fed else re.sub(r"<\s*\S+", "", part), path):
                 return True
     return False
+
+
+def asserts(path: str, text: str) -> bool:
+    """Whether a line of a file asserts something."""
+    return re.search(rf"(?m)^[ \t]*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b", text) is not None
 
 
 def list_defined(text: str) -> set[str]:
@@ -207,6 +212,6 @@ def _provides(path: str, text: str, own: Collection[str], built: bool) -> bool:
         behaves(text) if known else built or behaves_anywhere(text)
     ):  # A file that only loads others holds nothing itself.
         return any(not is_loading(line) for line in text.splitlines() if re.search(r"^\s*[^\s#/;*-]", line))
-    asserts = rf"(?m)^[ \t]*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
     said = "\n".join([path, *own])
-    return re.search(asserts, text) is not None or (not built and re.search(rf"(?im){_EXPECTING}", said) is not None)
+    refuses = asserts(path, text) or re.search(_REFUSES, text) is not None
+    return refuses or (not built and re.search(rf"(?im){_EXPECTING}", said) is not None)

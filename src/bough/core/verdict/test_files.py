@@ -22,6 +22,7 @@ from bough.core.verdict.language import DATA, Language, is_test_folder, is_test_
 from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import (
     ReadFiles,
+    asserts,
     behaves,
     behaves_anywhere,
     is_built,
@@ -149,7 +150,7 @@ def restore_test_side(
     changed = sorted(change.path for change in changes)
     called = expand_command(command, before)
     programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
-    side = _TestSide(before, command, called, programs, reported)
+    side = _TestSide(before, command, called, programs, reported, request)
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
@@ -162,7 +163,7 @@ def restore_test_side(
             texts[path] = made
     known = {*paths, *texts, *added}
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
-    paths += side.find_read(others, request) if others else []
+    paths += side.find_read(others) if others else []
     # New files that are only data take nothing away: a test may have waited for them.
     idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # nothing that a runner would load on its own
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
@@ -174,13 +175,20 @@ class _TestSide:
     the recipes that it may run; `programs`: with the scripts that it names."""
 
     def __init__(
-        self, before: Mapping[str, str], command: str, called: str, programs: str, reported: Collection[str]
+        self,
+        before: Mapping[str, str],
+        command: str,
+        called: str,
+        programs: str,
+        reported: Collection[str],
+        request: str,
     ) -> None:
         self._before = before
         self._command = command
         self._called = called
         self._programs = programs
         self._reported = reported
+        self._request = request
 
     def is_test_only(self, path: str, added: bool) -> bool:
         """Is this a file that only a test run needs?"""
@@ -190,7 +198,7 @@ class _TestSide:
         if _is_setting(path):
             return True
         if is_test_path(path):
-            return added or path in self._reported or not self._is_used_by_product(path)
+            return added or path in self._reported or not (self._is_meant(path) or self._is_used_by_product(path))
         if _holds_commands(path):
             programs = {last_segment(word) for word in split_words(command)}
             own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
@@ -198,6 +206,11 @@ class _TestSide:
         if added and path in split_words(command):
             return True
         return (language.scripts or not find_suffix(path)) and names_path(_strip_tested(self._called), path)
+
+    def _is_meant(self, path: str) -> bool:
+        """Whether the request names a file by its whole path, and it is code in which no test is."""
+        text = self._before.get(path, "")
+        return bool(self._reported) and names_path(self._request, path) and behaves(text) and not asserts(path, text)
 
     def _is_used_by_product(self, path: str) -> bool:
         """Whether product code loads it, for all that it is named like a test."""
@@ -209,10 +222,11 @@ class _TestSide:
     def _make_reading(self, is_code_here: Callable[[str], bool]) -> ReadFiles:
         return ReadFiles(self._before, self._called, self._programs, is_test_file, is_code_here)
 
-    def find_read(self, paths: Collection[str], request: str) -> list[str]:
+    def find_read(self, paths: Collection[str]) -> list[str]:
         """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
         before, command = self._before, self._command
-        built = {path for path in paths if not is_data(path) and is_built(self._programs, path)}
+        fed = {path for path in paths if behaves_anywhere(before.get(path, ""))}
+        built = {path for path in paths if not is_data(path) and is_built(self._programs, path, path in fed)}
         runs_code = _list_code_suffixes(command) | {*map(find_suffix, built)} - {""}
 
         def is_code_here(path: str) -> bool:
@@ -230,11 +244,11 @@ class _TestSide:
         tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
         runs = any(behaves(before.get(word, "")) for word in split_words(command))
         meant = {path for path in paths if names_file(tested, path) and (path in code or not runs)}
-        words = {*re.findall(r"\w+", request)}
+        words = {*re.findall(r"\w+", self._request)}
         return [
             path
             for path in paths
-            if path not in meant and not names_file(request, path) and reading.reads(path, path in code, words)
+            if path not in meant and not names_file(self._request, path) and reading.reads(path, path in code, words)
         ]
 
 
