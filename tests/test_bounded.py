@@ -36,16 +36,16 @@ from bough.core.textual.task_files import extract_errors
 from bough.core.tree.file_overlap import find_named_files, list_touched_files
 from bough.core.verdict.alteration import alter
 from bough.core.verdict.build_files import only_adds, restore_registration
-from bough.core.verdict.canary import asserts_nothing, list_file_changes, list_test_changes
+from bough.core.verdict.canary import list_file_changes, list_test_changes
 from bough.core.verdict.check_run import count_told
 from bough.core.verdict.discover import list_checks
 from bough.core.verdict.missing import ProjectFacts, find_missing
 from bough.core.verdict.other_literals import make_other_literal
+from bough.core.verdict.progress import Progress, count_progress
 from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.references import behaves, behaves_anywhere, list_defined, loads, names_file
-from bough.core.verdict.registry import LANGUAGES, RUNNERS, count_progress, has_refused, make_readable, read_results
-from bough.core.verdict.runner import Progress
+from bough.core.verdict.registry import LANGUAGES, RUNNERS, has_refused, make_readable, read_results
 from bough.core.verdict.stated_commands import find_setup
 from bough.core.verdict.test_files import restore_test_side
 from bough.core.verdict.texts import FileChange
@@ -114,7 +114,7 @@ def read_output(runner: str, text: str) -> None:
     make_readable(text, runner)
     so_far = Progress()
     for line in text.split("\n"):
-        so_far = count_progress(so_far, line, runner)
+        so_far = count_progress(so_far, line)
 
 
 def read_source(suffix: str, text: str) -> None:
@@ -128,7 +128,6 @@ def read_source(suffix: str, text: str) -> None:
     if language.name not in ("python", "javascript"):
         return  # What follows is one rule for every language.
     names = [f"{test}::test_a", "test_a"]
-    asserts_nothing({test: text}, names)
     list_test_changes({test: text}, names)
     list_file_changes({test: text}, [test])
     outline_files({product: text}, 2_000, {product: "a\n"})
@@ -186,7 +185,13 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "output for a model": lambda _: lambda text: (to_plain_text(text), extract_errors(text), count_told(text)),
     "output for the detector": lambda _: (
         lambda text: (
-            (mask_text(text), sketch_text(text), find_trouble(text), count_repetitions(text), has_refused(text, 1))
+            (
+                mask_text(text),
+                sketch_text(text),
+                find_trouble(text),
+                count_repetitions(text),
+                has_refused(text, ["--x_y="], ""),
+            )
         )
     ),
     "text for people": lambda _: (
