@@ -1,0 +1,395 @@
+"""What does `bough examine` say about real commits, with and without something wrong in them?
+
+    python -m bench.examine choose --mirror DIR     # once, before any run: writes bench/examine.json
+    python -m bench.examine needless --mirror DIR   # an unrelated hunk added: is it named? No model thinks.
+    python -m bench.examine moved --mirror DIR      # branches against a main with 60 more commits; no model at all
+    python -m bench.examine judge --mirror DIR --base-url URL --model M [--faults]    # whoever answers is the model
+
+DIR has a git repository NAME/repo for each library. A commit is chosen by a rule: the newest ones, without merges, that
+change product code and tests, whose suite passes, and whose tests fail on the product of the commit before. The
+unrelated hunks and the faults are made from the syntax of the touched functions, before anything is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from tests.journeys.model import Goal, Model
+from tests.journeys.person import Person
+from tests.wire import WireModel
+
+SET = Path(__file__).with_suffix(".json")
+CHECK = "python3 -m pytest -q -o addopts= -o pythonpath='src .' -p no:cacheprovider"
+COMMITS, EACH, PLANTS, BRANCHES, LATER = 40, 3, 30, 30, 60
+LARGEST = 120
+"""Changed lines of product code."""
+INSIDE = (
+    "_left = None",
+    "_retries = 3",
+    "_label = 'x'.strip()",
+    "assert True, 'for later'",
+    "if not __debug__: _off = 1",
+)
+OUTSIDE = (
+    "\n\ndef _format_size(number):\n    return f'{number:,} bytes'\n",
+    "\n\n_DEFAULT_LIMIT = 100\n",
+    "\n\nclass _Marker:\n    pass\n",
+    "\n\ndef _identity(value):\n    return value\n",
+    "\n\n_CACHE = {}\n",
+)
+
+
+def git(folder: Path, *args: str, check: bool = True) -> str:
+    done = subprocess.run(["git", *args], cwd=folder, capture_output=True, text=True, errors="replace")
+    if check and done.returncode:
+        raise RuntimeError(f"git {' '.join(args)}: {done.stderr}")
+    return done.stdout if done.returncode == 0 else ""
+
+
+def passes(folder: Path) -> bool:
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    try:
+        done = subprocess.run(CHECK, shell=True, cwd=folder, env=env, capture_output=True, timeout=90)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def is_test(path: str) -> bool:
+    return "test" in path.lower()
+
+
+def is_product(path: str) -> bool:
+    return path.endswith(".py") and not is_test(path) and not path.startswith(("doc", "example", "setup", "bench"))
+
+
+# ── the set ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_candidates(repo: Path) -> Iterator[dict[str, Any]]:
+    for line in git(repo, "log", "--no-merges", "--first-parent", "-n400", "--format=%H%x09%s").strip().split("\n"):
+        commit, _, subject = line.partition("\t")
+        counts = [row.split("\t") for row in git(repo, "show", "--numstat", "--format=", commit).splitlines()]
+        paths = [row[2] for row in counts if len(row) == 3]
+        product = [path for path in paths if is_product(path)]
+        size = sum(int(row[0]) + int(row[1]) for row in counts if row[-1] in product and row[0] != "-")
+        tested = any(is_test(path) and path.endswith(".py") for path in paths)
+        if tested and product and size <= LARGEST and len(subject.split()) > 3 and not subject.startswith("Merge"):
+            yield {"commit": commit, "subject": subject, "product": product}
+
+
+def choose_commits(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """`known`: what was chosen before, whose libraries are done."""
+    total, done = len(known), {one["library"] for one in known}
+    for library in sorted({path.parent.name for path in mirror.glob("*/repo")} - done):
+        found = 0
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+            clone = Path(place) / "clone"
+            git(Path(place), "clone", "-q", str(mirror / library / "repo"), str(clone))
+            for tried, one in enumerate(list_candidates(clone)):
+                if found == EACH or tried > 6 * EACH:
+                    break
+                git(clone, "checkout", "-q", "-f", one["commit"])
+                git(clone, "clean", "-fdxq")
+                if not passes(clone):
+                    continue
+                made = {"library": library, **one, "plant": plant(clone, one, total), "fault": find_fault(clone, one)}
+                for path in one["product"]:
+                    git(clone, "checkout", "-q", f"{one['commit']}^", "--", path, check=False)
+                if made["plant"] and not passes(clone):
+                    found, total = found + 1, total + 1
+                    print(library, one["commit"][:10], one["subject"], flush=True)
+                    yield made
+
+
+def list_changed(before: str, after: str) -> set[int]:
+    """The lines of a text that another one does not have, from 1."""
+    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
+    return {
+        line + 1 for kind, _, _, first, last in blocks if kind != "equal" for line in range(first, max(last, first + 1))
+    }
+
+
+def list_touched(clone: Path, one: dict[str, Any]) -> Iterator[tuple[str, str, set[int], list[ast.FunctionDef]]]:
+    """Each product file, its text, the lines that the commit changed, and the functions with such a line."""
+    for path in one["product"]:
+        text = (clone / path).read_text("utf-8") if (clone / path).is_file() else ""
+        changed = list_changed(git(clone, "show", f"{one['commit']}^:{path}", check=False), text)
+        if text:
+            functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+            yield (
+                path,
+                text,
+                changed,
+                [each for each in functions if changed & {*range(each.lineno, each.end_lineno or 0)}],
+            )
+
+
+def plant(clone: Path, one: dict[str, Any], number: int) -> dict[str, Any]:
+    """An unrelated hunk: every second one before the middle statement of the first touched function of two or more."""
+    inside = number % 2 == 0
+    for path, text, _, functions in list_touched(clone, one):
+        lines = text.splitlines(True)
+        bodies = [each.body for each in functions if len(each.body) > 1]
+        if inside and bodies:
+            at = bodies[0][(len(bodies[0]) + 1) // 2]
+            added = f"{' ' * at.col_offset}{INSIDE[number % len(INSIDE)]}\n"
+            return {"path": path, "line": at.lineno, "text": added, "inside": True}
+        if not inside:
+            return {"path": path, "line": len(lines) + 1, "text": OUTSIDE[number % len(OUTSIDE)], "inside": False}
+    return {}
+
+
+def find_fault(clone: Path, one: dict[str, Any]) -> dict[str, Any]:
+    """The first fault of a kind that models make in a line of the commit."""
+    for path, text, changed, _ in list_touched(clone, one):
+        lines = text.splitlines()
+        for kind, line, old, new in sorted(list_faults(text), key=lambda fault: fault[1]):
+            if line in changed and lines[line - 1].count(old) == 1:
+                return {"kind": kind, "path": path, "line": line, "old": old, "new": new}
+    return {}
+
+
+def list_faults(text: str) -> Iterator[tuple[str, int, str, str]]:
+    swaps = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Compare(ops=[op]) if type(op) in swaps:
+                old, new = swaps[type(op)]
+                yield "boundary", node.lineno, f" {old} ", f" {new} "
+            case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=int(value))):
+                yield "boundary", node.lineno, ast.unparse(node.right), str(value + 1)
+            case ast.If(test=test) if test.lineno == test.end_lineno:
+                yield "missed case", node.lineno, ast.unparse(test), "False"
+            case ast.BoolOp(op=ast.And()):
+                yield "missed case", node.lineno, " and ", " or "
+            case ast.Raise(exc=ast.Call(func=ast.Name(id=name))):
+                yield "wrong error", node.lineno, f"{name}(", "RuntimeError("
+            case ast.Call(func=ast.Attribute(attr="copy"), args=[]):
+                yield "mutated argument", node.lineno, ".copy()", ""
+            case ast.Call(func=ast.Name(id="list" | "dict" | "set" as name), args=[ast.Name(id=given)]):
+                yield "mutated argument", node.lineno, f"{name}({given})", given
+            case ast.Return(value=ast.Constant(value=bool(value))):
+                yield "missed case", node.lineno, str(value), str(not value)
+
+
+# ── one change ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def meet(folder: Path, base_url: str, model: str, scripted: Model, wire: WireModel | None) -> Person:
+    home, project = folder / "home", folder / "project"
+    (home / ".config" / "bough").mkdir(parents=True)
+    (home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.org\n[init]\ndefaultBranch = main\n")
+    (home / ".config/bough/config.toml").write_text(f'[models]\nmain = "openai:{model}"\nbase_url = "{base_url}"\n')
+    return Person(home, project, scripted, wire)  # type: ignore[arg-type]
+
+
+def run(ann: Person, *args: str) -> tuple[int, str]:
+    """A command without the patience of a journey: a suite takes its time."""
+    bough = str(Path(sys.executable).parent / "bough")
+    done = subprocess.run([bough, *args], cwd=ann.project, env=ann.env, text=True, capture_output=True, timeout=3600)
+    return done.returncode, done.stdout + done.stderr
+
+
+def examine_needless(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
+    """The commit with its unrelated hunk: what `--needless` names."""
+    from bough.core.acceptance.change_parts import edit_file
+
+    scripted = Model([Goal(one["subject"], {}, {})])  # An examiner without a case: the commit's tests carry it.
+    with WireModel(scripted) as wire:
+        ann = meet(place, wire.base_url, "wire-model", scripted, wire)
+        git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(ann.project))
+        git(ann.project, "checkout", "-q", "-B", "main", f"{one['commit']}^")
+        git(ann.project, "checkout", "-q", "-b", "work", one["commit"])
+        plant, before = one["plant"], {}
+        for path in one["product"]:
+            old = git(ann.project, "show", f"{one['commit']}^:{path}", check=False)
+            new = (ann.project / path).read_text("utf-8") if (ann.project / path).is_file() else None
+            found = edit_file(path, old.encode() or None, new.encode() if new is not None else None)
+            before[path] = [(edit.new + 1, max(edit.new_end, 1)) for edit in found.edits] if found else []
+        file = ann.project / plant["path"]
+        lines = file.read_text("utf-8").splitlines(True)
+        lines.insert(plant["line"] - 1, plant["text"])
+        file.write_text("".join(lines), "utf-8")
+        ann.git("commit", "-qam", "Also.")
+        began = time.monotonic()
+        status, said = run(ann, "examine", "main..work", "--goal", one["subject"], "--check", CHECK, "--needless")
+        report = json.loads(run(ann, "report", "--json")[1] or "{}")
+    parts = report.get("needless", {})
+    size = plant["text"].count("\n")
+    first, last = plant["line"] + plant["text"].startswith("\n\n") * 2, plant["line"] + size - 1
+    wrong, named = 0, False
+    for path, edits in before.items():
+        gone = [each for each in parts.get("needless", ()) if each["path"] == path]
+        spans = [(each.get("first", 1), each.get("last", 10**9)) for each in gone]
+        named |= path == plant["path"] and any(begin <= first and last <= end for begin, end in spans)
+        for begin, end in edits:
+            shift = size if path == plant["path"] and begin >= plant["line"] else 0
+            wrong += any(low <= begin + shift and end + shift <= high for low, high in spans)
+    seconds, why = round(time.monotonic() - began, 1), "" if parts else said[-300:]
+    made = {"named": named, "hunks": sum(map(len, before.values())), "wrong": wrong, "checks": parts.get("checks", 0)}
+    return {**made, "undecided": len(parts.get("undecided", ())), "seconds": seconds, "status": status, "why": why}
+
+
+def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: str, fault: bool) -> dict[str, Any]:
+    """What an answering model makes of the commit, or of the commit with its fault. A refutation counts when its case
+    passes on the commit as it was."""
+    ann = meet(place, base_url, model, Model([]), None)
+    git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(ann.project))
+    git(ann.project, "checkout", "-q", "-B", "main", f"{one['commit']}^")
+    git(ann.project, "checkout", "-q", "-b", "work", one["commit"])
+    if fault:
+        path = ann.project / one["fault"]["path"]
+        lines = path.read_text("utf-8").splitlines(True)
+        at = one["fault"]["line"] - 1
+        lines[at] = lines[at].replace(one["fault"]["old"], one["fault"]["new"])
+        path.write_text("".join(lines), "utf-8")
+        ann.git("commit", "-qam", "Also.")
+    goal = git(ann.project, "log", "-1", "--format=%B", one["commit"])
+    began = time.monotonic()
+    status, said = run(ann, "examine", "main..work", "--goal", goal, "--check", CHECK)
+    report = json.loads(run(ann, "report", "--json")[1] or "{}")
+    spend = json.loads(run(ann, "show", "--json")[1] or "{}").get("spend", {})
+    ann.git("checkout", "-q", "-f", one["commit"])
+    cases = [line.strip() for line in said.splitlines() if "cp .bough/cases/" in line]
+    right = [subprocess.run(line, shell=True, cwd=ann.project, env=ann.env).returncode == 0 for line in cases]
+    rows = [row["standing"] for row in report.get("requirements", ())]
+    seconds = round(time.monotonic() - began, 1)
+    return {"status": status, "rows": rows, "cases": right, "seconds": seconds, "spend": spend, "said": said[-2000:]}
+
+
+# ── a main that moves ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str]:
+    """A clone whose `main` is the commit's parent with the commits that came after it, without the commit itself, and
+    whose `work` is the commit. Returns it with the first commit of main."""
+    clone = place / "project"
+    git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(clone))
+    tip = git(clone, "rev-parse", "HEAD").strip()
+    later = git(clone, "rev-list", "--reverse", "--no-merges", "--first-parent", f"{one['commit']}..{tip}").split()
+    if len(later) < LATER:  # Among the newest: then what came before it, again.
+        later += git(clone, "rev-list", "--reverse", "--no-merges", f"-n{LATER}", f"{one['commit']}^").split()
+    git(clone, "checkout", "-q", "-b", "work", one["commit"])
+    git(clone, "checkout", "-q", "-B", "main", f"{one['commit']}^")
+    began, taken = git(clone, "rev-parse", "HEAD").strip(), 0
+    for commit in later:
+        name = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+        if subprocess.run(["git", *name, "cherry-pick", commit], cwd=clone, capture_output=True).returncode:
+            git(clone, "cherry-pick", "--abort", check=False)
+            git(clone, "reset", "-q", "--hard")
+            continue
+        taken += 1
+        if taken == LATER:
+            break
+    return clone, began
+
+
+def find_truth(clone: Path, began: str) -> dict[str, str]:
+    """By git and the project's command alone: proven, conflicts or broken, and the first commit that does it."""
+
+    def look(commit: str) -> str:
+        git(clone, "checkout", "-q", "-f", "--detach", commit)
+        git(clone, "clean", "-fdxq")
+        name = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+        merged = subprocess.run(["git", *name, "merge", "-q", "--no-edit", "work"], cwd=clone, capture_output=True)
+        if merged.returncode:
+            git(clone, "merge", "--abort", check=False)
+            return "conflicts"
+        if passes(clone):
+            return "proven"
+        git(clone, "checkout", "-q", "-f", "--detach", commit)
+        return "broken" if passes(clone) else "main fails"
+
+    commits = git(clone, "rev-list", "--reverse", "--first-parent", f"{began}..main").split()
+    standing, first, last = look("main"), 0, len(commits) - 1
+    while standing in ("conflicts", "broken") and first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if look(commits[middle]) in ("conflicts", "broken") else (middle + 1, last)
+    git(clone, "checkout", "-q", "-f", "main")
+    git(clone, "clean", "-fdxq")
+    return {"standing": standing, "culprit": commits[last] if standing in ("conflicts", "broken") else ""}
+
+
+def recheck(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
+    scripted = Model([Goal(one["subject"], {}, {})])
+    with WireModel(scripted) as wire:
+        ann = meet(place, wire.base_url, "wire-model", scripted, wire)
+        clone, began = move_main(place, mirror, one)
+        truth = find_truth(clone, began)
+        started = time.monotonic()
+        passes(clone)
+        whole = time.monotonic() - started
+        run(ann, "examine", f"{began}..work", "--goal", one["subject"], "--check", CHECK)
+        started = time.monotonic()
+        status, said = run(ann, "recheck", "latest", "--json")
+        took = time.monotonic() - started
+    try:
+        (told,) = json.loads(said)
+    except ValueError:
+        told = {"standing": "main fails" if "without the work, too" in said else said[-300:], "culprit": ""}
+    right = told["standing"] == truth["standing"] and told["culprit"] == truth["culprit"]
+    return {"right": right, "truth": truth, "told": told, "ratio": round(took / whole, 1), "status": status}
+
+
+# ── the table ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("choose", "needless", "moved", "judge"))
+    parser.add_argument("--mirror", type=Path, required=True)
+    parser.add_argument("--base-url", default="")
+    parser.add_argument("--model", default="relay")
+    parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--number", type=int, default=0)
+    parser.add_argument("--results", type=Path)
+    asked = parser.parse_args()
+    if asked.what == "choose":
+        found = json.loads(SET.read_text()) if SET.exists() else []
+        for one in choose_commits(asked.mirror, list(found)):
+            found.append(one)
+            SET.write_text(json.dumps(found[:COMMITS], indent=1) + "\n")
+        return
+    chosen: list[dict[str, Any]] = json.loads(SET.read_text())
+    chosen = [one for one in chosen if one["fault"]] if asked.faults else chosen
+    most = {"needless": PLANTS, "moved": BRANCHES, "judge": COMMITS}[asked.what]
+    results, totals = [], Counter[str]()
+    for one in chosen[: asked.number or most]:
+        place = Path(tempfile.mkdtemp(dir="/var/tmp"))
+        try:
+            if asked.what == "needless":
+                told = examine_needless(place, asked.mirror, one)
+                totals.update(changes=1, named=told["named"], hunks=told["hunks"], wrong=told["wrong"])
+            elif asked.what == "moved":
+                told = recheck(place, asked.mirror, one)
+                totals.update(branches=1, right=told["right"])
+            else:
+                told = judge(place, asked.mirror, one, asked.base_url, asked.model, asked.faults)
+                totals.update(
+                    {"changes": 1, f"status {told['status']}": 1, "shown by a right case": any(told["cases"])}
+                )
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+        results.append({"library": one["library"], "commit": one["commit"], **told})
+        print(json.dumps(results[-1]), flush=True)
+        if asked.results:
+            asked.results.write_text("".join(f"{json.dumps(each)}\n" for each in results))
+    print(dict(totals))
+
+
+if __name__ == "__main__":
+    main()
