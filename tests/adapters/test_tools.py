@@ -23,7 +23,7 @@ from bough.core.rules import Rules
 from bough.ports import ToolResult, Tools
 
 TOOLS: Tools = WorkbenchTools(make_sandbox("auto", make_env(os.environ)))
-NAMES = ["read", "write", "edit", "search", "list", "bash", "note", "dispute", "split", "done"]
+NAMES = ["read", "write", "edit", "search", "list", "bash", "note", "propose_goal", "dispute", "split", "done"]
 
 
 @pytest.fixture

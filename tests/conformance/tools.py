@@ -29,6 +29,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "list": {},
     "bash": {"command": "echo x > made; echo done"},
     "note": {"kind": "decision", "text": "Keep it."},
+    "propose_goal": {"title": "Old dates are parsed.", "why": "They are not.", "files": ["a.py"]},
     "dispute": {"test": "test_a.py::test_b", "evidence": "The task says otherwise."},
     "split": {"steps": STEPS},
     "done": {"summary": "It is done."},

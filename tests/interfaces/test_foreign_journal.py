@@ -386,6 +386,8 @@ ContextPruned before after by
 RunStarted base folder version grows fresh continues origin inherited ask_later protocols format
 RunStarted settings listed by examines
 Rechecked commit standing onto why culprit
+NeedlessFound tree needless undecided needed tests checks limit
+GoalProposed title why files
 RunResumed worker by
 BaseStarted command why environment
 BaseChecked command why environment exit_status passed failed told seconds

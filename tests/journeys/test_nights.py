@@ -125,6 +125,32 @@ def test_issues_become_goals(meet: Meet) -> None:
     assert len(ann.bough("backlog", "list", "--json").json) == 1
 
 
+def test_the_end_of_a_night_looks_at_a_main_that_has_moved(meet: Meet) -> None:
+    """Somebody commits while the night works: what is proven is checked on that, once and by itself."""
+    ann = meet(goal(), goal(SHOUT))
+    listed(ann, "total", "shout")
+    culprit: list[str] = []
+
+    def gate(request: Request) -> None:
+        if not culprit:
+            ann.write("shop.py", "def total(*numbers):\n    return 0\n")
+            ann.commit("Another total.")
+            culprit.append(ann.git("rev-parse", "HEAD").strip())
+
+    ann.model.roles["gate"] = gate
+    ann.bough("backlog", "run", "--jobs", "1", status=0)
+    page = morning(ann)
+    assert page["total"]["rechecked"] == f"conflicts with {culprit[0][:10]} in shop.py"
+    assert page["shout"]["rechecked"] == f"proven at {culprit[0][:10]}"
+    assert f"on main: proven at {culprit[0][:10]}" in " ".join(ann.bough("backlog", "report").out.split())
+    with ann.page() as browser:
+        words = [
+            word for group in browser.home()["nights"][0]["groups"] for each in group["goals"] for word in each["words"]
+        ]
+        assert any(f"on main: conflicts with {culprit[0][:10]}" in word for word in words)
+    assert [ann.kinds(page[name]["run"]).count("Rechecked") for name in ("total", "shout")] == [1, 1]
+
+
 def test_proven_branches_come_together(meet: Meet) -> None:
     other = "Make `total` in shop.py count its arguments."
     count = Goal(

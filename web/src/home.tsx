@@ -36,6 +36,7 @@ const NO_LIST: Night = {
   left_out: 0,
   trouble: "",
   groups: [],
+  proposed: {},
 };
 
 // The lists of goals of one project, alone.

@@ -266,6 +266,7 @@ export interface Table {
   notes: string[];
   background: string[];
   accepted: string;
+  needless: NeedlessFound | null;
 }
 
 export interface Evidence {
@@ -274,6 +275,7 @@ export interface Evidence {
   proofs: Proof[];
   probes: ShownCase[];
   shown: RequirementProof | null;
+  read: string[];
 }
 
 export interface Requirement {
@@ -314,6 +316,24 @@ export interface RequirementProof {
   number: number;
   how: "author" | "check" | "coverage" | "document" | "probe" | "restructure" | "speed" | "tests" | "unchanged" | "upgrade";
   by: string[];
+}
+
+export interface NeedlessFound {
+  tree: string;
+  needless: ChangePart[];
+  undecided: ChangePart[];
+  needed: ChangePart[];
+  tests: string[];
+  checks: number;
+  limit: number;
+}
+
+export interface ChangePart {
+  path: string;
+  first: number;
+  last: number;
+  by: string[];
+  why: string;
 }
 
 export interface Rung {
@@ -425,6 +445,7 @@ export interface Night {
   left_out: number;
   list: string;
   open: boolean;
+  proposed: Record<string, string>;
   spent: string[];
   title: string;
   trouble: string;

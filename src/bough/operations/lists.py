@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
-from bough.core.errors import UsageError
+from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL
 from bough.operations.table import OperationResult, operation, read_value
 
@@ -28,6 +28,18 @@ async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> C
     from bough.services.backlog import add_goals
 
     (added,) = await add_goals(opened, backlog, [("", fields)])
+    return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
+
+
+@operation(of="list")
+async def accept_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedList:
+    """Put a goal that an agent proposed on the list."""
+    from bough.services.backlog import add_goals, list_proposals
+
+    found = [("", one.entry) for one in await list_proposals(opened, backlog) if one.name == goal]
+    if not found:
+        raise NotFound(f"No goal `{goal}` is proposed: `bough backlog list --proposed` lists them.")
+    (added,) = await add_goals(opened, backlog, found)
     return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
 
 

@@ -43,6 +43,26 @@ async def load_backlog(journal: Journal, name: str = DEFAULT) -> Backlog:
     return fold_backlog(name, await journal.store.read(make_stream(name)))
 
 
+class ProposedGoal(Struct, frozen=True):
+    """A goal that an agent proposed, and nobody has accepted yet."""
+
+    name: str
+    entry: GoalEntry
+    why: str
+
+
+async def list_proposals(journal: Journal, backlog: Backlog, runs: Sequence[str] | None = None) -> list[ProposedGoal]:
+    """What agents proposed, oldest first: in these runs, or in all."""
+    known, found = {item.entry.source for item in backlog.items.values()}, []
+    for run in await journal.store.runs() if runs is None else runs:
+        for record in await journal.store.read(run, kinds=("GoalProposed",)):
+            if isinstance(record.event, e.GoalProposed):
+                told, name = record.event, e.name_proposal(record)
+                entry = GoalEntry(told.title, files=told.files, source=f"proposed: {name}")
+                found += [ProposedGoal(name, entry, told.why)] if entry.source not in known else []
+    return found
+
+
 async def list_backlogs(journal: Journal) -> list[str]:
     """The names of the project's lists, oldest first."""
     names = await journal.store.names()
@@ -192,4 +212,6 @@ async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage
             rows = (await journal.evidence(run)).rows
             shown[name] = (sum(row.standing == "proven" for row in rows), sum(row.requirement.counts for row in rows))
             notes[name] = tuple(list_notes(await journal.task(run), rows)) if name in views else ()
-    return make_page(backlog, goals, views, questions, shown, await measure_night(journal, backlog), notes)
+    page = make_page(backlog, goals, views, questions, shown, await measure_night(journal, backlog), notes)
+    proposals = await list_proposals(journal, backlog, [item.run for item in items if item.name in views])
+    return replace(page, proposed={one.name: one.entry.title for one in proposals})

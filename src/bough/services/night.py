@@ -46,6 +46,7 @@ from bough.services.night_branch import NightBranch, find_conflicts, make_branch
 from bough.services.night_look import find_full_disk, find_touched, is_outdated, require_delivered
 from bough.services.permissions import list_barred
 from bough.services.run_messages import find_person
+from bough.services.still_proven import recheck_night
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0
@@ -341,7 +342,7 @@ class NightWorker:
         watch = RunObserver(stop, recorded=self.watch.recorded, doing=partial(self.watch.doing, item.name))
         if is_of(run, listing):
             return await self._report(item, await session.resume(item.run, choices, watch))
-        step = build_goal_step(item.entry.goal, check=item.entry.check or None)
+        step = replace(build_goal_step(item.entry.goal, check=item.entry.check or None), files=item.entry.files)
         point = StartingPoint(item.run, taken.base, taken.origin, listing)
         if run.version:  # Another process has taken the name for a run of its own.
             again = replace(taken, run=await session.find_free_name())
@@ -413,7 +414,8 @@ class NightWorker:
         self._news.close()
 
     async def finish(self, why: str) -> Backlog:
-        """Bring the branches together, if that is wanted and nobody works on a goal any more."""
+        """Bring the branches together, if that is wanted and nobody works on a goal any more, and see whether the work
+        still holds where main has moved meanwhile."""
         await self._catch_up()
         night = self.backlog.open_night
         busy = any(item.running for item in self.backlog.items.values())
@@ -423,6 +425,7 @@ class NightWorker:
         if joins and not self.watch.stop.requested and not await self._join():
             return self.backlog  # Another process does, and ends the night; if it is killed, the next one does.
         if not self.watch.stop.requested:
+            why = "; ".join((why, *await recheck_night(self.session, self.backlog, self.choices)))
             spent = sum_spends((await measure_night(self.session, self.backlog)).values())
             await self._post(e.NightEnded(why, spent))
         return self.backlog

@@ -14,10 +14,12 @@ from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.backlog.decide import list_proven
-from bough.core.errors import UsageError
+from bough.core.backlog.state import Backlog
+from bough.core.errors import BoughError, UsageError
 from bough.core.ids import GOAL
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
+from bough.ports import Merged
 from bough.services.backlog import list_backlogs, load_backlog
 from bough.services.recheck import Measuring, open_measuring
 from bough.views.run_view import RunView
@@ -37,7 +39,7 @@ class CarriedProof(Struct, frozen=True):
     probes: tuple[Probe, ...]
 
 
-def _find_carried(base: str, task: Task) -> CarriedProof:
+def find_carried(base: str, task: Task) -> CarriedProof:
     verdict, known = task.acceptance.verdict, task.examination
     tests = (*verdict.fixed, *verdict.added) if verdict is not None else ()
     passed = [one for one in list_live_probes(task) if (ran := known.results.get(one.name)) and ran.outcome == "passed"]
@@ -63,6 +65,25 @@ def _has_changes(view: RunView) -> bool:
     return goal is not None and goal.verdict is not None and bool(goal.verdict.command) and goal.tree != goal.base
 
 
+async def recheck_night(session: Session, backlog: Backlog, choices: Choices) -> list[str]:
+    """Check a night's proven work again, if main has got commits that the night did not start from. Returns what could
+    not be checked, a sentence each."""
+    commits, night = PersonCommits(session.root), backlog.open_night
+    if night is None or not (began := night.started.commit):
+        return []
+    tip = await asyncio.to_thread(_find_tip, commits, "")
+    if await asyncio.to_thread(commits.ask, "merge-base", tip, began) == tip:
+        return []
+    failed = []
+    for item in list_proven(backlog):
+        if item.removed is None and item.night == night.number:
+            try:
+                await recheck_run(session, item.run, "", choices)
+            except BoughError as error:
+                failed.append(f"{item.name} could not be checked on the main of now: {error}")
+    return failed
+
+
 async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
     """Merge, run, and record what came of it. `onto`: a branch or commit; empty: main."""
     run, task = await session.run(name), await session.work(name)
@@ -71,7 +92,7 @@ async def recheck_run(session: Session, name: str, onto: str, choices: Choices) 
         raise UsageError(f"{name} has no finished work that a check has passed: nothing to check again.")
     commits = PersonCommits(session.root)
     tip = await asyncio.to_thread(_find_tip, commits, onto)
-    carried, folder = _find_carried(run.base, task), run.folder if run.plan.goal.test_command else ""
+    carried, folder = find_carried(run.base, task), run.folder if run.plan.goal.test_command else ""
     async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
         event = await MovedMain(session, commits, measuring, carried, tip).judge(onto)
     async with session.hold(name) as (claim, now):
@@ -98,9 +119,13 @@ class MovedMain(Struct, frozen=True):
 
     async def judge(self, onto: str) -> e.Rechecked:
         merged = await self._merge(self.tip)
-        if merged is None:
-            return await self._describe_conflict(onto)
-        failing = await self._find_failing(merged)
+        if merged.conflicts:
+
+            async def conflicts(commit: str) -> bool:
+                return bool((await self._merge(commit)).conflicts)
+
+            return e.Rechecked(onto, self.tip, "conflicts", await self._find_first(conflicts), merged.conflicts[0])
+        failing = await self._find_failing(merged.tree)
         if not failing:
             return e.Rechecked(onto, self.tip, "proven")
         named = ", ".join(failing[:SHOWN]) + (f" and {len(failing) - SHOWN} more" if len(failing) > SHOWN else "")
@@ -112,20 +137,9 @@ class MovedMain(Struct, frozen=True):
         await self.session.workspaces.bring(tree)
         return tree
 
-    async def _merge(self, commit: str) -> str | None:
-        """The tree of the work on that commit; None: they conflict."""
-        carried, workspaces = self.carried, self.session.workspaces
-        merged = await workspaces.merge(carried.base, await self._bring(commit), carried.head)
-        return None if merged.conflicts else merged.tree
-
-    async def _describe_conflict(self, onto: str) -> e.Rechecked:
-        carried = self.carried
-        merged = await self.session.workspaces.merge(carried.base, await self._bring(self.tip), carried.head)
-
-        async def conflicts(commit: str) -> bool:
-            return await self._merge(commit) is None
-
-        return e.Rechecked(onto, self.tip, "conflicts", await self._find_first(conflicts), merged.conflicts[0])
+    async def _merge(self, commit: str) -> Merged:
+        """The work on that commit."""
+        return await self.session.workspaces.merge(self.carried.base, await self._bring(commit), self.carried.head)
 
     async def _find_failing(self, merged: str) -> list[str]:
         """What fails on the merge and not by main's own fault: what carried the requirements first, since that is
@@ -156,9 +170,10 @@ class MovedMain(Struct, frozen=True):
         return [one.name for one in probes]
 
     async def _breaks(self, commit: str, failing: list[str]) -> bool:
-        merged = await self._merge(commit)
-        if merged is None:
+        made = await self._merge(commit)
+        if made.conflicts:
             return True
+        merged = made.tree
         probes = tuple(one for one in self.carried.probes if one.name in failing)
         if probes:
             return bool(await self._list_failing_probes(merged, probes))

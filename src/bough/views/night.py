@@ -52,6 +52,8 @@ class GoalLine(Struct, frozen=True):
     address: str = ""
     check: str = ""
     """What its check said, as numbers: `12 passed`."""
+    rechecked: str = ""
+    """Whether its work still holds on a main that has moved, in words."""
     proven: int = 0
     requirements: int = 0
     added: int = 0
@@ -82,6 +84,8 @@ class NightPage(Struct, frozen=True):
     trouble: str = ""
     """Why there is no night branch, although it was wanted; or why it has another name."""
     spend: Spend = Spend()
+    proposed: dict[str, str] = {}
+    """Goals that agents proposed in its runs: their titles by name."""
 
     def of(self, *kinds: Kind) -> list[GoalLine]:
         return [goal for goal in self.goals if goal.kind in kinds]
@@ -162,6 +166,7 @@ def make_page(
                 branch=report.branch,
                 address=report.address,
                 check=f"{goal.verdict.passed} passed" if goal and goal.verdict and goal.verdict.passed else "",
+                rechecked=run.rechecked if run is not None else "",
                 proven=proven,
                 requirements=requirements,
                 added=report.added,
@@ -230,6 +235,11 @@ def describe_branch(night: NightPage) -> str:
     return f"Together on the branch {night.branch}{other}: {pluralize(landed, 'goal')}{missing}."
 
 
+def describe_proposals(night: NightPage) -> list[str]:
+    option = f" --list {night.name}" if night.name != "backlog" else ""
+    return [f"{one_line(title)}: bough backlog accept {name}{option}" for name, title in night.proposed.items()]
+
+
 def describe_spent(night: NightPage) -> list[str]:
     cost = [] if _is_unpriced(night.spend) else [format_cost(night.spend)]
     seconds = sum(goal.seconds for goal in night.goals)
@@ -253,6 +263,8 @@ def describe_goal(goal: GoalLine) -> str:
         parts.append(f"{pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")
     if goal.check and goal.kind in ("proven", "not_proven"):
         parts.append(goal.check)
+    if goal.rechecked and goal.kind == "proven":
+        parts.append(f"on main: {goal.rechecked}")
     parts += [part for part in (goal.branch, goal.address) if part]
     if goal.kind != "proven" and not goal.question:
         parts.append(goal.why)

@@ -1,4 +1,5 @@
-"""`note`, `dispute` and `done`: what an agent says that outlasts its context. `dispute` is evidence against a test."""
+"""`note`, `dispute`, `propose_goal` and `done`: what an agent says that outlasts its context. `dispute` is evidence
+against a test."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.core.events import AnyEvent, Disputed, DoneClaimed, NoteKept
+from bough.core.events import AnyEvent, Disputed, DoneClaimed, GoalProposed, NoteKept
 from bough.ports import ToolResult
 
 LONGEST_NOTE = 2_000
@@ -49,6 +50,12 @@ class Dispute(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
+    title: Annotated[str, Meta(description="What should be true at the end, in one sentence.")]
+    why: Annotated[str, Meta(description="What you saw, and where.")]
+    files: Annotated[list[str], Meta(description="Files that it is about.", max_length=20)] = []
+
+
 def _record(
     event: Callable[..., AnyEvent], answer: str, **longest: int
 ) -> Callable[[Struct, Bench], Awaitable[ToolResult]]:
@@ -57,7 +64,8 @@ def _record(
     async def act(arguments: Struct, bench: Bench) -> ToolResult:
         given = asdict(arguments)
         texts = {name: require_text(name, given[name], most) for name, most in longest.items()}
-        return ToolResult(answer, events=(event(**given | texts),))
+        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        return ToolResult(answer, events=(event(**given | texts | lists),))
 
     return act
 
@@ -86,6 +94,14 @@ DONE = Tool(
     example='{"summary": "Fixed the rounding in totals(); the tests pass."}',
     writes=False,
     act=_record(DoneClaimed, "Understood: now the check decides.", summary=LONGEST_SUMMARY),
+)
+PROPOSE = Tool(
+    name="propose_goal",
+    description="Propose what is worth doing and no part of your task. Leave it alone: a person decides about it.",
+    arguments=Proposal,
+    example='{"title": "Dates before 1970 are parsed.", "why": "parse() in dates.py raises for them."}',
+    writes=False,
+    act=_record(GoalProposed, "Kept for the person.", title=LONGEST_NAME, why=LONGEST_NOTE),
 )
 DISPUTE = Tool(
     name="dispute",

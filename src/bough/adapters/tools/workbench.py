@@ -16,7 +16,7 @@ from bough.adapters.tools.bash import BASH
 from bough.adapters.tools.edit import EDIT
 from bough.adapters.tools.files import READ, WRITE
 from bough.adapters.tools.listing import LIST
-from bough.adapters.tools.notes import DISPUTE, DONE, NOTE
+from bough.adapters.tools.notes import DISPUTE, DONE, NOTE, PROPOSE
 from bough.adapters.tools.search import make_search
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.conversation.structured_answer import parse_answer
@@ -108,14 +108,15 @@ SPLIT = replace(
 
 
 class WorkbenchTools:
-    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `dispute`, `split`, `done`. It keeps nothing."""
+    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `propose_goal`, `dispute`, `split`, `done`. It
+    keeps nothing."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
         """`ripgrep`: the program for `search`; without it on the path, or with None, bough uses its own search."""
         self._sandbox = sandbox
         search = make_search(shutil.which(ripgrep) if ripgrep else None)
         bash = replace(BASH, description=BASH.description.format(reach=sandbox.says))
-        tools = (READ, WRITE, EDIT, search, LIST, bash, NOTE, DISPUTE, DONE)
+        tools = (READ, WRITE, EDIT, search, LIST, bash, NOTE, PROPOSE, DISPUTE, DONE)
         self._tools = {tool.name: tool for tool in tools}
         *specs, done = (ToolSpec(t.name, t.description, make_schema(t.arguments), t.writes) for t in tools)
         self._specs = (*specs, SPLIT, done)

@@ -25,6 +25,7 @@ from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.ids import GOAL
+from bough.core.tree.file_overlap import ADDS
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.alteration import Belief
@@ -134,6 +135,7 @@ class Judge:
             belief = await self._find_belief(work)
             silent = SILENT if work.known.falls_silent(work.ran.known) else ""
             doubt = work.doubt or silent or ("" if is_given(work.run, work.check) else belief.doubt)
+            reason += await self._describe_outside(work)
             reason += await self._describe_limits(work, work.doubt or silent or belief.doubt)
         failed, aside = ruling == "failed", _find_aside(work)
         if rest := found[LISTED:]:  # They count too: allowing the work allows them all.
@@ -200,6 +202,22 @@ class Judge:
         if seen.kind in ("nothing", "unknown"):
             seen = await self._altered.believe(work, work.task.tree, work.ran.known, work.say)
         return seen
+
+    async def _describe_outside(self, work: CheckedWork) -> str:
+        """What the work changes outside its task's files, where the check passes without that, too."""
+        task, named = work.task, [path.removesuffix(ADDS) for path in work.task.step.files]
+        if not named or work.merged:
+            return ""
+        changed = [one.path for one in await self._workspaces.changes(task.base, task.tree)]
+        own = tuple(f"{path.rstrip('/')}/" for path in named)
+        outside = [path for path in changed if test_files.is_product(path) and not f"{path}/".startswith(own)]
+        if not outside:
+            return ""
+        made = await self._workspaces.graft(task.tree, task.base, outside, {})
+        without = await asyncio.shield(self._runner.once(work, made, work.say))
+        if without.finished.exit_status != 0 or without.report.passed < work.ran.report.passed:
+            return ""
+        return f"; outside its task's files it changes {', '.join(outside)}, and passes without that, too"
 
     async def _describe_limits(self, work: CheckedWork, doubt: str) -> str:
         base = await self._texts.of(work.run.base or work.task.base, work.check.command)

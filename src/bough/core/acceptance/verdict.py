@@ -215,6 +215,23 @@ the check is faster; or there is nothing to run: a version, documents, tests or 
 did."""
 
 
+class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of a change, by its place in the changed files."""
+
+    path: str
+    first: int = 0
+    """Its first line; 0: the whole file."""
+    last: int = 0
+    by: tuple[str, ...] = ()
+    """What fails without it."""
+    why: str = ""
+    """Why nothing can be said about it."""
+
+    def __str__(self) -> str:
+        lines = f":{self.first}{f'-{self.last}' if self.last > self.first else ''}" if self.first else ""
+        return f"{self.path}{lines}"
+
+
 class RequirementProof(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The evidence that the work made the difference for a requirement."""
 

@@ -47,6 +47,11 @@ class Record(Struct, frozen=True):
     event: AnyEvent
 
 
+def name_proposal(record: Record) -> str:
+    """How a person names a goal that an agent proposed."""
+    return f"{record.run}-{record.seq}"
+
+
 FORMAT = 2
 """The format of a run's events, written into its `RunStarted`. It moves with an event, or with a field's meaning, that
 an older bough cannot skip. A change under which old journals do not decode needs an upcaster and a golden journal,

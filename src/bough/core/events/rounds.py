@@ -127,6 +127,14 @@ class NoteKept(Event, frozen=True):
     text: str
 
 
+class GoalProposed(Event, frozen=True):
+    """The agent found something that is no part of its task. It waits in the backlog until a person accepts it."""
+
+    title: str
+    why: str
+    files: tuple[str, ...] = ()
+
+
 class CompactionStarted(Event, frozen=True):
     """The conversation is about to fill the model's window: it is compacted."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bough.core.acceptance.verdict import Verdict
+from bough.core.acceptance.verdict import ChangePart, Verdict
 from bough.core.budget.limits import Limits
 from bough.core.events.base import End, Event, Halt
 from bough.core.messages import ModelProtocol, Usage
@@ -189,6 +189,20 @@ class Rechecked(Event, frozen=True):
     """The commit that it conflicts with, or that broke it; empty: unknown."""
     why: str = ""
     """The file, or what fails."""
+
+
+class NeedlessFound(Event, frozen=True):
+    """Parts of the run's change were taken out one after the other, and what carries the requirements ran."""
+
+    tree: str
+    needless: tuple[ChangePart, ...] = ()
+    """Nothing noticed that all of them were gone."""
+    undecided: tuple[ChangePart, ...] = ()
+    needed: tuple[ChangePart, ...] = ()
+    tests: tuple[str, ...] = ()
+    """Tests and cases that pass only since the change: they ran each time, with the whole check."""
+    checks: int = 0
+    limit: int = 0
 
 
 class Accepted(Event, frozen=True):

@@ -38,6 +38,12 @@ def clean_markdown(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in plain.splitlines())
 
 
+def clean_markdown_line(text: str) -> str:
+    """A line of a Markdown page, in which nothing is markup."""
+    plain = " ".join(escape_text(text).split()).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{character}" if character in "[]*_`#|!" else character for character in plain)
+
+
 def repair_surrogates(text: str) -> str:
     """The text with surrogate pairs joined and lone surrogates replaced (U+FFFD): JSON cannot hold them. File names,
     output of programs and badly cut answers of models contain some."""

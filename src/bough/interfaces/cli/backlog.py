@@ -254,10 +254,11 @@ def confirm_issues(issues: Sequence[Issue]) -> bool:
 
 @command.command("list", epilog=format_example("bough backlog list", "bough backlog list --label ui --json"))
 @option("--label", "L", "Only goals with one of these labels.", to="labels", multiple=True)
+@flag("--proposed", "What agents proposed instead: none begins unless you accept it.")
 @dir_option
 @list_option
 @json_option("As a JSON list.")
-async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
+async def list_(labels: tuple[str, ...], proposed: bool, folder: Path, name: str, as_json: bool) -> None:
     """List the goals and where each stands, in the order in which they begin."""
     import msgspec
 
@@ -270,6 +271,9 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     from bough.views.formatting import first_sentence, pad
     from bough.views.night import HEADINGS
 
+    if proposed:
+        await _print_proposals(folder, name, as_json)
+        return
     try:
         async with app.open_journal(folder) as opened:
             backlog = await load_backlog(opened, name)
@@ -306,6 +310,32 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
             first_sentence(goal.title),
             (f"  ({'; '.join(more)})" if more else "", "dim"),
         )
+
+
+async def _print_proposals(folder: Path, name: str, as_json: bool) -> None:
+    import msgspec
+
+    from bough.interfaces.terminal.output import make_output
+    from bough.services.backlog import list_proposals, load_backlog
+
+    async with app.open_journal(folder) as opened:
+        found = await list_proposals(opened, await load_backlog(opened, name))
+    if as_json:
+        print_json([{"name": one.name, "why": one.why, **msgspec.to_builtins(one.entry)} for one in found])
+        return
+    page = make_output()
+    for one in found:
+        page.paragraph((f"{one.name}  ", "bold"), text=" ".join(f"{one.entry.goal} ({one.why})".split()))
+    page.line("`bough backlog accept NAME` puts one on the list." if found else "No agent has proposed a goal.")
+
+
+@command.command("accept", epilog=format_example("bough backlog accept amber-heron-812"))
+@click.argument("proposals", metavar="NAME...", nargs=-1, required=True)
+@_open_backlog
+async def accept(opened: app.Session, backlog: Backlog, proposals: tuple[str, ...]) -> None:
+    """Put goals on the list that agents proposed: `bough backlog list --proposed` names them."""
+    for proposal in proposals:
+        await _change("accept_goal", opened, backlog, goal=proposal)
 
 
 @command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))

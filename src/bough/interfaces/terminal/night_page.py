@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from bough.core.textual.cleaning import clean_markdown, escape_text
+from bough.core.textual.cleaning import clean_markdown, clean_markdown_line, escape_text
 from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.views.formatting import count_cells, cut, first_sentence, pad
 from bough.views.night import (
@@ -13,6 +13,7 @@ from bough.views.night import (
     describe_details,
     describe_goal,
     describe_night,
+    describe_proposals,
     describe_totals,
 )
 
@@ -45,24 +46,25 @@ def print_page(page: TerminalOutput, night: NightPage) -> None:
             page.paragraph(*start, text=describe_goal(goal) or first_sentence(goal.title), indent=room + 5)
             for line in describe_details(goal):
                 page.paragraph(" " * (room + 5), text=line, indent=room + 5, style="dim")
+    if proposals := describe_proposals(night):
+        page.line("")
+        page.line((f"Proposed by agents ({len(proposals)})", "bold"))
+        for line in proposals:
+            page.paragraph("   ", text=line, indent=3)
 
 
 def render_markdown(night: NightPage) -> str:
-    parts = [f"# {describe_night(night)}", describe_totals(night), _escape_line(describe_branch(night))]
+    parts = [f"# {describe_night(night)}", describe_totals(night), clean_markdown_line(describe_branch(night))]
     for heading, goals in night.groups:
         parts.append(f"## {heading}")
         for goal in goals:
-            parts.append(f"### {_escape_line(goal.name)}")
+            parts.append(f"### {clean_markdown_line(goal.name)}")
             parts.append(clean_markdown(goal.title))
             lines = [text for text in (describe_goal(goal), *describe_details(goal)) if text]
-            parts.append("\n".join(f"- {_escape_line(line)}" for line in lines))
+            parts.append("\n".join(f"- {clean_markdown_line(line)}" for line in lines))
+    if proposals := describe_proposals(night):
+        parts += ["## Proposed by agents", "\n".join(f"- {clean_markdown_line(line)}" for line in proposals)]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _escape_line(text: str) -> str:
-    """Text of a model, a person or a tracker cannot become markup."""
-    plain = " ".join(escape_text(text).split()).replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{character}" if character in "[]*_`#|!" else character for character in plain)
 
 
 _STYLE = (
@@ -85,6 +87,8 @@ def render_html(night: NightPage) -> str:
             what = f"{_html(goal.title)}<small>{_html(describe_goal(goal))}</small>{small}"
             rows.append(f'<tr><td class="{goal.kind}">{_html(goal.name)}</td><td>{what}</td></tr>')
         rows.append("</table>")
+    if proposals := describe_proposals(night):
+        rows.append(f"<h2>Proposed by agents</h2>{''.join(f'<p>{_html(line)}</p>' for line in proposals)}")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"

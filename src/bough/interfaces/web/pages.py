@@ -99,6 +99,7 @@ def build_night(page: NightPage) -> shapes.NightShape:
         "branch": page.branch,
         "left_out": sum(goal.together not in ("", "on it") for goal in page.goals),
         "trouble": page.trouble,
+        "proposed": {name: one_line(title) for name, title in page.proposed.items()},
         "groups": [
             {"heading": heading, "goals": [_goal_to_dict(goal) for goal in goals]} for heading, goals in page.groups
         ],

@@ -164,6 +164,7 @@ class NightShape(TypedDict):
     left_out: int
     trouble: str
     groups: list[GoalGroup]
+    proposed: dict[str, str]
 
 
 class ProjectShape(TypedDict):

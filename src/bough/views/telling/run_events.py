@@ -44,6 +44,9 @@ def tell_run(event: e.AnyEvent) -> Told | None:
             return f"your hook for {event.hook} {event.why}", "yellow"
         case e.Rechecked():
             return f"checked again: {describe_recheck(event)}", "green" if event.standing == "proven" else "red"
+        case e.NeedlessFound():
+            counts = f"{len(event.needless)} of them nothing needs, {len(event.undecided)} undecided"
+            return f"took parts of the change out in {event.checks} checks: {counts}", ""
         case e.Accepted():
             return f"accepted without proof{_name(event.by)}{f': {event.why}' if event.why else ''}", "yellow"
         case _:

@@ -90,6 +90,8 @@ def tell_round(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
             took = f"{format_duration(event.seconds)}{': ' if words else ''}{words}"
             style = "yellow" if event.interrupted or not event.ok else ""
             return f"{memory.describe_call(event.call)}: {how}, {took}", style
+        case e.GoalProposed():
+            return f"proposes a goal: {event.title}", ""
         case e.NoteKept():
             return f"notes a {event.kind.replace('_', ' ')}: {event.text}", ""
         case e.DoneClaimed():
