@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 from bough.app.session import Session
-from bough.core.acceptance.evidence_table import Evidence
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.errors import Unavailable
 from bough.core.textual.cleaning import clean_markdown, escape_text
@@ -15,7 +14,11 @@ from bough.services.hooks import ask_before
 from bough.trust.files import Place
 from bough.trust.remotes import push_branch, run_theirs
 from bough.views.formatting import first_sentence
+from bough.views.markdown import fold, render_table
 from bough.views.vocabulary import describe_evidence, render_totals
+
+LISTED = 12
+"""Lines of the goal, and of the list of changed files, before the rest is folded."""
 
 
 async def write_description(opened: Session, name: str) -> tuple[Path, str]:
@@ -26,21 +29,17 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
     verdict = task.acceptance.verdict
     said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
     reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
-    parts = [clean_markdown(goal), "## Evidence", "\n".join([f"- {said}", *reason])]
-    table = await opened.evidence(name)
+    asked = clean_markdown(goal).splitlines()
+    rest = fold(f"{len(asked) - LISTED} more lines", asked[LISTED:]) if len(asked) > LISTED else []
+    parts = ["\n".join([*asked[:LISTED], *rest]), "## Evidence", "\n".join([f"- {said}", *reason])]
+    table, view = await opened.evidence(name), await opened.view(name)
     if table.accepted:
         parts.append(f"**Not proven**: accepted by {table.accepted}.")
-    if table.rows:
-        asked = [
-            f"{render_totals(table)}.\n",
-            "| | requirement | | cases |",
-            "| --- | --- | --- | --- |",
-            *(_render_row(row) for row in table.rows),
-        ]
-        parts.append("\n".join(asked))
-    if rechecked := (await opened.view(name)).rechecked:
-        parts.append(f"Checked again: {clean_markdown(rechecked)}.")
-    parts += ["## Changes", fence_text(escape_text(stat.strip())), f"Made by bough (run `{name}`)."]
+    parts.append("\n".join([f"{render_totals(table)}.\n" if table.rows else "", *render_table(table, view.rechecked)]))
+    changes = fence_text(escape_text(stat.strip()))
+    if stat.count("\n") > LISTED:
+        changes = "\n".join(fold(stat.strip().splitlines()[-1].strip(), [changes])).strip()
+    parts += ["## Changes", changes, f"Made by bough (run `{name}`)."]
     if issue := await find_issue(opened, state):
         parts.append(f"Closes #{issue}")
     path = opened.home / f"pr-{name}.md"
@@ -63,9 +62,3 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str
         view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # A process that was killed has made it.
         said = await asyncio.to_thread(run_theirs, view, opened.root)
     return said.splitlines()[-1] if said else "", "; ".join(remarks)
-
-
-def _render_row(row: Evidence) -> str:
-    one = row.requirement
-    text = " ".join(one.whole.split()).replace("|", "\\|")
-    return f"| {one.number} | {text} | {row.standing} | {row.cases} |"

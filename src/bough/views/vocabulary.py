@@ -4,11 +4,11 @@ verdicts in words, with their evidence."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
-from bough.core.events import Rechecked
+from bough.core.events import NeedlessFound, Rechecked
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
 from bough.views.formatting import first_line, format_count, format_duration, one_line, pluralize
@@ -125,6 +125,19 @@ def describe_recheck(event: Rechecked) -> str:
     if event.standing == "conflicts":
         return f"conflicts with {event.culprit[:10] or event.commit[:10]} in {event.why}"
     return f"{f'broken by {event.culprit[:10]}' if event.culprit else f'broken at {event.commit[:10]}'}: {event.why}"
+
+
+def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
+    """Sentences with their styles: what of a change nothing needs, what could not be decided, and what ran."""
+    if found is None:
+        return
+    for part in found.needless:
+        yield f"Nothing that was asked needs this: {part}", "yellow"
+    for part in found.undecided:
+        yield f"Not decided: {part}: {part.why}", "dim"
+    more = f" and {len(found.tests) - 3} more" if len(found.tests) > 3 else ""
+    tried = "Every part that was tried is needed" if not found.needless else "That is by"
+    yield f"{tried}: {', '.join(found.tests[:3])}{more}; {found.checks} of at most {found.limit} checks.", "dim"
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}

@@ -24,6 +24,7 @@ from bough.core.journal.task_fold import drop_rewound
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
+from bough.core.verdict.language import is_test_path
 
 RequirementStatus = Literal[
     "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded", "dropped"
@@ -73,6 +74,8 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     probes: tuple[ShownCase, ...] = ()
     shown: RequirementProof | None = None
     """What shows that the work made the difference for it."""
+    read: tuple[str, ...] = ()
+    """Where to read how it is met: the parts of the change that it needs, where they are known; else files."""
 
     @property
     def cases(self) -> str:
@@ -103,11 +106,13 @@ class _Kept(Struct):
 class Table(Struct, frozen=True, omit_defaults=True):
     rows: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
-    """What examiners and reviewers noted that no probe can show."""
+    """What examiners and reviewers noted that no probe can show, and what agents proposed."""
     background: tuple[str, ...] = ()
     """Passages of the goal that ask for nothing."""
     accepted: str = ""
     """The person who accepted the work without proof; empty: nobody did."""
+    needless: e.NeedlessFound | None = None
+    """The parts of the change that were found to be needed, and those that were not; None: nobody has tried."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -127,7 +132,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     judged: e.EvidenceJudged | None = None
     accepted = ""
     verified = by_check = False  # By a check that the person gave later, and that fails without the work.
-    for record in drop_rewound(records):
+    for record in (known := list(drop_rewound(records))):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
             case e.RequirementsRead() as event:
@@ -178,7 +183,29 @@ def build_table(records: Iterable[e.Record]) -> Table:
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
     rows = tuple(_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
-    return Table(rows, tuple(notes), background, accepted)
+    return _add_parts(Table(rows, tuple(notes), background, accepted), known)
+
+
+def _add_parts(table: Table, records: list[e.Record]) -> Table:
+    """Say where to read how each requirement is met, and what agents proposed."""
+    needless, notes = None, list(table.notes)
+    for record in records:
+        if isinstance(record.event, e.NeedlessFound):
+            needless = record.event
+        elif isinstance(record.event, e.GoalProposed):
+            notes.append(f"proposed: {record.event.title} (`bough backlog accept {e.name_proposal(record)}`)")
+    alone = sum(row.requirement.counts for row in table.rows) == 1
+    rows = tuple(replace(row, read=_list_places(row, needless, alone)) for row in table.rows)
+    return replace(table, rows=rows, notes=tuple(notes), needless=needless)
+
+
+def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
+    """`alone`: there is no other requirement that a part of the change could be for."""
+    names = {*(row.shown.by if row.shown is not None else ()), *(case.name for case in row.probes)}
+    parts = (*needless.needed, *needless.undecided) if needless is not None else ()
+    found = [str(part) for part in parts if part.by and (alone or names & {*part.by})]
+    files = (path for proof in row.proofs for path in proof.files if not is_test_path(path))
+    return tuple(found or dict.fromkeys(files))
 
 
 def _change_asked(
@@ -193,7 +220,7 @@ def _change_asked(
             return drop_requirements(asked, event.numbers, event.by)
 
 
-KINDS = e.list_named(build_table, drop_rewound)
+KINDS = e.list_named(build_table, _add_parts, drop_rewound)
 
 
 def _build_case(

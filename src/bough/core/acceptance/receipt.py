@@ -174,14 +174,15 @@ def list_edits(receipt: Receipt) -> list[str]:
 
 def list_differences(rerun: Rerun, before: SideOutcome, after: SideOutcome) -> list[str]:
     """What is not as the receipt says, in sentences."""
-    found = [*_compare("the check", rerun.check, Sides(before.check, after.check))]
-    for name in sorted({*rerun.tests, *before.tests, *after.tests}):
-        now = Sides(before.tests.get(name, ABSENT), after.tests.get(name, ABSENT))
-        found += _compare(name, rerun.tests.get(name, Sides(ABSENT, ABSENT)), now)
-    for case in rerun.probes:
-        name = case.probe.name
-        now = Sides(before.probes.get(name, ABSENT), after.probes.get(name, ABSENT))
-        found += _compare(name, case.outcome, now)
+    now, absent = (
+        record_outcomes(rerun, tuple(case.probe for case in rerun.probes), before, after),
+        Sides(ABSENT, ABSENT),
+    )
+    found = [*_compare("the check", rerun.check, now.check)]
+    for name in sorted({*rerun.tests, *now.tests}):
+        found += _compare(name, rerun.tests.get(name, absent), now.tests.get(name, absent))
+    for case, again in zip(rerun.probes, now.probes, strict=True):
+        found += _compare(case.probe.name, case.outcome, again.outcome)
     return found
 
 

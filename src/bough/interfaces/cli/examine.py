@@ -12,13 +12,15 @@ import click
 
 from bough import app
 from bough.core.errors import UsageError
-from bough.interfaces.cli.options import bough_command, dir_option, judging_options, option
+from bough.interfaces.cli.options import bough_command, dir_option, flag, judging_options, option
 
 if TYPE_CHECKING:
-    from bough.interfaces.terminal.output import TerminalOutput
+    from bough.interfaces.terminal.output import Display, TerminalOutput
 
 GOAL_LINES = 12
 """Lines of the goal that are shown before anything is spent."""
+MOST_CHECKS = 40
+"""Runs of the check in which parts of the change are taken out."""
 CASE_LINES = 8
 """Lines of what a failing case printed."""
 
@@ -37,6 +39,7 @@ CASE_LINES = 8
 @option("--base", "REF", "What the change is compared with (default: where the branch left main).", default="")
 @option("--check", "CMD", "The command that has to pass (default: the tests bough finds).")
 @option("--receipt", "F", "Write what was shown to a file that anybody can run again: see `bough receipt`.")
+@flag("--needless", f"Unless it is refuted, find what nothing that was asked needs: at most {MOST_CHECKS} checks.")
 @judging_options
 async def command(
     what: str,
@@ -47,6 +50,7 @@ async def command(
     base: str,
     check: str | None,
     receipt: str | None,
+    needless: bool,
     as_json: bool,
     **chosen: Any,
 ) -> int:
@@ -91,12 +95,24 @@ async def command(
             opened, display, choices, lambda watch: examine(opened, trees, wanted, check, choices, watch)
         )
         outcome = await run_to_end(opened, display, work)
+        if needless and outcome.status in ("completed", "not_proven"):
+            await _find_needless(opened, outcome.run, choices, display)
         status = await finish_run(opened, outcome, apply=False, as_json=as_json)
         if receipt is not None and (await opened.run(outcome.run)).end is not None:
             from bough.interfaces.cli.receipt import write_receipt
 
             await write_receipt(opened, outcome.run, receipt, quiet=as_json)
         return status
+
+
+async def _find_needless(opened: app.Session, name: str, choices: app.Choices, display: Display) -> None:
+    from bough.services.needless import find_needless
+
+    display.notice(f"Taking parts of the change out, one after the other: at most {MOST_CHECKS} checks.")
+    try:
+        await find_needless(opened, name, choices, MOST_CHECKS)
+    except UsageError as error:
+        display.notice(str(error))
 
 
 def _read_goal(goal: str, file: str | None, issue: int | None, root: Path) -> str:

@@ -15,9 +15,9 @@ from bough.interfaces.cli.printing import print_json
 async def command(opened: app.Journal, name: str, full: bool, markdown: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
-    One line per requirement of RUN (default: the latest). With --full also the tasks that cover it with their verdicts,
-    commits and tests, the probes written by examiners who did not see the work being done, and what in the goal is not
-    a demand.
+    One line per requirement of RUN (default: the latest). With --full also where to read how it is met, the tasks that
+    cover it with their verdicts, commits and tests, the probes written by examiners who did not see the work being
+    done, and what in the goal is not a demand.
 
     \b
     proven                     your check, a test you had or a probe fails without the work and passes with it
@@ -41,7 +41,8 @@ async def command(opened: app.Journal, name: str, full: bool, markdown: bool, as
     status = 3 if table.refuted else 0
     if as_json:
         more = {"notes": table.notes, "background": table.background, "accepted_by": table.accepted}
-        print_json({"run": name, "status": standing, "requirements": table.rows, **more})
+        parts = {"needless": table.needless} if table.needless is not None else {}
+        print_json({"run": name, "status": standing, "requirements": table.rows, **more, **parts})
         return status
     if markdown:
         from bough.views.markdown import render_report

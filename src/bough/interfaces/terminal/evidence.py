@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bough.core.acceptance.evidence_table import Evidence, Proof, RequirementStatus, Table
 from bough.interfaces.terminal.output import Line
 from bough.views.formatting import cut, one_line, pad, pluralize
-from bough.views.vocabulary import describe_state
+from bough.views.vocabulary import describe_needless, describe_state
 
 STYLES: dict[RequirementStatus, str] = {
     "proven": "green",
@@ -81,6 +81,8 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
     if row.shown is not None:
         said = SHOWN[row.shown.how].format(_list_tests(row.shown.by))
         yield said, "green" if row.standing == "proven" else "dim"
+    if row.read:
+        yield f"read: {', '.join(row.read)}", ""
     for proof in row.proofs:
         yield (f"{proof.task}, as above" if proof in told else _describe_proof(proof)), "dim"
         told.add(proof)
@@ -124,6 +126,8 @@ def render_closing(table: Table, width: int = 100) -> list[Line]:
             lines.append([("  ", ""), (cut(one_line(str(row.requirement)), max(width - 2, 20)), "")])
             lines.append([("     ", ""), (cut(one_line(_describe_gap(row)), max(width - 5, 20)), "dim")])
     lines += [[("Note: ", "dim"), (one_line(note), "")] for note in table.notes]
+    for text, style in describe_needless(table.needless):
+        lines.append([(one_line(text), style)])
     return lines
 
 

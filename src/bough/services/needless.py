@@ -1,0 +1,150 @@
+"""What nobody asked for: parts of a change are taken out one after the other, and what carries the requirements runs.
+
+What was not noticed stays out while the others are tried, so that all that is listed can go at once. From the bottom of
+each file up, since what is used stands above what uses it.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bough.app.choices import Choices
+from bough.app.session import Session
+from bough.core import events as e
+from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file
+from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.verdict import ChangePart
+from bough.core.errors import UsageError
+from bough.services.recheck import Measuring, open_measuring
+from bough.services.still_proven import find_carried
+
+NAMED = 20
+"""Tests that a part names."""
+LISTED = 200
+
+Part = tuple[str, tuple[LineEdit, ...]]
+"""A path, and what of its change."""
+
+
+async def find_needless(session: Session, name: str, choices: Choices, limit: int) -> e.NeedlessFound:
+    """Take out parts of a finished run's change, with so many checks at most, and record what came of it."""
+    run, task = await session.run(name), await session.task(name)
+    verdict = task.acceptance.verdict
+    if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
+        raise UsageError("What nothing needs cannot be found: no check has passed on the change.")
+    changed = [one.path for one in await session.workspaces.changes(run.base, task.tree)]
+    before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
+    files = {}
+    for path in changed:
+        old, new = (side[path][1] if path in side else None for side in (before, after))
+        if found := edit_file(path, old, new):
+            files[path] = found
+    folder = run.folder if run.plan.goal.test_command else ""
+    async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
+        probes = find_carried(run.base, task).probes
+        event = await NeedlessSearch(session, measuring, run.base, task.tree, files, probes, limit).search()
+    async with session.hold(name) as (claim, now):
+        await session.store.append(claim, [event], now.version)
+    return event
+
+
+class Loss(Struct, frozen=True):
+    """What no longer passes without a part."""
+
+    asked: tuple[str, ...] = ()
+    """Tests and cases that pass only since the change."""
+    others: tuple[str, ...] = ()
+    """Tests that pass without the change, too: the rest of it does not work alone."""
+
+
+class NeedlessSearch(Struct, eq=False):
+    session: Session
+    measuring: Measuring
+    base: str
+    head: str
+    files: dict[str, EditedFile]
+    probes: tuple[Probe, ...]
+    limit: int
+    out: dict[str, frozenset[LineEdit]] = field(default_factory=dict)
+    """What is taken out, by file."""
+    kept: dict[Part, Loss] = field(default_factory=dict)
+    untried: list[Part] = field(default_factory=list)
+    checks: int = 0
+
+    async def search(self) -> e.NeedlessFound:
+        after, before = await self._run_all(self.head), await self._run_all(self.base)
+        passing = [name for name, outcome in after.items() if outcome == "passed"]
+        both = {name for name in passing if before.get(name) == "passed"}
+        carried = [name for name in passing if name not in both]
+        if not carried:
+            raise UsageError("What nothing needs cannot be found: no test or case fails without the change.")
+        for path, file in self.files.items():
+            await self._try_part((path, file.edits), passing, both)
+        for part in [part for part, loss in self.kept.items() if loss.others and self.out]:
+            await self._try_part(part, passing, both)  # What used it may be out now.
+        entangled = [part for part, loss in self.kept.items() if loss.others]
+        if len(entangled) > 1 and self.checks < self.limit and not await self._lose(entangled, passing, both):
+            self._take_out(entangled)
+        return self._describe(tuple(carried))
+
+    async def _try_part(self, part: Part, passing: list[str], both: set[str]) -> None:
+        path, edits = part
+        if self.checks >= self.limit:
+            if part not in self.kept:
+                self.untried.append(part)
+            return
+        loss = await self._lose([part], passing, both)
+        pieces = self.files[path].split(edits)
+        if loss is None:
+            self._take_out([part])
+        elif not pieces:
+            self.kept[part] = loss
+        for piece in reversed(pieces) if loss is not None else ():
+            await self._try_part((path, piece), passing, both)
+
+    async def _lose(self, parts: list[Part], passing: list[str], both: set[str]) -> Loss | None:
+        """What notices that these are gone, too; None: nothing does."""
+        out = dict(self.out)
+        for path, edits in parts:
+            out[path] = out.get(path, frozenset()) | {*edits}
+        whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
+        texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
+        tree = await self.session.workspaces.graft(self.head, self.base, whole, texts)
+        now = await self._run_all(tree)
+        lost = [name for name in passing if now.get(name) != "passed"]
+        asked = tuple(name for name in lost if name not in both)
+        return Loss(asked, tuple(name for name in lost if name in both)) if lost else None
+
+    async def _run_all(self, tree: str) -> dict[str, str]:
+        """Each case and each test with its outcome; where no test is known by name, the check itself."""
+        self.checks += 1
+        cases = await self.measuring.probe(tree, self.probes)
+        ended, tests = await self.measuring.run_tests(tree)
+        return cases | (tests or {"the check": ended})
+
+    def _take_out(self, parts: list[Part]) -> None:
+        for path, edits in parts:
+            self.out[path] = self.out.get(path, frozenset()) | {*edits}
+            self.kept.pop((path, edits), None)
+
+    def _describe(self, carried: tuple[str, ...]) -> e.NeedlessFound:
+        def place(part: Part) -> ChangePart:
+            return self.files[part[0]].locate(part[1])
+
+        needed, undecided = [], [replace(place(part), why="the limit of checks was reached") for part in self.untried]
+        for part, loss in self.kept.items():
+            found = replace(place(part), by=loss.asked[:NAMED])
+            if loss.others:
+                why = f"without it alone {loss.others[0]} fails, which passes without the whole change"
+                undecided.append(replace(found, why=why))
+            else:
+                needed.append(found)
+        gone = []
+        for path, edits in self.out.items():
+            ordered = tuple(one for one in self.files[path].edits if one in edits)
+            pieces = [ordered] if len(ordered) == len(self.files[path].edits) else self.files[path].split(ordered)
+            gone += [place((path, piece)) for piece in pieces or [ordered]]
+        return e.NeedlessFound(
+            self.head, tuple(gone), tuple(undecided), tuple(needed), carried[:LISTED], self.checks, self.limit
+        )

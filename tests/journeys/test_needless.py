@@ -1,0 +1,133 @@
+"""What nobody asked for: parts of a change that nothing notices the loss of."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.journeys.conftest import Meet
+from tests.journeys.person import RIGHT, SHOUT, TOTAL, Person, goal
+
+BEFORE = (
+    "LIMIT = 10\n\n\ndef round_up(number):\n    return int(number) + 1\n\n\n"
+    "def total(*numbers):\n    first = 0\n    raise NotImplementedError\n"
+)
+AFTER = (
+    "LIMIT = 12\n\n\ndef round_up(number):\n    return int(number) + 1\n\n\n"
+    "def total(*numbers):\n    first = 0\n    return sum(numbers)\n\n\n"
+    "def spare():\n    return LIMIT\n"
+)
+HELPER = "def help(number):\n    return number\n\n\nGAP = 1\n\n\ndef other():\n    return help(1)\n"
+TEST_OF_HELPER = (
+    "import unittest\n\n\nclass TestOther(unittest.TestCase):\n    def test_other(self):\n"
+    "        from extra import other\n\n        self.assertEqual(other(), 1)\n"
+)
+
+
+def examine(ann: Person, files: dict[str, str], status: int = 0) -> dict[str, Any]:
+    """A branch with these files, examined: what the report says about its parts."""
+    ann.git("checkout", "-q", "-b", "add")
+    for path, content in files.items():
+        ann.write(path, content)
+    ann.commit(TOTAL)
+    ann.git("checkout", "-q", "main")
+    ann.bough("examine", "add", "--needless", status=status)
+    found: dict[str, Any] = ann.bough("report", "--json").json
+    return found
+
+
+def places(parts: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
+    return sorted((one["path"], one.get("first", 0), one.get("last", 0)) for one in parts)
+
+
+def test_what_nothing_needs_is_listed_with_what_ran(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.write("shop.py", BEFORE)
+    ann.commit("Begin.")
+    report = examine(
+        ann,
+        {
+            "shop.py": AFTER,
+            "words.py": RIGHT[SHOUT][1],
+            "bounds.py": "# Nothing but a comment.\n" + ann.read("bounds.py"),
+            "README.md": "Totals.\n",
+            "test_shop.py": "import unittest\n\n\nclass TestShop(unittest.TestCase):\n    def test_total(self):\n"
+            "        from shop import total\n\n        self.assertEqual(total(1, 2), 3)\n",
+        },
+    )
+    found = report["needless"]
+    assert places(found["needless"]) == [("shop.py", 1, 1), ("shop.py", 13, 14), ("words.py", 0, 0)]
+    assert places(found["needed"]) == [("shop.py", 10, 10)]
+    assert found["needed"][0]["by"] == ["goal/probe-1", "test_shop.TestShop.test_total"]
+    assert found["tests"] == ["goal/probe-1", "test_shop.TestShop.test_total"]
+    assert "undecided" not in found and found["checks"] <= found["limit"] == 40
+    # The reading order: the requirement, the part that it needs, and what shows it.
+    (row,) = report["requirements"]
+    assert row["read"] == ["shop.py:10"] and row["shown"]["by"] == ["goal/probe-1"]
+    said = ann.bough("report", "--full").out
+    assert "read: shop.py:10" in said
+    assert "Nothing that was asked needs this: words.py" in said and "of at most 40 checks" in said
+    assert "| proven | goal/probe-1 | shop.py:10 |" in ann.bough("report", "--markdown").out
+    ann.bough("pr", report["run"], status=0)
+    assert "| proven | goal/probe-1 | shop.py:10 |" in ann.read(f".bough/pr-{report['run']}.md")
+    # All of it can go at once, and the person's files are as they were.
+    assert ann.git("status", "--porcelain") == ""
+    assert "took parts of the change out" in ann.bough("log").out
+
+
+def test_parts_that_work_only_together_go_together(meet: Meet) -> None:
+    """A renamed helper: neither of its two places can be taken out alone, both can."""
+    ann = meet(goal())
+    ann.write("extra.py", HELPER)
+    ann.write("test_extra.py", TEST_OF_HELPER)
+    ann.commit("Begin.")
+    report = examine(ann, {"shop.py": RIGHT[TOTAL][1], "extra.py": HELPER.replace("help(", "aid(")})
+    assert places(report["needless"]["needless"]) == [("extra.py", 0, 0)]
+
+
+def test_entangled_parts_are_undecided(meet: Meet) -> None:
+    """The same, where what was asked uses the helper: then neither can be judged alone."""
+    ann = meet(goal())
+    ann.write("shop.py", HELPER + ann.read("shop.py"))
+    ann.write("test_shop.py", TEST_OF_HELPER.replace("extra", "shop"))
+    ann.commit("Begin.")
+    now = (HELPER + RIGHT[TOTAL][1]).replace("help(", "aid(")
+    found = examine(ann, {"shop.py": now.replace("sum(numbers)", "aid(sum(numbers))")})["needless"]
+    assert places(found["undecided"]) == [("shop.py", 1, 1), ("shop.py", 9, 9)]
+    assert all("passes without the whole change" in one["why"] for one in found["undecided"])
+    assert places(found["needed"]) == [("shop.py", 11, 11)] and "needless" not in found
+    assert "Not decided: shop.py:1: without it alone" in ann.bough("report").out
+
+
+def test_a_large_change_stays_within_the_limit(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.git("checkout", "-q", "-b", "add")
+    for path, content in {RIGHT[TOTAL][0]: RIGHT[TOTAL][1], **{f"extra{n}.py": "A = 1\n" for n in range(60)}}.items():
+        ann.write(path, content)
+    ann.commit(TOTAL)
+    ann.git("checkout", "-q", "main")
+    ann.bough("examine", "add", status=0)
+    name = ann.latest()["run"]
+    said = ann.python(
+        "import asyncio\nfrom bough import app\nfrom bough.services.needless import find_needless\n\n"
+        "async def work():\n    async with app.open_session('.') as opened:\n"
+        f"        await find_needless(opened, {name!r}, app.Choices(), 5)\n\nasyncio.run(work())\n"
+    )
+    assert said.status == 0, said
+    found = ann.bough("report", "--json").json["needless"]
+    assert found["checks"] == found["limit"] == 5 and len(found["needless"]) + len(found["undecided"]) >= 60
+    assert {one["why"] for one in found["undecided"]} == {"the limit of checks was reached"}
+    ann.bough("pr", status=0)
+    for text in (ann.bough("report", "--markdown").out, ann.read(f".bough/pr-{name}.md")):
+        assert "extra59.py" in text and len(re.sub("(?s)<details>.*?</details>", "", text).splitlines()) <= 60
+
+
+def test_where_nothing_carries_the_change_nothing_is_said(meet: Meet) -> None:
+    """A case that fails with and without it shows nothing, so nothing could notice a loss."""
+    ann = meet(goal(cases={TOTAL: "from shop import total\nself.assertTrue(total)"}))
+    ann.git("checkout", "-q", "-b", "add")
+    ann.write("shop.py", RIGHT[TOTAL][1])
+    ann.commit(TOTAL)
+    said = ann.bough("examine", "add", "--base", "main", "--needless", status=5)
+    assert "no test or case fails without the change" in said.all
+    assert "needless" not in ann.bough("report", "--json").json
