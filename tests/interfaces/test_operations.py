@@ -75,7 +75,7 @@ def make_calls(seed: int, count: int) -> list[Call]:
     return calls
 
 
-LISTED = {"edit_goal": "edit", "move_goal": "move", "drop_goal": "drop"}
+LISTED = {"accept_goal": "accept", "edit_goal": "edit", "move_goal": "move", "drop_goal": "drop"}
 
 
 def to_words(name: str, place: str, given: dict[str, Any], as_json: bool) -> list[str]:
@@ -168,7 +168,7 @@ def plain(heard: Heard, root: Path) -> Heard:
 
 
 def test_200_calls_say_the_same_at_every_face(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    seed = int(os.environ.get("BOUGH_SEED", "43"))
+    seed = int(os.environ.get("TESTS_CALLS", "43"))
     calls, faces = make_calls(seed, 200), dict[str, list[Heard]]()
     for face in ("command line", "http", "mcp", "python"):
         root = tmp_path / face.replace(" ", "-")

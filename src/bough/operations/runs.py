@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
+from bough.core.ids import GOAL
 from bough.operations.table import OperationResult, operation
 from bough.ports import Approval
 from bough.views.formatting import first_sentence, pluralize
@@ -184,10 +185,11 @@ async def rewind(
     run: str,
     *,
     to: Annotated[int, "The point to continue from; 0: before the first."],
-    task: Annotated[str, "The task whose points are meant."] = "goal",
+    task: Annotated[str, "The task whose points are meant."] = GOAL,
     say: Annotated[str, "What to do differently; passed to a fresh agent."] = "",
 ) -> RewoundRun:
     """Rewind a run to an earlier point, from which `resume` continues it."""
+    await opened.find_task(run, task := task or GOAL)
     rewound = await opened.rewind(run, to, task, say)
     said = f"Rewound {run} to point {to} of {task}: {rewound.words}."
     return RewoundRun(run=run, task=task, round=to, tree=rewound.tree, said=said, next="resume")
