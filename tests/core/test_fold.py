@@ -190,6 +190,12 @@ def test_the_table_is_the_only_way(current: State, to: State) -> None:
             evolve_task(task, record)
 
 
+def test_a_round_that_no_agent_began_is_said() -> None:
+    """Somebody else's journal may say anything; whoever lists runs goes on with the next one."""
+    with pytest.raises(IllegalTransition, match="that no agent began"):
+        fold_task("goal", journal(CREATED, e.MessageAdded("nudge", "go on")))
+
+
 @given(st.lists(st.sampled_from(list(State)), max_size=12))
 def test_any_walk_that_the_table_allows_folds(walk: list[State]) -> None:
     current = State.PENDING

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bough.core.budget.limits import Spend
 from bough.core.conversation.compaction import measure_messages
+from bough.core.errors import IllegalTransition
 from bough.core.messages import Message, Result
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_groups import Note
@@ -46,7 +47,8 @@ def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
 
 
 def get_attempt(task: Task) -> Attempt:
-    assert task.attempt is not None, "a round outside an attempt"
+    if task.attempt is None:
+        raise IllegalTransition(f"The journal has a round of {task.id or 'the goal'} that no agent began.")
     return task.attempt
 
 
