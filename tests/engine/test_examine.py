@@ -212,17 +212,6 @@ def test_a_judge_without_a_quote_upholds_nothing(tmp_path: Path) -> None:
     assert run.outcome.status == "completed"
 
 
-def test_an_examiner_may_look_at_bodies_twice(tmp_path: Path) -> None:
-    court = Court(ABLE)
-    court.examiner = lambda asked: (
-        act("look", paths=["pick.py"]) if "look" in asked.tools else act("probe", probes=[FIRST, EMPTY])
-    )
-    run = carried(tmp_path, court)
-    asked = [each for each in court.asked if "probe" in each.tools]
-    assert [each.brief.count("max(range") for each in asked] == [0, 1, 2]
-    assert run.outcome.status == "completed"
-
-
 FIX = "Make add add."
 
 
@@ -261,11 +250,11 @@ def test_never_means_never_and_always_always(tmp_path: Path) -> None:
 
 def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
     court = Court(ABLE)
-    court.examiner = lambda asked: act("look", paths=["pick.py"]) if "look" in asked.tools else act("probe", nothing=1)
+    court.examiner = lambda asked: act("probe", nothing=1)
     run = carried(tmp_path, court)
     (skipped,) = run.journal.of(e.ExaminationSkipped)
     assert "no readable probes" in skipped.why
-    assert sum(event.helper == "examiner" for event in run.journal.of(e.HelperAnswered)) == 4, "two looks, one mending"
+    assert sum(event.helper == "examiner" for event in run.journal.of(e.HelperAnswered)) == 2, "one mending"
     assert run.outcome.status == "not_proven" and "(not examined: the examiner gave no" in run.outcome.summary
 
 

@@ -237,7 +237,7 @@ def test_stopping_what_is_not_running(completed: Done) -> None:
         (("show", "nonsense"), "There is no run `nonsense`"),
         (("status", "nonsense"), "has no such task"),
         (("status", "latest", "nonsense"), "has no task `nonsense`"),
-        (("rewind", "--to", "x"), "not a valid integer"),
+        (("rewind", "--to", "x"), "expected a whole number"),
         (("frobnicate",), "There is no command `frobnicate`"),
         (("rnu",), "did you mean `bough run`?"),
         (("show", "--nonsense"), "--nonsense"),

@@ -53,9 +53,10 @@ def settle(own: Path, text: str) -> Path:
 
 
 def read(told: Path) -> list[dict[str, Any]]:
-    """What was told so far. The last line may not be whole yet."""
+    """What was told so far. The last line may not be whole yet; one that is empty is of a process that was killed
+    after it had started the hook and before it said anything, and the next one tells it again."""
     whole = told.read_text().rpartition("\n")[0] if told.exists() else ""
-    return [json.loads(line) for line in whole.splitlines()]
+    return [json.loads(line) for line in whole.splitlines() if line]
 
 
 def wait_for(told: Path, number: int) -> None:

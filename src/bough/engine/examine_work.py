@@ -186,8 +186,6 @@ async def _build_question(
     old = [one.whole for one in task.asked if one.superseded]
     gone = [one.whole for one in task.asked if one.dropped]
     agreed = task.plan.conventions or task.inherited.conventions
-    added = task.acceptance.verdict.added if task.acceptance.verdict is not None else ()
-    tests = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in added) or filter(is_test_path, changed)
     values = {
         "asked": _render_asked(task, missing) or goal.instructions,
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
@@ -198,7 +196,7 @@ async def _build_question(
         + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),
-        "tests": context.render_section("The author's tests, by name", context.shorten_text(", ".join(tests), 3_000)),
+        "tests": context.render_section("The author's tests, by name", await _list_test_names(task, runtime, changed)),
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
     }
@@ -299,6 +297,17 @@ def _render_form(form: Form, example: str) -> str:
 
 def _render_evidence(task: Task) -> str:
     return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
+
+
+async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
+    """The new tests that the check names, or else those that their files declare."""
+    added = task.acceptance.verdict.added if task.acceptance.verdict is not None else ()
+    names = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in added)
+    if not names:
+        texts = await runtime.ports.workspaces.texts(task.tree, [*filter(is_test_path, changed)])
+        declared = r"(?m)^\s*(?:(?:async\s+)?(?:def|func|fn)\s+(?=[tT]est)|(?:it|test)\(\s*['\"`])([^'\"`(]+)"
+        names = dict.fromkeys(name for text in texts.values() for name in re.findall(declared, text))
+    return context.shorten_text(", ".join(names), 3_000)
 
 
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────
