@@ -124,7 +124,8 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
         return idle.kind == "script"
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
-    begun = any(last_segment(path) in MANIFESTS if target else is_test_path(path) for path in base.paths)
+    names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # It holds no test itself.
+    begun = any(last_segment(path) in MANIFESTS if target else is_test_path(path) for path in names)
     return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
 
 
