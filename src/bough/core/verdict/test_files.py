@@ -254,7 +254,7 @@ class _TestSide:
 
 def _strip_tested(command: str) -> str:
     """A command without what it only compares the output of: that is what it tests."""
-    return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
+    return re.sub(r"\$\([^()]*\)|`[^`]*`|(?<![^|;&\n])[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
 
 
 def expand_command(command: str, before: Mapping[str, str]) -> str:
