@@ -76,4 +76,4 @@ def test_more_ports_than_are_passed_on_are_said(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_group_of_commands_alone_prints_its_help(tmp_path: Path) -> None:
     said = bough(tmp_path, "backlog")
-    assert (said.status, said.err) == (0, "") and "\nCommands:\n  add " in said.out
+    assert (said.status, said.err) == (0, "") and "\nCommands:\n" in said.out and "\n  add " in said.out
