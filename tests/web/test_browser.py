@@ -445,7 +445,7 @@ def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> N
         page.get_by_role("textbox", name="Goal").fill("Sort the imports.")
         page.get_by_role("button", name="Add to the backlog").click()
         expect(page.get_by_role("region", name="Goals of backlog")).to_contain_text("Sort the imports.")
-        assert listed() == ["totals", "manual", "sort-the-imports"]
+        assert listed() == ["manual", "totals", "sort-the-imports"]
 
 
 def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_path: Path) -> None:
