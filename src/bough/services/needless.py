@@ -32,7 +32,9 @@ async def find_needless(session: Session, name: str, choices: Choices, limit: in
     run, task = await session.run(name), await session.task(name)
     verdict = task.acceptance.verdict
     if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
-        raise UsageError("What nothing needs cannot be found: no check has passed on the change.")
+        raise UsageError(
+            f"What nothing needs cannot be found: no check has passed on the change; see `bough show {name}`."
+        )
     changed = [one.path for one in await session.workspaces.changes(run.base, task.tree)]
     before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
     files = {}
@@ -78,7 +80,10 @@ class NeedlessSearch(Struct, eq=False):
         both = {name for name in passing if before.get(name) == "passed"}
         carried = [name for name in passing if name not in both]
         if not carried:
-            raise UsageError("What nothing needs cannot be found: no test or case fails without the change.")
+            raise UsageError(
+                "What nothing needs cannot be found: no test or case fails without the change."
+                " Add a test of what it is for, and examine it again."
+            )
         for path, file in self.files.items():
             await self._try_part((path, file.edits), passing, both)
         for part in [part for part, loss in self.kept.items() if loss.others and self.out]:
@@ -105,9 +110,7 @@ class NeedlessSearch(Struct, eq=False):
 
     async def _lose(self, parts: list[Part], passing: list[str], both: set[str]) -> Loss | None:
         """What notices that these are gone, too; None: nothing does."""
-        out = dict(self.out)
-        for path, edits in parts:
-            out[path] = out.get(path, frozenset()) | {*edits}
+        out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
         tree = await self.session.workspaces.graft(self.head, self.base, whole, texts)
@@ -123,10 +126,16 @@ class NeedlessSearch(Struct, eq=False):
         ended, tests = await self.measuring.run_tests(tree)
         return cases | (tests or {"the check": ended})
 
-    def _take_out(self, parts: list[Part]) -> None:
+    def _without(self, parts: list[Part]) -> dict[str, frozenset[LineEdit]]:
+        """What is out when these are, too."""
+        out = dict(self.out)
         for path, edits in parts:
-            self.out[path] = self.out.get(path, frozenset()) | {*edits}
-            self.kept.pop((path, edits), None)
+            out[path] = out.get(path, frozenset()) | {*edits}
+        return out
+
+    def _take_out(self, parts: list[Part]) -> None:
+        self.out = self._without(parts)
+        self.kept = {part: loss for part, loss in self.kept.items() if part not in parts}
 
     def _describe(self, carried: tuple[str, ...]) -> e.NeedlessFound:
         def place(part: Part) -> ChangePart:

@@ -118,7 +118,9 @@ class Permissions:
                 body = msgspec.json.encode(ProjectAnswers(self._folder, self._machine, known))
                 Place(self.path.parent, self.path.name).write(msgspec.json.format(body), 0o600)
         except OSError as error:
-            raise BoughError(f"Your permissions cannot be saved in {self.path}: {error.strerror}.") from error
+            raise BoughError(
+                f"Your permissions cannot be saved in {self.path}: {error.strerror}. Make its folder writable for you."
+            ) from error
 
     def _read(self) -> dict[str, Answers]:
         handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

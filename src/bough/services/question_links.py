@@ -68,7 +68,9 @@ def open_token(root: Path, token: str) -> tuple[str, int]:
     """The run and the event that asks. `NotFound` for a token that nobody made here, `UsageError` for an old one."""
     named, _, seal = token.rpartition(".")
     if not token.isascii() or len(token) > 500 or not hmac.compare_digest(seal, _seal(root, named)):
-        raise NotFound("This link leads nowhere: it was changed, or made on another machine.")
+        raise NotFound(
+            "This link leads nowhere: it was changed, or made on another machine. Answer with `bough answer` there."
+        )
     _, run, seq, until = named.split(".")
     if time.time() >= int(until):
         raise UsageError(f"This link was good until {format_moment(int(until))}: answer at a terminal, `bough runs`.")
@@ -121,7 +123,7 @@ async def _find(journal: Journal, run: str, seq: int) -> tuple[Waiting, WaitingV
         if record.seq == seq:
             asked = next((each for each in seen.open(live=True) if each.seq == seq), None)
     if asked is None:
-        raise NotFound("This question is gone: its run was removed or rewound.")
+        raise NotFound("This question is gone: its run was removed or rewound. There is nothing to answer.")
     live = await journal.holder(run) is not None
     return asked, seen, any(each.seq == seq for each in seen.open(live))
 
