@@ -56,9 +56,7 @@ async def list_proven_runs(session: Session, what: str) -> list[str]:
         views = [await session.view(name) for name in await session.store.runs()]
         found = [view.name for view in views if view.status == "completed" and _has_changes(view)]
     if not found:
-        raise UsageError(
-            f"No work of {what or 'this project'} is proven: nothing to check again. `bough runs` shows where each stands."
-        )
+        raise UsageError(f"No work of {what or 'this project'} is proven: nothing to check again. See `bough runs`.")
     return found
 
 
