@@ -281,7 +281,7 @@ def marked(messages: Sequence[Said | Replied | Result]) -> list[str]:
     return [block.get("text") or block["content"] for block in blocks if "cache_control" in block]
 
 
-def test_the_cache_is_marked_after_the_system_where_the_last_round_ended_and_at_the_end() -> None:
+def test_the_cache_is_marked_after_the_system_at_the_end_and_before_a_round_of_many_calls() -> None:
     calls = tuple(Call(f"c{n}", "read", "{}") for n in range(30))
     results = [Result(call.id, f"content {n}", True) for n, call in enumerate(calls)]
     first: list[Said | Replied | Result] = [Said("Begin."), Said("Quickly.")]
@@ -289,4 +289,17 @@ def test_the_cache_is_marked_after_the_system_where_the_last_round_ended_and_at_
     second = [*first, Replied("Looking.", calls), *results]
     assert marked(second) == ["You are an agent.", "Quickly.", "content 29"]
     third = [*second, Replied("Again.", calls[:1]), Result("c0", "more", True), Said("Go on.")]
-    assert marked(third) == ["You are an agent.", "content 29", "Go on."]
+    assert marked(third) == ["You are an agent.", "Go on."]
+
+
+def test_nearly_all_of_a_request_is_the_head_of_the_next_byte_by_byte() -> None:
+    model = AnthropicModel(wires.Client(), Endpoint(NAME, "http://127.0.0.1:1"), 1)
+    messages: list[Said | Replied | Result] = [Said("Begin. " * 500)]
+    before = model.body(prompt(*messages))
+    for at in range(40):
+        call = Call(f"c{at}", "read", "{}")
+        messages += [Replied("Looking.", (call,)), Result(call.id, f"line {at}\n" * 100, True)]
+        body = model.body(prompt(*messages))
+        same = next(index for index, (old, new) in enumerate(zip(before, body, strict=False)) if old != new)
+        assert same > 0.98 * len(before)
+        before = body

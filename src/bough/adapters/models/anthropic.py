@@ -29,8 +29,10 @@ from bough.core.messages import Call, Message, Prompt, Replied, Result, Said, St
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'
 """Cache marks: the tools and the system prompt, which all agents of a kind share; each conversation up to its newest
-block, which the next round repeats; and up to where the last round ended, since a provider looks for cached content no
-further back than 20 blocks, and a round with many calls is longer."""
+block, which the next round repeats; and, after a round with many calls, up to where the one before ended, since a
+provider looks for cached content no further back than 20 blocks."""
+MANY = 8
+"""Results of a round from which on it may be longer than that, with as many calls, a text and its thinking."""
 CLOSED = b",%b}]}]}" % MARK
 PIECES = ("text", "partial_json", "thinking", "signature")
 """What a block arrives in."""
@@ -191,9 +193,9 @@ class AnthropicModel(OrderedModel):
         place = len(prompt.messages)
         while place and not isinstance(prompt.messages[place - 1], Replied):
             place -= 1
-        before = self._prefixes.end_of(prompt.messages, max(place - 1, 0))
-        # Marked where the last request ended, because its cache entry ends there, and the provider looks back only 20
-        # blocks from a mark for one.
+        # A mark that moves changes bytes that were sent before: only where the provider would not find what it has.
+        many = place and len(prompt.messages) - place > MANY
+        before = self._prefixes.end_of(prompt.messages, place - 1) if many else 0
         marked = messages[:before] + b"," + MARK if before else b""
         return marked, *super()._finish(prompt, messages[before:])
 
