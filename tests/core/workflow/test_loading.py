@@ -446,6 +446,15 @@ def test_what_the_outer_file_says_of_it_counts() -> None:
     assert (p.test_command, p.on_error, p.instructions) == ("other", "skip", "Part of x")
 
 
+def test_a_file_that_is_nothing_but_another_has_its_steps() -> None:
+    """They come with the inputs that it passes on, and with what it says of them."""
+    between = '[inputs]\nk = {}\n[action]\nworkflow = "p.toml"\ninputs = { what = "<{k}>" }\n'
+    files = {"between.toml": f'test_command = "other"\n{between}', "p.toml": PART}
+    (p,) = loaded(use("p", "between.toml", ', inputs = { k = "x" }'), files).plan.goal.steps
+    assert (p.instructions, p.test_command) == ("Part of <x>", "other")
+    assert [step.instructions for step in p.steps] == ["<x> 2", "{steps.p/a.result}"]
+
+
 def test_files_that_cannot_be_put_in() -> None:
     files = {"p.toml": PART, "loop.toml": use("x", "w.toml"), "bad.toml": "[[steps]]\nname = 1\n", "t.toml": "a = ["}
     assert "There is no" not in only(use("p", "nowhere.toml"), files) and "cannot be read" in only(

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import MAX_DEPTH, MAX_TRANSITIONS, Exits, Machine, Plan, Step, Transition
+from bough.core.planning.plan import (
+    MAX_DEPTH,
+    MAX_TRANSITIONS,
+    Condition,
+    Exits,
+    Machine,
+    Plan,
+    Retry,
+    Step,
+    Transition,
+)
 from bough.core.textual.spelling import shorten_line
-from bough.core.workflow.conditions import END
-from bough.core.workflow.fields import Level, StepReader, check_siblings
+from bough.core.workflow.command_values import find_refusals, load_check, load_command
+from bough.core.workflow.conditions import END, parse_condition
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader
-from bough.core.workflow.placeholders import Input, Parts, ResultPlace
+from bough.core.workflow.placeholders import (
+    Input,
+    NotAPlace,
+    Parts,
+    ResultPlace,
+    merge_texts,
+    render_loaded,
+    render_plain,
+    split_places,
+)
 from bough.core.workflow.problems import Problems, Source, raise_for, suggest_nearest
 
 
@@ -46,147 +65,280 @@ def load(
     source = Source(file, text, problems)
     raise_for(problems, file)
     node = Reader(problems, read, max_depth).whole(source)
-    values: dict[str, Parts]
     if inputs is None:
-        values = {name: (Input(name),) for name in node.specs}
+        node.values = {name: (Input(name),) for name in node.specs}
     else:
-        values = {name: (value,) for name, value in resolve_inputs(source, node.specs, inputs).items()}
-    goal = _build_step(StepReader(node, Level([node]), 0, values), GOAL)
+        node.values = {name: (value,) for name, value in resolve_inputs(source, node.specs, inputs).items()}
+    goal = _build_step(node)
     raise_for(problems, file)
     name = node.name or slug(file.rpartition("/")[2].removesuffix(".toml"))
     description = goal.instructions if goal.steps else goal.title
     return Workflow(name, description, tuple(node.specs.values()), Plan(goal))
 
 
-def _build_step(reader: StepReader, path: str) -> Step:
+def _build_step(node: Node) -> Step:
     """A node as a step. Only nodes without problems make a plan, but all are checked."""
-    node, fields, values = reader.node, reader.fields(), reader.values
-    if node.included is not None:
-        values = _read_inputs(reader, node.included)
-        fields = StepReader(node.included, Level([node.included]), 0, values).fields() | fields
+    fields = _read_fields(node)
     _check_together(node, fields)
     if "requires_testing" not in fields:
         named = "test_command" in fields or "test_file" in fields
         fields["requires_testing"] = is_tested_by_default(node.kind, fields.get("role", ""), named)
     if node.kind == "compound":
-        _add_steps(reader, fields, path, values)
-    return Step("goal" if path == GOAL else node.name, **fields)
-
-
-def _add_steps(reader: StepReader, fields: dict[str, Any], path: str, values: Mapping[str, Parts]) -> None:
-    node, body, top = reader.node, reader.node.body, path == GOAL
-    states = "states" in body.table
-    level = Level(
-        body.nodes,
-        prefix="" if top else f"{path}/",
-        parallel=bool(fields.get("parallel")),
-        loops=states or int(fields.get("repeat", 1)) > 1,
-        above=None if top else reader.level,
-        inside=reader.number,
-        own=node.included is not None or top,
-    )
-    check_siblings(level)
-    readers = [StepReader(each, level, number, values) for number, each in enumerate(level.nodes)]
-    if states:
-        fields["machine"] = _build_machine(body, readers)
-    fields["steps"] = tuple(_build_step(each, level.prefix + each.node.name) for each in readers)
+        node.check_steps()
+        for each in node.nodes:
+            each.values = node.body.values
+        if "states" in node.body.table:
+            fields["machine"] = _build_machine(node)
+        fields["steps"] = tuple(map(_build_step, node.nodes))
+    return Step(GOAL if node.above is None else node.name, **fields)
 
 
 def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
     """Keys that need another key."""
-
-    def wrong(key: str, text: str) -> None:
-        (node if key in node.table else node.body).wrong(key, text)
-
     if "join" in fields and not fields.get("parallel"):
-        wrong("join", "`join` needs `parallel = true`: add it.")
+        node.wrong("join", "`join` needs `parallel = true`: add it.")
     if "until" in fields and fields.get("repeat", 1) < 2:
-        wrong("until", "`until` needs `repeat = N`, the most passes: add it.")
+        node.wrong("until", "`until` needs `repeat = N`, the most passes: add it.")
     for key in ("max_retries", "retry"):
         if key in fields and fields.get("on_error") != "retry":
-            wrong(key, f'`{key}` needs `on_error = "retry"`: add it.')
+            node.wrong(key, f'`{key}` needs `on_error = "retry"`: add it.')
     if "states" in node.body.table:
         for key in ("parallel", "repeat", "until"):
             if key in fields:
-                wrong(key, f"`{key}` is for `steps`; transitions decide the order of states.")
+                node.wrong(key, f"`{key}` is for `steps`; transitions decide the order of states.")
 
 
-def _read_inputs(reader: StepReader, included: Node) -> dict[str, Parts]:
+# ── the fields of a step ────────────────────────────────────────────────────────────────────────────────────────────
+
+_FIELDS = {*Step.__struct_fields__} - {"name", "steps", "env"}
+_TEXTS = ("title", "test_file", "interfaces", "files")
+"""Keys that may name inputs, and are fields of a step under the same name."""
+
+
+def _read_fields(node: Node) -> dict[str, Any]:
+    """The fields of a step, with those of the workflow that it includes."""
+    table = node.table
+    fields = {key: _read_value(node, key, value) for key, value in table.items() if key in _FIELDS}
+    if "criteria" in table:
+        fields["criteria"] = tuple(_read_loaded(node, "criteria", each) for each in table["criteria"])
+    if "description" in table:
+        into = "instructions" if node.kind == "compound" else "title"
+        if into in fields:
+            node.wrong("description", "`description` and `title` are the same in this kind of step: use one.")
+        fields[into] = render_plain(_split(node, "description", table["description"]))
+    if "test_command" in table:
+        if not table["test_command"].strip():
+            node.wrong("test_command", "The check is empty: give the command, or omit `test_command`.")
+        fields["test_command"] = _read_check(node, "test_command", table["test_command"])
+    if "context_mode" in table:
+        fields["context"] = table["context_mode"]
+    if "retry" in table:
+        fields["retry"] = Retry(**table["retry"])
+    if "condition" in table:
+        fields["condition"] = _read_sibling_condition(node)
+    if "until" in table:
+        fields["until"] = _read_until(node)
+    if "do" in table and node.above is not None:
+        if node.above.get("parallel"):
+            node.wrong("do", "A parallel step cannot leave or restart the pass.")
+        elif table["do"] == "continue" and not node.above.again:
+            node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")
+    _read_action(node, fields)
+    if node.included is not None:
+        node.included.values = _read_inputs(node, node.included)
+        fields = _read_fields(node.included) | fields
+    return fields
+
+
+def _read_value(node: Node, key: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_read_value(node, key, each) for each in value)
+    return render_plain(_split(node, key, value)) if key in _TEXTS else value
+
+
+def _read_action(node: Node, fields: dict[str, Any]) -> None:
+    action = node.table.get("action", {})
+    if isinstance(action, str):
+        fields["instructions"] = _read_loaded(node, "action", action)
+    elif "check" in action:
+        fields["test_command"] = _read_check(node, "action", action["check"])
+    elif "run" in action:
+        env = {name: _read_loaded(node, "env", text) for name, text in node.table.get("env", {}).items()}
+        fields["run"] = load_command(_split_command(node, "action", action["run"], results=True), node.values, env)
+        if env:
+            fields["env"] = env
+
+
+def _read_loaded(node: Node, key: str, text: str) -> str:
+    return render_loaded(_split(node, key, text, results=True))
+
+
+def _read_check(node: Node, key: str, text: str) -> str:
+    return load_check(_split_command(node, key, text, results=False), node.values)
+
+
+def _split_command(node: Node, key: str, text: str, *, results: bool) -> Parts:
+    pieces = _split(node, key, text, results=results, into=False)
+    for place, reason in find_refusals(pieces):
+        name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
+        node.wrong(key, f"`{shorten_line(name)}` cannot be used there in a command: {reason}.", name)
+    return pieces
+
+
+def _split(node: Node, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
+    """A text split into parts, its names resolved. With `into`, inputs are filled in."""
+    try:
+        pieces = split_places(text)
+    except NotAPlace as error:
+        node.wrong(key, str(error), error.piece)
+        return ("",)
+    whole: list[Any] = []
+    for piece in pieces:
+        found = (piece,) if isinstance(piece, str) else _look_up(node, key, piece, results)
+        whole += found if into or isinstance(piece, ResultPlace) else [piece]
+    return tuple(merge_texts(whole))
+
+
+def _look_up(node: Node, key: str, piece: Input | ResultPlace, results: bool) -> Parts:
+    values = node.values
+    if isinstance(piece, Input):
+        needle = f"{{{piece.name}}}"
+        if piece.name not in values:
+            known = suggest_nearest(piece.name, values) if values else "declare it under [inputs]."
+            text = f"There is no input `{piece.name}`: {known} Write `{{{{` for a literal brace."
+            node.wrong(key, text, needle)
+        value = values.get(piece.name, ("",))
+        if not results and any(isinstance(part, ResultPlace) for part in value):
+            node.wrong(key, f"`{needle}` holds a step's result, which `{key}` cannot use.", needle)
+        return value
+    needle = f"{{steps.{piece.step}.result}}"
+    if not results:
+        said = f"`{needle}` cannot be used here: only instructions, criteria and `run` take results."
+        node.wrong(key, said, needle)
+        return ("",)
+    path, wrong = node.find_result(piece.step)
+    if wrong:
+        node.wrong(key, wrong, needle)
+    return (ResultPlace(path),)
+
+
+def _read_inputs(node: Node, included: Node) -> dict[str, Parts]:
     """The inputs of the workflow that a node includes."""
-    node, file, specs = reader.node, included.source.file, included.specs
+    file, specs = included.source.file, included.specs
     said: dict[str, Any] = node.table["action"].get("inputs", {})
-    at = (*node.at, "action", "inputs")
-    values: dict[str, Parts] = {}
+    at = ("action", "inputs")
     for name in said:
         if name not in specs:
             text = f"{file} has no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}"
-            node.source.wrong((*at, name), text)
+            node.report((*at, name), text)
+    values: dict[str, Parts] = {}
     for name, spec in specs.items():
         if name in said:
-            values[name] = _pass_input(reader, spec, said[name])
+            given = replace(node, at=(*node.at, *at), said=said, included=None)
+            values[name] = _pass_input(given, spec, said[name])
         elif spec.default is not None:
             values[name] = (spec.default,)
         else:
-            node.source.wrong(at, f"{file} needs the input `{name}`: give it under `inputs`.")
+            node.report(at, f"{file} needs the input `{name}`: give it under `inputs`.")
             values[name] = ("",)
     return values
 
 
-def _pass_input(reader: StepReader, spec: InputSpec, value: Any) -> Parts:
-    at = Node(reader.node.source, (*reader.node.at, "action", "inputs"), {}, {})
-    pieces: Parts = (value,)
-    if isinstance(value, str):
-        pieces = replace(reader, node=at).parts(spec.name, value, results=True)
+def _pass_input(node: Node, spec: InputSpec, value: Any) -> Parts:
+    pieces = _split(node, spec.name, value, results=True) if isinstance(value, str) else (value,)
     if len(pieces) == 1 and not isinstance(pieces[0], Input | ResultPlace):
         text, wrong = render_value(spec.type, pieces[0])
         if wrong:
-            at.wrong(spec.name, f"The input `{spec.name}` {wrong}.")
+            node.wrong(spec.name, f"The input `{spec.name}` {wrong}.")
         return (text,)
     if spec.type != "string" and any(isinstance(piece, ResultPlace) for piece in pieces):
-        at.wrong(spec.name, f"The input `{spec.name}` has the type {spec.type}, but a step's result is text.")
+        node.wrong(spec.name, f"The input `{spec.name}` has the type {spec.type}, but a step's result is text.")
     return pieces
 
 
-# ── states ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── conditions and states ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _build_machine(body: Node, readers: Sequence[StepReader]) -> Machine:
+def _read_condition(node: Node, key: str) -> Condition | None:
+    condition = parse_condition(node.table[key])
+    if isinstance(condition, str):
+        node.wrong(key, condition)
+        return None
+    return replace(condition, text=render_plain(_split(node, key, condition.text)))
+
+
+def _read_sibling_condition(node: Node) -> Condition | None:
+    """A question about a sibling that has ended by then."""
+    condition, level, asked = _read_condition(node, "condition"), node.above, node.number - 1
+    if condition is None or level is None:
+        return None
+    parallel, name = level.get("parallel"), condition.step
+    if not name:
+        if parallel:
+            node.wrong("condition", "Parallel steps have no previous step: write `STEP.` in front.")
+        elif asked < 0:
+            node.wrong("condition", "There is no step before this one: write `STEP.` in front.")
+    elif name not in level.numbers:
+        known = [each.name for each in level.nodes if each is not node and each.name]
+        node.wrong("condition", f"No sibling step is called `{name}`: {suggest_nearest(name, known)}")
+        return condition
+    else:
+        asked = level.numbers[name]
+        if not level.waits(node.number, asked) and not level.again:
+            way = f'add needs = ["{name}"]' if parallel else "write it before this one"
+            node.wrong("condition", f"`{name}` has not ended when this starts: {way}.")
+    other = level.nodes[max(asked, 0)]
+    strict = asked >= 0 and other.table.get("on_error", "fail") in ("fail", "retry") and not parallel
+    if condition.outcome == "failure" and not condition.negated and strict and other.kind != "do":
+        said = f'When `{other.name}` fails, its parent step fails too: give it on_error = "skip" to continue here.'
+        node.wrong("condition", said)
+    return condition
+
+
+def _read_until(node: Node) -> Condition | None:
+    condition = _read_condition(node, "until")
+    names = [each.name for each in node.nodes if each.name]
+    if condition is not None and condition.step and condition.step not in names:
+        node.wrong("until", f"None of its steps is called `{condition.step}`: {suggest_nearest(condition.step, names)}")
+    if condition is not None and not condition.step and node.table.get("parallel"):
+        node.wrong("until", "Parallel steps have no last step: write `STEP.` in front.")
+    return condition
+
+
+def _build_machine(node: Node) -> Machine:
     """How the states of a node follow each other."""
-    names = [node.name for node in body.nodes if node.name]
-    start = body.table.get("start", names[0] if names else "")
+    names = [each.name for each in node.nodes if each.name]
+    start = node.get("start", names[0] if names else "")
     if names and start not in names:
-        body.wrong("start", f"There is no state `{shorten_line(start)}`: {suggest_nearest(start, names)}")
+        node.wrong("start", f"There is no state `{shorten_line(start)}`: {suggest_nearest(start, names)}")
     states = []
-    for reader in readers:
-        node = reader.node
-        if node.name == END:
-            node.wrong("name", f"`{END}` is reserved for the end of a machine: give the state another name.")
-        said = enumerate(node.table.get("transitions", ()))
-        found = (_build_transition(reader, number, each, [*names, END]) for number, each in said)
-        states.append(Exits(node.name, tuple(each for each in found if each is not None)))
-    machine = Machine(start, tuple(states), body.table.get("max_transitions", MAX_TRANSITIONS))
-    ways = {state.name: [transition.to for transition in state.transitions] for state in machine.states}
+    for each in node.nodes:
+        if each.name == END:
+            each.wrong("name", f"`{END}` is reserved for the end of a machine: give the state another name.")
+        said = enumerate(each.table.get("transitions", ()))
+        found = (_build_transition(each, number, one, [*names, END]) for number, one in said)
+        states.append(Exits(each.name, tuple(one for one in found if one is not None)))
+    ways = {state.name: [transition.to for transition in state.transitions] for state in states}
     seen: set[str] = set()
-    ahead = [machine.start]
+    ahead = [start]
     while ahead:
         if (name := ahead.pop()) not in seen:
             seen.add(name)
             ahead += ways.get(name, [])
-    for node in body.nodes:
-        if node.name and node.name not in seen and machine.start in ways:
-            node.wrong("name", f"No transition leads to the state `{node.name}`.")
-    return machine
+    for each in node.nodes:
+        if each.name and each.name not in seen and start in ways:
+            each.wrong("name", f"No transition leads to the state `{each.name}`.")
+    return Machine(start, tuple(states), node.get("max_transitions", MAX_TRANSITIONS))
 
 
-def _build_transition(reader: StepReader, number: int, said: dict[str, Any], names: list[str]) -> Transition | None:
-    source = reader.node.source
-    at = Node(source, (*reader.node.at, "transitions", number), said, said)
+def _build_transition(node: Node, number: int, said: dict[str, Any], names: list[str]) -> Transition | None:
+    at = replace(node, at=(*node.at, "transitions", number), said=said, table=said, included=None)
     if "to" not in said:
-        source.wrong(at.at, "The transition has no target: add `to`.")
+        at.report((), "The transition has no target: add `to`.")
         return None
     if said["to"] not in names:
         at.wrong("to", f"There is no state `{shorten_line(said['to'])}`: {suggest_nearest(said['to'], names)}")
-    condition = replace(reader, node=at).condition("on") if "on" in said else None
+    condition = _read_condition(at, "on") if "on" in said else None
     if condition is not None and condition.step:
         at.wrong("on", "A transition asks about its own state: omit the name.")
     return Transition(said["to"], condition)

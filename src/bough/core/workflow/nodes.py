@@ -1,4 +1,4 @@
-"""Turn TOML tables into nodes: known keys, right types, one kind of work each, and files that include others.
+"""Nodes: the tables of a workflow and of the files that it includes, each with its place among the others.
 
 A node keeps only what is valid; what is not is reported, and the rest is still checked, so that a person sees every
 problem at once.
@@ -7,13 +7,14 @@ problem at once.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
+from bough.core.planning.plan import find_circle
 from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.inputs import InputSpec, read_declared
 from bough.core.workflow.keys import (
@@ -28,7 +29,8 @@ from bough.core.workflow.keys import (
     get_fitting_kinds,
     read_table,
 )
-from bough.core.workflow.problems import KeyPath, Problems, Source
+from bough.core.workflow.placeholders import Parts
+from bough.core.workflow.problems import KeyPath, Problems, Source, suggest_nearest
 
 Read = Callable[[str], str]
 """Returns the text of a file by its path in the project, or raises `UsageError` with the reason."""
@@ -37,7 +39,7 @@ _WAYS = ("action", "steps", "states", "do")
 _COMMANDS = ("run", "check", "workflow")
 
 
-class Node(Struct):
+class Node(Struct, eq=False):
     """A step, a state or a whole workflow, as written."""
 
     source: Source
@@ -46,28 +48,143 @@ class Node(Struct):
     """Everything that is written there."""
     table: Table
     """The valid keys."""
+    above: Node | None = None
+    """The node that it is a step of; None at the top of a file."""
+    number: int = 0
     files: tuple[str, ...] = ()
     """The file it is in, after those that include it."""
-    depth: int = 0
     kind: Kind = "agent"
     nodes: list[Node] = []
-    """Its own steps or states."""
+    """Its own steps or states, or those of the workflow that is included here."""
+    numbers: dict[str, int] = {}
+    """The number of each of them, by its name."""
     specs: dict[str, InputSpec] = {}
     """The inputs of a whole workflow."""
     included: Node | None = None
     """The workflow that is included here."""
+    values: Mapping[str, Parts] = {}
+    """The inputs around it."""
 
     @property
     def name(self) -> str:
         return str(self.table.get("name", ""))
 
-    def wrong(self, key: str, text: str, needle: str = "") -> None:
-        self.source.wrong((*self.at, key), text, needle)
+    @property
+    def path(self) -> str:
+        """The path of its task; empty for the goal."""
+        return "" if self.above is None else f"{self.above.path}/{self.name}".lstrip("/")
 
     @property
     def body(self) -> Node:
         """Where its steps are written."""
-        return self.included or self
+        return self if self.included is None else self.included.body
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """What is written here or else in the included workflow."""
+        inside = default if self.included is None else self.included.get(key, default)
+        return self.table.get(key, inside)
+
+    @property
+    def again(self) -> bool:
+        """Whether its steps may run again, so that each may use any other's last result."""
+        own = "states" in self.body.table or self.get("repeat", 1) > 1
+        return own or (self.above is not None and self.above.again)
+
+    def wrong(self, key: str, text: str, needle: str = "") -> None:
+        """Report what is wrong with a key, which may be written in the included workflow."""
+        (self if key in self.said else self.body).report((key,), text, needle)
+
+    def report(self, at: KeyPath, text: str, needle: str = "") -> None:
+        self.source.wrong((*self.at, *at), text, needle)
+
+    def take(self, nodes: list[Node]) -> None:
+        """Have these steps."""
+        self.nodes, self.numbers = nodes, {node.name: at for at, node in reversed([*enumerate(nodes)])}
+        for number, node in enumerate(nodes):
+            node.above, node.number = self, number
+
+    def needs(self, number: int) -> list[int]:
+        """The steps that one of its steps names as its needs."""
+        return [self.numbers[name] for name in self.nodes[number].table.get("needs", ()) if name in self.numbers]
+
+    def waits(self, number: int, other: int) -> bool:
+        """Whether one of its steps begins only after the other has ended."""
+        if not self.get("parallel"):
+            return other < number
+        seen: set[int] = set()
+        ahead = self.needs(number)
+        while ahead:
+            if (this := ahead.pop()) not in seen:
+                seen.add(this)
+                ahead += self.needs(this)
+        return other in seen
+
+    def check_steps(self) -> None:
+        """Duplicate names, and needs that are unknown, impossible or cyclic."""
+        parallel = self.get("parallel")
+        for number, node in enumerate(self.nodes):
+            if node.name and self.numbers[node.name] != number:
+                node.wrong("name", f"Two steps here are called `{node.name}`: give each a name of its own.")
+            for name in node.table.get("needs", ()):
+                said = ""
+                if name == node.name:
+                    said = f"`{name}` needs itself."
+                elif name not in self.numbers:
+                    near = suggest_nearest(name, [one.name for one in self.nodes if one.name and one is not node])
+                    said = f"`{node.name}` needs `{name}`, but no sibling step is called that: {near}"
+                elif not parallel and self.numbers[name] > number:
+                    said = f"`{node.name}` needs `{name}`, which is written after it: "
+                    said += "write it before, or let the steps run in `parallel`."
+                if said:
+                    node.wrong("needs", said, name)
+        # Each cycle is reported once: a step of one that was found is left out of the next search.
+        waiting = {at: [need for need in self.needs(at) if need != at] for at in range(len(self.nodes)) if parallel}
+        while circle := find_circle(waiting)[:-1]:
+            first = circle.index(min(circle))
+            names = [self.nodes[at].name for at in (*circle[first:], *circle[: first + 1])]
+            self.nodes[circle[first]].wrong("needs", f"These steps need each other: {' → '.join(names)}.")
+            waiting[circle[first]] = []
+
+    def find_result(self, name: str) -> tuple[str, str]:
+        """The path of the task whose result `name` means here, or why there is none."""
+        chain = [self] if self.above is not None else []
+        """The nodes from the top of the file down to this one."""
+        while chain and (top := chain[0].above) is not None and top.included is None and top.above is not None:
+            chain.insert(0, top)
+        around = [node.above for node in chain if node.above is not None]
+        segments = name.strip("/").split("/")
+        if "/" not in name:
+            found = next((depth for depth in reversed(range(len(chain))) if name in around[depth].numbers), None)
+            if found is None:
+                known = [node.name for each in around for node in each.nodes if node.name]
+                return "", f"There is no step `{name}` whose result can be used: {suggest_nearest(name, known)}"
+            segments = [node.name for node in chain[:found]] + [name]
+        at = around[0] if around else self
+        prefix = at.path
+        for segment in segments:
+            if segment not in at.numbers:
+                return "", f"There is no step `{name}`: {suggest_nearest(segment, filter(None, at.numbers))}"
+            at = at.nodes[at.numbers[segment]]
+        return "/".join(filter(None, (prefix, *segments))), _explain_too_early(chain, segments)
+
+
+def _explain_too_early(chain: list[Node], segments: list[str]) -> str:
+    """Why the result of the step at `segments` does not exist yet; empty if it does."""
+    same = 0
+    while same < min(len(segments), len(chain)) and chain[same].name == segments[same]:
+        same += 1
+    name = "/".join(segments)
+    if same in (len(chain), len(segments)):
+        if len(chain) != len(segments):
+            return f"`{name}` has not ended when this starts: one is a part of the other."
+        again = chain[-1].above is not None and chain[-1].above.again
+        return "" if again else f"`{name}` cannot use its own result before it has run."
+    mine, level = chain[same], chain[same].above
+    if level is None or level.again or level.waits(mine.number, level.numbers[segments[same]]):
+        return ""
+    if level.get("parallel"):
+        return f'`{name}` runs at the same time: give `{mine.name}` needs = ["{segments[same]}"].'
+    return f"`{name}` comes later: only results of earlier steps can be used."
 
 
 class Reader(Struct, eq=False):
@@ -80,43 +197,42 @@ class Reader(Struct, eq=False):
     _steps: int = 0
 
     def whole(self, source: Source, depth: int = 0, around: tuple[str, ...] = ()) -> Node:
-        """Read a file. `around` are the files that include it."""
+        """Read a file. `around` are the files that include it, at that depth."""
         table = read_table(source, (), source.table, WorkflowKeys)
-        node = Node(source, (), source.table, table, (*around, source.file), depth)
+        node = Node(source, (), source.table, table, files=(*around, source.file))
         node.specs = read_declared(source, table.get("inputs", {}))
         if node.name and node.name != slug(node.name):
             node.wrong("name", f"`{shorten_line(node.name)}` is not a valid workflow name: use `{slug(node.name)}`.")
         if source.table:
-            self._fill(node)
+            self._fill(node, depth)
         elif not self._problems:
             source.wrong((), "The workflow is empty: write its steps, each under [[steps]].")
         return node
 
-    def _step(self, parent: Node, at: KeyPath, said: Table, shape: Any) -> Node:
-        source = parent.source
-        node = Node(source, at, said, read_table(source, at, said, shape), parent.files, parent.depth + 1)
+    def _step(self, parent: Node, depth: int, at: KeyPath, said: Table, shape: Any) -> Node:
+        node = Node(parent.source, at, said, read_table(parent.source, at, said, shape), files=parent.files)
         if "name" not in said:
-            source.wrong(at, f"{OWNERS[shape]} has no name: give it `name`, in lower-case letters, digits and dashes.")
+            node.report((), f"{OWNERS[shape]} has no name: give it `name`, in lower-case letters, digits and dashes.")
         elif "name" in node.table and (node.name != slug(node.name) or node.name == GOAL):
             better = "another name" if node.name == GOAL else f"`{slug(node.name)}`"
             node.wrong("name", f"`{shorten_line(node.name)}` is not a valid step name: use {better}.")
-        self._fill(node)
+        self._fill(node, depth)
         return node
 
-    def _fill(self, node: Node) -> None:
+    def _fill(self, node: Node, depth: int) -> None:
         ways = [way for way in _WAYS if way in node.table]
         if len(ways) > 1:
             node.wrong(ways[1], f"`{ways[1]}` and `{ways[0]}` are mutually exclusive: a step runs in one way.")
         if not any(way in node.said for way in _WAYS):
-            node.source.wrong(node.at, "Nothing to do here: add an `action` or `steps`.")
+            node.report((), "Nothing to do here: add an `action` or `steps`.")
         way = ways[0] if ways else ""
         if way == "action":
-            self._read_action(node)
+            self._read_action(node, depth)
         elif way == "do":
             node.kind = "do"
         elif way:
             node.kind = "compound"
-            self._read_children(node, way)
+            self._read_children(node, way, depth)
         if way and node.table[way] and not (node.included is None and "workflow" in node.table[way]):
             # Keys that would do nothing in this kind of step are errors.
             for name in node.table:
@@ -125,20 +241,21 @@ class Reader(Struct, eq=False):
                 elif name in ("start", "max_transitions") and "states" not in node.table:
                     node.wrong(name, f"`{name}` is for steps with `states`: remove it.")
 
-    def _read_children(self, node: Node, way: str) -> None:
+    def _read_children(self, node: Node, way: str, depth: int) -> None:
         listed = node.table[way]
         if not listed:
             node.wrong(way, f"There are no {way} here: write at least one, under [[{way}]].")
-        elif node.depth >= self._max_depth:
+        elif depth >= self._max_depth:
             node.wrong(way, f"Steps are nested deeper than {self._max_depth} levels here: lift them up one level.")
         elif self._steps + len(listed) > MAX_STEPS:
             node.wrong(way, f"The workflow has more than {MAX_STEPS:,} steps: split it into several.")
         else:
             self._steps += len(listed)
             shape = StateKeys if way == "states" else StepKeys
-            node.nodes = [self._step(node, (*node.at, way, at), said, shape) for at, said in enumerate(listed)]
+            steps = [self._step(node, depth + 1, (*node.at, way, at), said, shape) for at, said in enumerate(listed)]
+            node.take(steps)
 
-    def _read_action(self, node: Node) -> None:
+    def _read_action(self, node: Node, depth: int) -> None:
         action = node.table["action"]
         if isinstance(action, str):
             if not action.strip():
@@ -157,33 +274,30 @@ class Reader(Struct, eq=False):
         if "inputs" in action and way != "workflow":
             node.wrong("action", "`inputs` are for a `workflow` file: a command uses `{name}` directly.")
         if way == "workflow":
-            self._include(node, action["workflow"])
+            if wrong := self._include(node, action["workflow"], depth):
+                node.report(("action", "workflow"), wrong)
         else:
             node.kind = "run" if way == "run" else "check"
 
-    def _include(self, node: Node, said: str) -> None:
+    def _include(self, node: Node, said: str, depth: int) -> str:
+        """Read a file for a step; why it cannot be included, if so."""
         file = resolve_file(node.source.file, said)
-        at = (*node.at, "action", "workflow")
         if file is None:
-            text = f"`{shorten_line(said)}` is not a file of this project: write a path relative to this file."
-            node.source.wrong(at, text)
-            return
+            return f"`{shorten_line(said)}` is not a file of this project: write a path relative to this file."
         if file in node.files:
-            circle = " → ".join((*node.files[node.files.index(file) :], file))
-            node.source.wrong(at, f"The workflow uses itself: {circle}.")
-            return
+            return f"The workflow uses itself: {' → '.join((*node.files[node.files.index(file) :], file))}."
         if file not in self._sources:
             try:
                 if self._read is None:
                     raise UsageError("other files are not available here")
                 self._sources[file] = Source(file, self._read(file), self._problems)
             except UsageError as error:
-                text = f"The workflow {shorten_line(file, 80)} cannot be read: {str(error).rstrip('.')}."
-                node.source.wrong(at, text)
-                return
+                return f"The workflow {shorten_line(file, 80)} cannot be read: {str(error).rstrip('.')}."
         if self._sources[file].table:
-            node.included = self.whole(self._sources[file], node.depth, node.files)
+            node.included = self.whole(self._sources[file], depth, node.files)
             node.kind = node.included.kind
+            node.take(node.included.nodes)
+        return ""
 
 
 def resolve_file(file: str, said: str) -> str | None:
