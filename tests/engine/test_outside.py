@@ -21,6 +21,7 @@ from bough.core.errors import UsageError
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.testing import ScriptedModel
 from bough.views.run_view import Outcome
+from tests.engine.cast import DONE, act
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
 from tests.shipped import AGENT_ONLY
 
@@ -169,3 +170,27 @@ def test_a_plan_names_agents_of_the_person_and_no_programs(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="not one that you chose for this run"):
         asyncio.run(start(agent="claude", agent_env=("PATH",)))
     assert asyncio.run(start(agent=str(own), rounds=1)), "the person may name it"
+
+
+@pytest.mark.usefixtures("acceptance_as_shipped")
+def test_an_agent_examines_what_a_model_has_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As examiner it is named by the person's settings; a name that they do not know starts nothing."""
+    case = {
+        "says": "3 and 4 are added.",
+        "quote": "Make add add.",
+        "text": "from calc import add\nassert add(3, 4) == 7\n",
+    }
+    eyes = command(tmp_path, "eyes", [["", [{"say": json.dumps({"probes": [case]})}]]])
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    settings = tmp_path / "bough" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text(f"[agents.eyes]\ncommand = {json.dumps(eyes)}\n")
+    monkeypatch.setenv("BOUGH_MODELS_EXAMINER", "agent:eyes")
+    author = ScriptedModel([act("write", path="calc.py", content=FIXED), DONE])
+    outcome, journal = run(make_project(tmp_path / "p"), model=author)
+    assert outcome.completed, outcome.summary
+    assert {(event.helper, event.model) for event in journal.of(e.HelperAnswered)} == {("examiner", "agent:eyes")}
+    assert [probe.says for event in journal.of(e.Examined) for probe in event.probes] == [case["says"]]
+    monkeypatch.setenv("BOUGH_MODELS_EXAMINER", f"agent:{eyes}")
+    with pytest.raises(UsageError, match="not one that you chose"):
+        run(make_project(tmp_path / "q"), model=ScriptedModel([DONE]))

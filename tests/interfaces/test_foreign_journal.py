@@ -40,7 +40,7 @@ pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agen
 
 KEY = "sk-the-person's-own"
 MODEL = "openai:gpt-5"
-RUNS = ("bad-agent", "bad-endpoint", "bad-set-up", "bad-task", "bad-rules")
+RUNS = ("bad-agent", "bad-examiner", "bad-endpoint", "bad-set-up", "bad-task", "bad-rules")
 
 
 class Listener:
@@ -93,6 +93,7 @@ async def plant(folder: Path, port: int) -> None:
         agent = {"main": leak}
         opens: dict[str, dict[str, Any]] = {
             "bad-agent": {"agents": agent, "agent_env": ("OPENAI_API_KEY",), "agent_network": "on"},
+            "bad-examiner": {"models": {**plain.models, "examiner": f"agent:{leak}"}},
             "bad-endpoint": {"endpoints": {MODEL: f"http://127.0.0.1:{port}/v1"}},
             "bad-set-up": {"network": "on", "setup": leak},
             "bad-task": {},
@@ -232,7 +233,8 @@ def test_a_worker_allows_by_the_names_of_its_own_settings(planted: Path, attacke
     assert not refused["bad-task"], "its models are called as this machine calls them"
     everything = dict.fromkeys(("agents", "env", "network", "setup", "endpoints"), ("*",))
     refused = asyncio.run(look(**everything))
-    assert [name.partition(" ")[0] for name in refused["bad-agent"]] == ["agent"], "a command line is no name"
+    for name in ("bad-agent", "bad-examiner"):
+        assert [want.partition(" ")[0] for want in refused[name]] == ["agent"], "a command line is no name"
     assert not refused["bad-set-up"] and not refused["bad-endpoint"]
     assert asyncio.run(look(**everything, users=("ada",)))["bad-rules"] == {"user": "unknown"}
 

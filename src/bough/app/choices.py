@@ -21,7 +21,7 @@ from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
 from bough.core.rules import CheckRules, Rules
-from bough.core.settings.agent_settings import OWN
+from bough.core.settings.agent_settings import MODEL, OWN
 from bough.ports import Approval, Model
 from bough.ports.steering import Stop
 
@@ -143,9 +143,9 @@ class Choices(Struct, frozen=True):
         chosen = {"main": self.agent, "strong": strong}
         return kept | {key: name for key, name in chosen.items() if name}
 
-    def outside(self, agents: Mapping[str, str], goal: Step) -> OutsideAgents:
+    def outside(self, agents: Mapping[str, str], goal: Step, models: Mapping[str, str]) -> OutsideAgents:
         """What outside agents of a new run see and reach."""
-        return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal)
+        return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal, models)
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
         """Names by tier. `otherwise`: the one to use when none is configured."""
@@ -200,10 +200,13 @@ class OutsideAgents(Struct, frozen=True):
     """What they can reach."""
     goal: Step
     """The plan, which may name others."""
+    models: Mapping[str, str]
+    """The run's models, of which some may be agents: an examiner, say."""
 
     @property
     def names(self) -> set[str]:
-        return {*self.chosen.values(), *list_named_agents(self.goal)} - {OWN}
+        asked = {name.removeprefix(MODEL) for name in self.models.values() if name.startswith(MODEL)}
+        return {*self.chosen.values(), *list_named_agents(self.goal), *asked} - {OWN}
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:

@@ -85,9 +85,9 @@ class Session(Delivery, frozen=True):
         rules = at.rules or choices.rules(self.config.limits)
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
         agents = choices.agents(self.config.builders.named())
-        outside = choices.outside(agents, plan.goal)
         configured = (earlier.models if earlier else None) or self.config.models
         models = choices.models(configured, find_substitute_model(plan.goal, agents))
+        outside = choices.outside(agents, plan.goal, models)
         endpoints = find_endpoints(self, models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
         watch = replace(watch, recorded=remember_run(self, Run(""), self.herald.observe(watch.recorded)))
@@ -159,7 +159,7 @@ class Session(Delivery, frozen=True):
         await self._finish_rewind_somehow(name)
         endpoints = find_endpoints(self, models, choices, run.endpoints)
         watch = watch.or_later(choices.ask_later or run.ask_later)
-        outside = OutsideAgents(agents, agent_env, reach, run.plan.goal)
+        outside = OutsideAgents(agents, agent_env, reach, run.plan.goal, models)
         executor = await start_dispatch(self.store, choices)
         began, opened = run.protocols, self.as_begun(run, choices)
         async with open_ports(opened, models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
@@ -202,7 +202,7 @@ class Session(Delivery, frozen=True):
         """Refuse choices with which no run could start, before anything is begun."""
         agents, goal = choices.agents(self.config.builders.named()), Step(GOAL, "a goal")
         models = choices.models(self.config.models, find_substitute_model(goal, agents))
-        limits, outside = choices.limits_for(self.config.budget, goal), choices.outside(agents, goal)
+        limits, outside = choices.limits_for(self.config.budget, goal), choices.outside(agents, goal, models)
         check_prices(self, models, find_endpoints(self, models, choices), limits, choices, outside.names)
 
     async def check(
@@ -221,8 +221,8 @@ class Session(Delivery, frozen=True):
         rules = choices.rules(self.config.limits)
         found = e.BaseChecked()
         models = choices.models(self.config.models) if scout else {"main": NOBODY}
-        endpoints = find_endpoints(self, models, choices) if scout else {}
-        async with open_ports(self, models, choices, watch, endpoints) as ports:
+        endpoints, outside = find_endpoints(self, models, choices), choices.outside({}, step, models)
+        async with open_ports(self, models, choices, watch, endpoints, outside=outside if scout else None) as ports:
             if cached:
                 task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
                 return await ports.verifier.look_up(task) or (found, 0.0)
@@ -297,7 +297,7 @@ class Session(Delivery, frozen=True):
         rules = replace(rules, planning=replace(rules.planning, flat=False))
         agents = choices.agents(self.config.builders.named())
         models = choices.models(self.config.models, find_substitute_model(step, agents))
-        endpoints, outside = find_endpoints(self, models, choices), choices.outside(agents, step)
+        endpoints, outside = find_endpoints(self, models, choices), choices.outside(agents, step, models)
         async with open_ports(self, models, choices, watch, endpoints, outside=outside) as ports:
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
             task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)

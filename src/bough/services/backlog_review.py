@@ -46,7 +46,7 @@ async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> 
     session.require_models(choices)
     agents, step = choices.agents(session.config.builders.named()), build_goal_step("Any goal.")
     models = choices.models(session.config.models, find_substitute_model(step, agents))
-    endpoints, outside = find_endpoints(session, models, choices), choices.outside(agents, step)
+    endpoints, outside = find_endpoints(session, models, choices), choices.outside(agents, step, models)
     base = await session.workspaces.take()
     async with open_ports(session, models, choices, RunObserver(), endpoints, outside=outside) as ports:
         task = Task(GOAL, step=step, base=base, tree=base, rules=choices.rules(session.config.limits))

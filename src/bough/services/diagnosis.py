@@ -39,7 +39,7 @@ from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
 from bough.core.model_chain import TIERS
 from bough.core.planning.plan import build_goal_step
-from bough.core.settings.agent_settings import OWN
+from bough.core.settings.agent_settings import MODEL, OWN
 from bough.installed import command_for
 from bough.ports import Sandbox
 from bough.services.settings_consent import make_consent
@@ -86,7 +86,9 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
 def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Diagnosis]:
     """Outside agents that are installed, or configured and missing."""
     there, missing = [], []
-    wanted = {*config.agents, *config.builders.named().values()} - {OWN}
+    models = (config.models.main, config.models.examiner, config.models.judge)
+    answering = {name.removeprefix(MODEL) for name in models if name and name.startswith(MODEL)}
+    wanted = {*config.agents, *config.builders.named().values(), *answering} - {OWN}
     for name in dict.fromkeys((*KNOWN, *sorted(wanted))):
         program = choose_agent(name, config.agents).argv[0]
         if shutil.which(program, path=env.get("PATH")):
@@ -160,7 +162,7 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
         return [*findings, Diagnosis("model", False, str(error))]
     client = Client()
     try:
-        for name in dict.fromkeys(names.values()):
+        for name in [name for name in dict.fromkeys(names.values()) if not name.startswith(MODEL)]:
             base_url = choose_base_url(name, names, choices.base_url or config.models.base_url)
             probe = await probe_model(name, base_url=base_url, client=client, env=env)
             role = next(key for key, other in names.items() if other == name)

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from bough.adapters.agents.registry import KNOWN
 from bough.adapters.models.absent import NOBODY
-from bough.app.choices import JOBS, Choices
+from bough.app.choices import JOBS, Choices, OutsideAgents
 from bough.app.config import add_scripts
 from bough.app.journal import Journal
 from bough.app.journal_location import find_address
@@ -82,7 +82,7 @@ def find_subject(run: Run) -> str:
 def describe_opened(run: Run) -> dict[str, str]:
     """What a run opens by its own word: the options that would give it, each with its value. Where an option can be
     given several times, its value is part of the name."""
-    agents = {*run.agents.values(), *list_named_agents(run.plan.goal)} - {OWN}
+    agents = OutsideAgents(run.agents, (), "", run.plan.goal, run.models).names
     several = {"agent": sorted(agents), "agent_env": run.agent_env, "base_url": sorted({*run.endpoints.values()})}
     several["fallback_model"] = sorted({name for key, name in run.models.items() if key not in _OPTIONS})
     found = {f"{name} {value}": value for name, values in several.items() for value in values}

@@ -190,7 +190,7 @@ class Serving:
                 f"this worker does not allow {describe_wants(refused)}: its owner can, with [worker] in their settings"
             )
         session = self._session.as_begun(run, Choices())
-        outside = OutsideAgents(run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        outside = OutsideAgents(run.agents, run.agent_env, run.agent_network, run.plan.goal, run.models)
         async with open_ports(
             session,
             run.models,
