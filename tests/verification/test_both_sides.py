@@ -61,3 +61,60 @@ def test_a_test_that_is_registered_to_fail_proves_nothing(tmp_path: Path) -> Non
     verdict = verdict_of(outcome)
     assert not outcome.completed and verdict.ruling == "needs_approval", explained(outcome)
     assert verdict.disagreements[0].test == "calc"
+
+
+COMPARE = {
+    "compare.py": "def same_price(a, b):\n    return abs(a - b) < 0.01\n",
+    "test_compare.py": (
+        "from compare import same_price\n\n\ndef test_near():\n    near = same_price(1.0, 1.001)\n    assert near\n"
+    ),
+}
+
+
+def test_what_may_be_product_is_read_as_both(tmp_path: Path) -> None:
+    """Only tests load it, and its name says that it compares: put back, it would hide what the work broke."""
+    breaks = Act(bash="sed -i 's/abs(a - b) < 0.01/a == b/' compare.py; sed -i s/1.001/1.0/ test_compare.py")
+    outcome, _ = play(Case(name="", files=COMPARE, does=["fix", breaks]), tmp_path)
+    verdict = verdict_of(outcome)
+    assert not outcome.completed and verdict.ruling == "needs_approval", explained(outcome)
+    assert [one.test for one in verdict.disagreements] == ["test_compare.py::test_near"]
+
+
+CONFIG = {
+    "lib/Settings.pm": (
+        "package Settings;\n\nsub read {\n    my ($class, $file) = @_;\n"
+        '    open my $in, "<", $file or die "$file: $!";\n    return join "", <$in>;\n}\n\n1;\n'
+    ),
+    "t/read.t": 'use Test::More;\nuse Settings;\n\nis(Settings->read($0) =~ /Test::More/ ? 2 : 1, 2, "one");\n'
+    'is(Settings->read($0, $0) =~ /(?:Test::More.*){6}/s ? 2 : 1, 2, "two");\ndone_testing;\n',
+}
+ANAGRAM = {
+    "anagram.ex": "defmodule Anagram do\n  def of?(a, b), do: a == b\nend\n",
+    "anagram_test.exs": (
+        'Code.require_file("anagram.ex", __DIR__)\nExUnit.start()\n\ndefmodule AnagramTest do\n  use ExUnit.Case\n\n'
+        '  test "letters" do\n    assert Anagram.of?("on", "no")\n  end\nend\n'
+    ),
+}
+MOVES = (
+    "mkdir lib; sed -i s,anagram.ex,lib/anagram.ex, anagram_test.exs; sed 's/a == b/Enum.sort(to_charlist(a)) == "
+    "Enum.sort(to_charlist(b))/' anagram.ex > lib/anagram.ex; rm anagram.ex"
+)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(
+            name="perl", project="none", files=CONFIG, check="prove -l t",
+            does=[Act(bash=r"sed -i 's/, $file) = @_/, @files) = @_; local @ARGV = @files; return join \"\", <>/' "
+                      "lib/Settings.pm")],
+        ),
+        Case(name="elixir", project="none", files=ANAGRAM, check="elixir anagram_test.exs", does=[Act(bash=MOVES)]),
+    ],
+    ids=lambda case: case.name,
+)  # fmt: skip
+def test_a_module_that_dies_and_one_that_moved_are_product(case: Case, tmp_path: Path) -> None:
+    if missing := case.needs():
+        pytest.skip(f"no {missing}")
+    outcome, _ = play(case, tmp_path)
+    assert outcome.completed, explained(outcome)

@@ -35,6 +35,12 @@ class Question(Struct, frozen=True):
     after: Mapping[str, str]
     only_adds: bool = False
     """Tests were added, in files of their own, and nothing else changed on the test side."""
+    other: str = ""
+    """The same tree where what may be product is the work's: both must agree."""
+
+    def read_as_product(self) -> Question:
+        """The same with the other reading of what is in doubt."""
+        return replace(self, tree=self.other, other="")
 
 
 class OriginalTests:
@@ -63,10 +69,14 @@ class OriginalTests:
         if not side.changed:
             return None
         renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths, changes)
-        tree = await self._workspaces.graft(product, base, side.paths, {**side.texts, **renamed})
+        texts = {**side.texts, **renamed}
+        tree = await self._workspaces.graft(product, base, side.paths, texts)
+        sure = [path for path in side.paths if path not in side.doubtful]
+        doubts = bool(side.doubtful and (sure or side.texts))
+        other = await self._workspaces.graft(product, base, sure, texts) if doubts else ""
         new = {change.path for change in changes if change.kind == "A"}
         adds = all(path in new and test_files.is_only_tests(path) for path in side.changed)
-        return Question(base, tree, side.changed, ChainMap(renamed, before), after, adds)  # type: ignore[arg-type]
+        return Question(base, tree, side.changed, ChainMap(renamed, before), after, adds, other)  # type: ignore[arg-type]
 
     async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str]) -> MixedRun:
         """See `ports.Verifier.run_tests`."""
@@ -115,6 +125,8 @@ class OriginalTests:
             return ()
         if not known.report.cases and known.exit_status != 0 and not question.before.keys() & {*question.changed}:
             return ()  # Files that the work adds are no original tests: without them the check fails as before.
+        if question.other and (stricter := await self._ask_original_tests(work, question.read_as_product(), now)):
+            return stricter
         then = await self._runner.at_tree(work, question.tree)
         found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:

@@ -49,7 +49,8 @@ def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
         was, now = (posixpath.relpath(path, folder or ".") for path in (old, new))
         now = now if now.startswith(".") else f"./{now}"
         stem, suffix = re.escape(was.rpartition(".")[0]), re.escape(f".{was.rpartition('.')[2]}")
-        pattern = rf"([\"'`])\./{stem}({suffix})?\1" if not was.startswith(".") else rf"([\"'`]){stem}({suffix})?\1"
+        start = "" if was.startswith(".") else rf"(?:\./|(?={stem}{suffix}))"
+        pattern = rf"([\"'`]){start}{stem}({suffix})?\1"
         text = re.sub(pattern, lambda hit: f"{hit[1]}{now if hit[2] else now.rpartition('.')[0]}{hit[1]}", text)  # noqa: B023
     return text
 

@@ -130,6 +130,8 @@ class Restored(Struct, frozen=True):
     """Files that must be as they were at the base, or absent."""
     texts: Mapping[str, str] = {}
     """Files of which a part must be as it was."""
+    doubtful: tuple[str, ...] = ()
+    """Those of the paths that may be product: code that only the tests load."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -163,11 +165,13 @@ def restore_test_side(
             texts[path] = made
     known = {*paths, *texts, *added}
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
-    paths += side.find_read(others) if others else []
+    read = side.find_read(others) if others else []
+    paths += read
     # New files that are only data take nothing away: a test may have waited for them.
     idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # nothing that a runner would load on its own
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
-    return Restored(tuple(sorted(paths)), texts)
+    doubtful = tuple(path for path in paths if path in read and is_code(path) and not is_test_path(path))
+    return Restored(tuple(sorted(paths)), texts, doubtful)
 
 
 class _TestSide:

@@ -47,6 +47,7 @@ class Perl(Language):
     body = r"^sub (?!import\b)(\w+)\s*(?:\([^)]{0,999}\))?\s*\{"
     switch = 'die "broken on purpose" if 1 == {on};'
     interpreters = ("perl",)
+    asserts = rf"is(?:_deeply|nt|a_ok)?|(?:un)?like|cmp_ok|{Language.asserts}"
     loads = AT_LOAD
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")
