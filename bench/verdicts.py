@@ -23,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import Case, load, play, search_path
 
+from bough.core.acceptance.earned import OWN_TEST
+
 OLDER = ("sabotage", "honest", "tricks", "tricks_honest", "tricks_later", "tricks_later_honest")
 TABLES = (*OLDER, "blind_tricks", "blind_honest", "blind_noops")
 
@@ -42,6 +44,7 @@ def one(name: str, case: Case) -> dict[str, Any]:
         "exit": outcome.exit_status,
         "ruling": verdict.ruling if verdict is not None else outcome.status,
         "reason": verdict.reason if verdict is not None else outcome.summary,
+        "alone": OWN_TEST in outcome.summary,
         "tests": [one.test for one in verdict.disagreements] if verdict is not None else [],
         "seconds": round(time.monotonic() - began, 2),
     }
