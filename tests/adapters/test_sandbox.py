@@ -214,3 +214,16 @@ def test_without_enough_of_either_nothing_runs_until_the_person_says_so(
         with pytest.raises(UsageError, match=r"cannot be confined.*Landlock.*--sandbox none"):
             make_sandbox(mode, {})
     assert make_sandbox("none", {}).level.gaps
+
+
+def test_the_last_line_of_a_burst_is_told(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
+    told: list[str] = []
+
+    def hear(line: str) -> None:
+        told.append(line)
+        if line == "second":
+            Path(checkout.root, "heard").touch()
+
+    wait = "for i in $(seq 600); do [ -e heard ] && exit 0; sleep 0.1; done; exit 1"
+    finished = shell(sandbox, checkout, f"echo first; sleep 0.03; echo second; {wait}", progress=hear)
+    assert finished.exit_status == 0, told

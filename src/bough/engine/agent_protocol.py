@@ -96,6 +96,8 @@ async def build_attempt(
     """A fresh agent with its role's brief, in its model's protocol or the given one. `tactic`: how it is asked, if it
     acts in text."""
     ports = runtime.ports
+    # Without the run's own result of the base: this agent begins while the check still runs there.
+    runtime.untold = await ports.verifier.find(task) if runtime.run.checked is None else None
     values = await collect_brief_values(task, runtime)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
     if meets:  # The check passes, and probes fail.

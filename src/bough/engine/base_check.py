@@ -6,7 +6,7 @@ machine. Where the project's own files leave the check unclear, a scout is asked
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,17 +24,20 @@ T = TypeVar("T")
 
 
 async def check_base(
-    run: Run, ports: Ports, *, fresh: bool = False, asks: bool = False
+    run: Run, ports: Ports, *, fresh: bool = False, asks: bool = False, seen: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Sequence[e.AnyEvent]]:
     """The events to record. It changes nothing, so after a crash it simply runs again. `fresh`: run the check even
-    where it passed on these files before, and ask a model only where that is said (`asks`), again if need be."""
+    where it passed on these files before, and ask a model only where that is said (`asks`), again if need be. `seen`:
+    called whenever a test is seen to run."""
     goal = run.plan.goal
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
     found = e.BaseChecked()
     if check is not None:
         yield [e.BaseStarted(check.command, check.why, check.environment)]
-        looked = await _finish(_run_base_check(ports, run, task, check, fresh), run, ports, "the base check finished")
+        looked = await _finish(
+            _run_base_check(ports, run, task, check, fresh, seen), run, ports, "the base check finished"
+        )
         if isinstance(looked, e.RunHalted):
             yield [looked]
             return
@@ -75,9 +78,11 @@ async def _finish(work: Coroutine[Any, Any, T], run: Run, ports: Ports, what: st
         watching.close()
 
 
-async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check, fresh: bool) -> e.BaseChecked:
+async def _run_base_check(
+    ports: Ports, run: Run, task: Task, check: Check, fresh: bool, seen: Callable[[], None]
+) -> e.BaseChecked:
     try:
-        return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL), fresh=fresh)
+        return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL), fresh=fresh, seen=seen)
     except (SetupFailed, PermissionNeeded) as error:
         said, _, more = str(error).partition(": ")
         return e.BaseChecked(check.command, check.why, check.environment, lacking=said, way_out=more)

@@ -70,9 +70,12 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
     paths = tuple(change.path for change in await ports.workspaces.changes(task.base, task.tree))
     before, after = await ports.workspaces.texts(task.base, paths), await ports.workspaces.texts(task.tree, paths)
     seen = await asyncio.to_thread(compare_texts, before, after, paths)
-    own, was, now = await _failed_own_check(task, runtime), runtime.run.checked, task.acceptance.verdict
-    faster = was is not None and now is not None and now.seconds < FASTER * was.seconds
-    yield [e.DifferenceSeen(task.tree, replace(seen, check=own, faster=faster), ports.clock() - began)]
+    check, now, goal = await _find_check(task, runtime), task.acceptance.verdict, runtime.run.plan.goal
+    if check is not None and now is not None:
+        was = await ports.verifier.measure_base(runtime.run, task, check)
+        own = bool(task.step.test_command) and task.step.test_command == goal.test_command
+        seen = replace(seen, check=own and was.red, faster=now.seconds < FASTER * was.seconds)
+    yield [e.DifferenceSeen(task.tree, seen, ports.clock() - began)]
 
 
 async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
@@ -91,15 +94,6 @@ async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
     if absent and not red and ran.exit_status != 0:
         return await runtime.ports.verifier.see_failing(runtime.run, task, check, absent)
     return tuple(red)
-
-
-async def _failed_own_check(task: Task, runtime: TaskRuntime) -> bool:
-    """Whether the check that the person gave failed before the work."""
-    command = task.step.test_command
-    if not command or command != runtime.run.plan.goal.test_command:
-        return False
-    check = await _find_check(task, runtime)
-    return check is not None and await runtime.ports.verifier.failed_before(runtime.run, task, check)
 
 
 async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> Batches:

@@ -107,7 +107,16 @@ async def _escalate(command: c.Escalate, task: Task, runtime: TaskRuntime) -> Ba
 def _ask(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
     if task.takes_spare:
         return _take_spare(task, runtime)
+    if (check := runtime.untold) and (before := runtime.ports.verifier.before(task, check)) is not None:
+        runtime.untold = None
+        if before:
+            return _tell_base(check, before)
     return (ask_agent if task.outside else _ask_model)(command, task, runtime)
+
+
+async def _tell_base(check: Check, before: str) -> Batches:
+    """The check has ended on the files as they were, while the agent worked."""
+    yield [e.MessageAdded("base", f"`{check.command}` has run on the files as they were. {before}")]
 
 
 async def _take_spare(task: Task, runtime: TaskRuntime) -> Batches:

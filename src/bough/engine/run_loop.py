@@ -32,6 +32,8 @@ from bough.engine.step_beginnings import StepStarter
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports, shown
 
+AHEAD = 4.0
+"""Seconds that agents wait for the check on the files as they are, once it is seen to run a test."""
 HEARTBEAT = 1.0
 """Seconds between reads of people's requests; the lease is renewed on the way."""
 
@@ -62,35 +64,98 @@ async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
 async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
     if ports.unreachable:
         return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
-    if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
-        with shown(ports, GOAL, "checking your files as they are"):
-            async for events in check_base(state, ports):
-                state = await _append(state, claim, events, ports)
-    while not (state.end or state.halt):
-        event = find_ending(await _drive_stoppable(state, ports))
-        if isinstance(event, e.RunFinished):
-            # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
-            await ports.workspaces.discard(state.name, GOAL)
-        if event is not None:
-            state = await _append(state, claim, [event], ports)
-    return state
+    base = _BaseCheck(state, claim, ports)
+    try:
+        if state.checked is None or state.checked.lacking:
+            await base.begin()
+        while not (base.run.end or base.run.halt):
+            goal = await _drive_stoppable(base, ports)
+            event = find_ending(goal)
+            if isinstance(event, e.RunFinished):
+                # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
+                await ports.workspaces.discard(state.name, GOAL)
+            if event is not None:
+                # A verdict rests on the base, so that it has ended there; without one nobody needs it.
+                await base.end(wait=isinstance(event, e.RunFinished) and goal.acceptance.verdict is not None)
+                await base.append([event])
+    finally:
+        await base.end()
+    return base.run
 
 
-async def _drive_stoppable(run: Run, ports: Ports) -> Task:
-    """Drive the goal to its end, or cut it off in the middle of an effect when a person stops the run now."""
+class _BaseCheck:
+    """The goal's check on the files as they are, beside the work: agents begin as soon as it is seen to run a test."""
+
+    def __init__(self, run: Run, claim: Claim, ports: Ports) -> None:
+        self.run, self._claim, self._ports = run, claim, ports
+        self.halt: e.RunHalted | None = None
+        """What it lacks, where that was found when agents had begun already."""
+        self.lacks = asyncio.Event()
+        self._early = asyncio.Event()
+        self._beside = False
+        """Agents have begun."""
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Wait until it has ended, or has run a test and takes long."""
+        self._task = asyncio.create_task(self._check())
+        # Nobody works on somebody else's change: there everything waits for what the check says.
+        early = asyncio.create_task(asyncio.Event().wait() if self.run.plan.goal.given else self._early.wait())
+        with shown(self._ports, GOAL, "checking your files as they are"):
+            try:
+                await asyncio.wait((self._task, early), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((self._task,), timeout=AHEAD)
+            finally:
+                early.cancel()
+        if self._task.done():
+            self._task.result()
+        self._beside = True
+
+    async def _check(self) -> None:
+        async for events in check_base(self.run, replace(self._ports, progress=self._show), seen=self._early.set):
+            halts = [event for event in events if isinstance(event, e.RunHalted)]
+            await self.append([event for event in events if event not in halts] if self._beside else events)
+            if halts and self._beside and not self._ports.stop.requested:
+                self.halt = halts[0]
+                self.lacks.set()
+
+    def _show(self, task: str, line: str) -> None:
+        if not self._beside:  # Else an agent's work is shown.
+            self._ports.progress(task, line)
+
+    async def append(self, events: Sequence[e.AnyEvent]) -> None:
+        self.run = await _append(self.run, self._claim, events, self._ports)
+
+    async def end(self, wait: bool = False) -> None:
+        if self._task is not None and wait:
+            await self._task
+        elif self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+
+async def _drive_stoppable(base: _BaseCheck, ports: Ports) -> Task:
+    """Drive the goal to its end, or cut it off in the middle of an effect: when a person stops the run now, or when the
+    check was found to lack something."""
+    run = base.run
     # One semaphore for the whole tree: `--jobs` limits agents, whatever the depth they work at.
     task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), StepStarter(run, ports))
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
     work = asyncio.create_task(task_runner.run_task(GOAL, first))
+    lacks = asyncio.create_task(base.lacks.wait())
+    lacks.add_done_callback(lambda _: None if lacks.cancelled() else work.cancel())
     with ports.stop.watch(lambda: work.cancel() if ports.stop.now else None):
         try:
             return await work
         except asyncio.CancelledError:
-            if not ports.stop.now:
+            if not ports.stop.now and base.halt is None:
                 raise
             # The effect itself is recovered on resume.
-            return await task_runner.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
+            halt = (base.halt.reason, base.halt.message) if base.halt is not None else ports.stop.halt
+            return await task_runner.record(GOAL, [e.TaskHalted(*halt)])
+        finally:
+            lacks.cancel()
 
 
 async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports: Ports) -> Run:

@@ -62,6 +62,8 @@ class TaskRuntime(Struct, eq=False):
     """How many of the attempt's messages the agent has heard."""
     pictures: dict[str, bytes] = {}
     """The images of the conversation, so that each is read once."""
+    untold: Check | None = None
+    """The check whose result before the work the current agent has not heard: it had not ended when it began."""
     serving: dict[Tier, str] = {}
     """The keys of the models that answer, where that changed since the task was entered."""
     _workspace: Workspace | None = None
@@ -134,7 +136,8 @@ async def collect_brief_values(task: Task, runtime: TaskRuntime) -> dict[str, st
     project = _read_instructions(workspace)
     check = await runtime.ports.verifier.find(task)
     before = runtime.ports.verifier.before(task, check) if check else ""
-    return context.build_brief(task, check.command if check else "", await render_diff(task, runtime), project, before)
+    command, diff = check.command if check else "", await render_diff(task, runtime)
+    return context.build_brief(task, command, diff, project, before or "")
 
 
 def write_goal_file(workspace: Workspace, goal: str) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.events import BaseChecked
-from bough.core.verdict.check_run import MixedRun
+from bough.core.verdict.check_run import Baseline, MixedRun
 
 if TYPE_CHECKING:
     from bough.core.journal.run_fold import Run
@@ -35,10 +35,18 @@ class Verifier(Protocol):
         """The check of a task as its files are now, and where it comes from; None when none is found."""
 
     async def at_base(
-        self, run: Run, task: Task, check: Check, progress: Callable[[str], None], *, fresh: bool = False
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        progress: Callable[[str], None],
+        *,
+        fresh: bool = False,
+        seen: Callable[[], None] = lambda: None,
     ) -> BaseChecked:
         """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
-        the other candidates reports. `fresh`: now, whatever is known. `SetupFailed` when it cannot be set up."""
+        the other candidates reports. `fresh`: now, whatever is known. `seen`: called whenever a test is seen to run.
+        `SetupFailed` when it cannot be set up."""
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
         """The last result of a task's check on its base, and when that was; None when none is kept."""
@@ -62,8 +70,8 @@ class Verifier(Protocol):
     def begin(self, run: Run, task: Task) -> None:
         """The task starts: its base can be examined meanwhile."""
 
-    def before(self, task: Task, check: Check) -> str:
-        """What the check reported before the work, in a sentence, as far as that is known; else empty."""
+    def before(self, task: Task, check: Check) -> str | None:
+        """What the check reported before the work, in a sentence or empty; None: it has not ended there."""
 
     async def judge(
         self,
@@ -100,8 +108,8 @@ class Verifier(Protocol):
     async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
         """Run tests of the task's tree with other values in them, and return those that were seen to fail."""
 
-    async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        """Whether the check failed at the task's base."""
+    async def measure_base(self, run: Run, task: Task, check: Check) -> Baseline:
+        """What the check reports at the task's base, known or measured now."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         """How a probe is written in this project, and the beginning of an existing test."""

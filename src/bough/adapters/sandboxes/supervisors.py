@@ -169,6 +169,7 @@ class Command:
         self._limit = limit
         self._progress = progress
         self._news_at = 0.0
+        self._later: asyncio.TimerHandle | None = None
         self._said = bytearray()
         self._told = False
         self._loop = asyncio.get_running_loop()
@@ -197,6 +198,8 @@ class Command:
     ) -> None:
         self._loop.remove_reader(self._pipe)
         self._loop.remove_reader(self._control)
+        if self._later is not None:
+            self._later.cancel()
         os.close(self._pipe)
         # One that got an order may have finished already, and would take it for its next request.
         if error is None and self._said.endswith(b"\n") and not self._told:
@@ -280,7 +283,10 @@ class Command:
 
     def _tell_news(self) -> None:
         now = time.monotonic()
-        if now < self._news_at:
+        if self._later is not None:
+            self._later.cancel()
+        if now < self._news_at:  # What comes last in a burst is news, too.
+            self._later = self._loop.call_later(self._news_at - now, self._tell_news)
             return
         line = decode_output(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]
         if line:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -28,7 +29,6 @@ from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Case, Check
 from bough.core.errors import BoughError, SetupFailed
 from bough.core.journal.run_fold import Run
-from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests
@@ -132,6 +132,8 @@ def _save(path: Path, known: Baseline) -> None:
     Place(path.parent, path.name).write(body)
 
 
+MARKS = r"[.FEsxXu]+"
+"""What a runner prints, test by test, before the line ends."""
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
 KEPT = 12
@@ -146,6 +148,8 @@ class Work(Struct, eq=False):
     run: Run
     task: Task
     check: Check
+    seen: Callable[[], None] = lambda: None
+    """Called whenever a test of the check is seen to run."""
 
     def with_command(self, command: str | None, runner: str | None = None) -> Work:
         """The same with another command of the same check; None: with its own."""
@@ -176,6 +180,8 @@ class CheckRunner:
         self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
         self._lenders: dict[tuple[str, str], Path] = {}
         """Workspaces with packages of their own, by run and task."""
+        self.goal_command = ""
+        """The check of the whole goal, once it was chosen at the base."""
         self.baselines = Baselines(home / "baselines", environment.surroundings)
 
     async def prepare(self, work: Work, workspace: Workspace) -> None:
@@ -278,7 +284,7 @@ class CheckRunner:
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        run = partial(self._run_sandboxed, workspace, task.rules, say)
+        run = partial(self._run_sandboxed, workspace, work, say)
         before = self._environment.before  # What has to run before every check.
         finished = await run(before, {}) if before else None
         if finished is None or finished.exit_status == 0:
@@ -303,14 +309,16 @@ class CheckRunner:
         return any(known.plain for tree in bases if (known := self.baselines.look(tree, work.check)) is not None)
 
     async def _run_sandboxed(
-        self, workspace: Workspace, rules: Rules, say: Say, command: str, env: dict[str, str]
+        self, workspace: Workspace, work: Work, say: Say, command: str, env: dict[str, str]
     ) -> Finished:
-        so_far = Progress()
+        so_far, rules = Progress(), work.task.rules
 
         def tell(line: str) -> None:
             nonlocal so_far
             so_far = count_progress(so_far, line)
             say(str(so_far) if so_far.done else line)
+            if so_far.done or (work.check.runner and re.fullmatch(MARKS, line)):
+                work.seen()
 
         return await self._sandbox.run(
             to_argv(command),

@@ -26,7 +26,7 @@ MOST_SINGLE = 6
 NOT_FOUND = "no value was found whose change could make them fail"
 
 
-class CheckedWork(Work, eq=False):
+class CheckedWork(Work, eq=False, kw_only=True):
     """A check that ran on a task's tree, with everything that its verdict is based on."""
 
     workspace: Workspace

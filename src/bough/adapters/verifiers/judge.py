@@ -83,7 +83,19 @@ class Judge:
         known = await self._runner.at_tree(work, task.base)
         await self._runner.require_commands(work, ran, known)
         judgement = await self._make_verdict(
-            CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, changed=changed, merged=merged)
+            CheckedWork(
+                run,
+                task,
+                check,
+                workspace=workspace,
+                say=say,
+                question=question,
+                ran=ran,
+                flaky=flaky,
+                known=known,
+                changed=changed,
+                merged=merged,
+            )
         )
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
@@ -113,8 +125,7 @@ class Judge:
     async def _is_asked_later(self, work: Work, question: Question) -> bool:
         """A step that only adds tests leaves the original ones to the goal, whose verdict asks them by the same check.
         One that changes the tests of an earlier step does not."""
-        goal, known, command = work.run.plan.goal.test_command, work.run.checked, work.check.command
-        same = command in (goal, known.command if known is not None else "")
+        same = work.check.command in (work.run.plan.goal.test_command, self._runner.goal_command)
         if work.task.id == GOAL or not question.only_adds or not same:
             return False
         own: Question | None = question

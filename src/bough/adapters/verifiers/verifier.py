@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -193,15 +194,30 @@ class ProjectVerifier:
             if not failed and task.base == (run.base or task.base):  # While the agent works: the verdict needs it.
                 await self._altered.believe(work, task.base, measured.result())
 
-    def before(self, task: Task, check: Check) -> str:
+    def before(self, task: Task, check: Check) -> str | None:
         known = self._runner.baselines.look(task.base, check)
         if known is None:
-            return ""
+            return None
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
-    async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
+    async def at_base(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        progress: Say,
+        *,
+        fresh: bool = False,
+        seen: Callable[[], None] = lambda: None,
+    ) -> BaseChecked:
         """The candidates run, the most certain first and each to its own limit, until one has tested something."""
         tried: list[_TriedCheck] = []
+
+        def choose(each: Check) -> None:
+            self._runner.goal_command = each.command
+            self._finder.preferred = each.command if tried else self._finder.preferred
+            seen()
+
         candidates = [check, *await self._finder.list_others(task, check)]
         self._environment.require([each for each in candidates if not is_given(run, each)])
         for each in candidates:
@@ -209,7 +225,7 @@ class ProjectVerifier:
                 progress(f"{tried[-1].check.command} tests nothing here: trying {each.command}")
             if fresh:
                 self._runner.baselines.forget(task.base, each)
-            work = Work(run, task, each)
+            work = Work(run, task, each, partial(choose, each))
             known = await self._runner.at_tree(work, task.base, progress)
             # One whose tests nobody can count must be seen to fail before it is chosen.
             asked = known.exit_status == 0 and (fresh or not (counts_tests(known) or is_given(run, check)))
@@ -228,6 +244,7 @@ class ProjectVerifier:
     def _tell(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
         proposed = self._finder.proposed
         scouted = proposed is not None and proposed.command == check.command
+        self._runner.goal_command = check.command
         return replace(self._environment.told(task, check, known, belief), scouted=scouted)
 
     async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
@@ -265,7 +282,7 @@ class ProjectVerifier:
         return self._tell(task, best.check, best.known), time
 
     def prefer(self, checked: BaseChecked) -> None:
-        self._finder.preferred = checked.command
+        self._finder.preferred = self._runner.goal_command = checked.command
         if checked.scouted:
             self._finder.proposed = Check(checked.command, checked.why)
 
@@ -317,8 +334,8 @@ class ProjectVerifier:
     async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
         return tuple((await self._claim.change_values(Work(run, task, check), task.tree, tests)).failed)
 
-    async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        return (await self._runner.at_tree(Work(run, task, check), task.base)).red
+    async def measure_base(self, run: Run, task: Task, check: Check) -> Baseline:
+        return await self._runner.at_tree(Work(run, task, check), task.base)
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         return await self._prober.form(task, check)

@@ -176,7 +176,7 @@ def _find_fault(event: e.ModelAnswered) -> str:
 
 def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
     # A nudge names a pattern, a person says what they want: what was wrong with the last answer is still to be told.
-    faulty = task.round.faulty if event.why in ("nudge", "take_stock", PERSON) else ""
+    faulty = task.round.faulty if event.why in ("nudge", "take_stock", "base", PERSON) else ""
     handing_over = task.round.handing_over or event.why == "hand_over"
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
     if event.why == PERSON:  # What it claims was claimed without knowing this.
