@@ -131,7 +131,7 @@ class Restored(Struct, frozen=True):
     texts: Mapping[str, str] = {}
     """Files of which a part must be as it was."""
     doubtful: tuple[str, ...] = ()
-    """Those of the paths that may be product: code that only the tests load."""
+    """Which of these paths may be product: code that only the tests load."""
 
     @property
     def changed(self) -> tuple[str, ...]:
