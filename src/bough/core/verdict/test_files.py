@@ -131,7 +131,7 @@ class Restored(Struct, frozen=True):
     texts: Mapping[str, str] = {}
     """Files of which a part must be as it was."""
     doubtful: tuple[str, ...] = ()
-    """Which of these paths may be product: code that only the tests load."""
+    """Files among them that may be product: code that only the tests load."""
 
     @property
     def changed(self) -> tuple[str, ...]:
