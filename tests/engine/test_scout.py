@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
 from bough.core.errors import Unavailable
-from bough.core.messages import Answer, Prompt, Result, Said
+from bough.core.ids import GOAL
+from bough.core.messages import Answer, Prompt, Result, Said, Usage
 from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
+from bough.views.run_view import view_run
+from bough.views.stats import compute_stats
 from tests.engine.libraries import DONE, library
 from tests.harness import git, run_to_end
 from tests.shipped import AGENT_ONLY
@@ -99,6 +103,19 @@ def test_a_layout_that_no_rule_knows_is_scouted(unknown: Path) -> None:
     second, journal = run_to_end(unknown, DONE, goal="Write NOTES.txt.", check=None)
     assert second.completed and not journal.of(e.CheckScouted)
     assert journal.of(e.BaseChecked)[0].scouted
+
+
+def test_what_a_scout_costs_is_part_of_the_run(unknown: Path) -> None:
+    paid = replace(propose("sh exercise"), usage=Usage(900, 100), cost=0.5)
+    outcome, journal = run_to_end(
+        unknown, [paid, *DONE], goal="Write NOTES.txt.", check=None, choices=Choices(cost=0.5)
+    )
+    assert outcome.status == "budget" and outcome.spend.cost == 0.5 and outcome.spend.tokens == 1_000
+    stats = compute_stats(journal.records)
+    assert stats.tiers["helpers"].cost == 0.5 and stats.tokens_by_role == {"scout": 1_000}
+    # Where the goal has not begun, too.
+    before = [record for record in journal.records if record.task != GOAL]
+    assert view_run("r", before).spend.cost == 0.5
 
 
 def test_a_check_asks_only_where_it_is_told_to(unknown: Path) -> None:

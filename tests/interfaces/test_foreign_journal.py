@@ -394,7 +394,7 @@ RunResumed worker by
 BaseStarted command why environment
 BaseChecked command why environment exit_status passed failed told seconds
 BaseChecked lacking way_out scouted aside left_out said failing absent belief believed
-CheckScouted commands refused usage cost model rounds
+CheckScouted commands refused usage cost model rounds seconds
 ToolServersListed tools failed
 RunHalted reason message until
 RunFinished end summary
@@ -417,7 +417,7 @@ PlanRuled task wish requirements by
 CommandHeld id line task until
 CommandRuled id say by
 ChangesAnswered task say by
-TaskCreated base inherited grows key subject merge heard worker
+TaskCreated base inherited grows key subject merge heard worker spent
 StateChanged to why
 WorkspaceOpened tree
 WorkspaceRestored tree why

@@ -141,7 +141,7 @@ async def _drive_stoppable(base: _BaseCheck, ports: Ports) -> Task:
     # One semaphore for the whole tree: `--jobs` limits agents, whatever the depth they work at.
     task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), StepStarter(run, ports))
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
-    first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
+    first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited, spent=run.scouted)
     work = asyncio.create_task(task_runner.run_task(GOAL, first))
     lacks = asyncio.create_task(base.lacks.wait())
     lacks.add_done_callback(lambda _: None if lacks.cancelled() else work.cancel())

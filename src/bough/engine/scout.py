@@ -124,6 +124,7 @@ class _Scouting:
             return None
         for failures in range(rules.max_transport_failures):
             try:
+                began = ports.timer()
                 answer = await ports.models["main"].ask(prompt, lambda text: None)
             except Refused as error:
                 self._refuse("", str(error))
@@ -133,12 +134,13 @@ class _Scouting:
                 if await ports.stop.wait(compute_backoff(rules, failures, error)):
                     return None
             else:
-                self._spend = self._spend.called(answer.usage, answer.cost, 0.0).plus(Spend(rounds=1))
-                cost = None if self._spend.unpriced else self._spend.cost
-                usage = Usage(self._spend.tokens_in, self._spend.tokens_out, self._spend.tokens_cached)
-                rounds = self._spend.rounds
+                took = ports.timer() - began
+                used = self._spend = self._spend.called(answer.usage, answer.cost, took).plus(Spend(rounds=1))
+                cost = None if used.unpriced else used.cost
+                usage = Usage(used.tokens_in, used.tokens_out, used.tokens_cached)
                 refused = {command: why for command, why in self.told.refused.items() if command}
-                self.told = e.CheckScouted(self.told.commands, refused, usage, cost, answer.model, rounds)
+                asked = (usage, cost, answer.model, used.rounds, used.seconds)
+                self.told = e.CheckScouted(self.told.commands, refused, *asked)
                 return answer
         return None
 

@@ -115,6 +115,8 @@ class Charts:
 
     def _see_run(self, record: e.Record) -> None:
         match record.event:
+            case e.CheckScouted() as event:
+                self.spent.append((record.at, GOAL, event.cost or 0.0, event.spend.tokens))
             case e.BaseChecked() as event if event.passed or event.failed:
                 self.tests.append((record.at, GOAL, "base", event.passed, event.failed))
             case e.CommandHeld(id=id, task=task):

@@ -44,6 +44,8 @@ class RunView(Struct):
     """Somebody else's change that it judges, as a phrase."""
     rechecked: str = ""
     """Whether its work still holds on a branch that has moved, in words."""
+    scouted: Spend = field(default_factory=Spend)
+    """What was spent before the goal began, which is charged for it from then on."""
     held: dict[str, str] = field(default_factory=dict)
     """Command lines that wait for approval, by id."""
     tasks: dict[str, TaskView] = field(default_factory=dict)
@@ -70,7 +72,8 @@ class RunView(Struct):
 
     @property
     def spend(self) -> Spend:
-        return sum_spends(task.spend for task in self.tasks.values())
+        begun = GOAL in self.tasks and self.tasks[GOAL].started_at
+        return sum_spends([Spend() if begun else self.scouted, *(task.spend for task in self.tasks.values())])
 
     def see(self, record: e.Record) -> None:
         """Process one more event."""
@@ -183,6 +186,8 @@ def _see_run(run: RunView, record: e.Record) -> None:
         case e.RunFinished() as event:
             run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary = "accepted" if run.accepted else event.end, event.summary
+        case e.CheckScouted() as event:
+            run.scouted = run.scouted.plus(event.spend)
         case e.Rechecked() as event:
             run.rechecked = describe_recheck(event)
         case e.Accepted() as event:

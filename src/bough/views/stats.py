@@ -110,6 +110,8 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
                 made.merge_seconds += seconds if stream in merging else 0.0
             case e.HelperAnswered() as event:
                 _charge(made, event, "helpers", event.helper, merging=stream in merging)
+            case e.CheckScouted(rounds=rounds) as event if rounds:
+                _charge(made, event, "helpers", "scout", merging=False)
             case e.ContextPruned(before=before, after=after):
                 made.pruned += max(0, before - after)
             case e.Compacted(before=before, after=after):
@@ -158,13 +160,16 @@ def _count_merges(made: Stats, merges: Collection[e.ChildMerged]) -> None:
     made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
 
 
-def _charge(made: Stats, event: e.ModelAnswered | e.HelperAnswered, tier: str, role: str, *, merging: bool) -> None:
+def _charge(
+    made: Stats, event: e.ModelAnswered | e.HelperAnswered | e.CheckScouted, tier: str, role: str, *, merging: bool
+) -> None:
     tokens = event.usage.input + event.usage.output
+    rounds = event.rounds if isinstance(event, e.CheckScouted) else 1
     share = made.tiers.setdefault(tier, Share())
-    share.rounds += 1
+    share.rounds += rounds
     share.tokens += tokens
     share.cost += event.cost or 0.0
-    made.rounds += 1
+    made.rounds += rounds
     made.seconds += event.seconds
     if tokens:
         made.tokens_by_role[role] = made.tokens_by_role.get(role, 0) + tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bough.core.acceptance.verdict import ChangePart, Verdict
-from bough.core.budget.limits import Limits
+from bough.core.budget.limits import Limits, Spend
 from bough.core.events.base import End, Event, Halt
 from bough.core.messages import ModelProtocol, Usage
 from bough.core.planning.plan import Plan
@@ -146,6 +146,13 @@ class CheckScouted(Event, frozen=True):
     model: str = ""
     rounds: int = 0
     """Questions that it took."""
+    seconds: float = 0.0
+    """Time in those questions."""
+
+    @property
+    def spend(self) -> Spend:
+        """What the run has spent by it: tokens, money and time; rounds are an agent's."""
+        return Spend().called(self.usage, self.cost, self.seconds) if self.rounds else Spend()
 
 
 class ToolServersListed(Event, frozen=True):

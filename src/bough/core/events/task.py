@@ -35,6 +35,8 @@ class TaskCreated(Event, frozen=True):
     """The last message from people by then, by its `seq`: the task above has heard it and passes it on."""
     worker: str = ""
     """The worker that runs it, where tasks are dispatched to workers."""
+    spent: Spend = Spend()
+    """What was spent on its behalf before it began: by a scout."""
 
 
 class StateChanged(Event, frozen=True):

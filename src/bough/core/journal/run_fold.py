@@ -71,6 +71,8 @@ class Run(Struct, frozen=True):
     """Somebody else's change that is judged, as a phrase."""
     checked: e.BaseChecked | None = None
     """What the goal's check said before any work."""
+    scouted: Spend = Spend()
+    """What scouts have spent."""
 
 
 _STARTED_WITH = tuple({*e.RunStarted.__struct_fields__} & {*Run.__struct_fields__} - {"version"})
@@ -92,6 +94,8 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 run = replace(run, rules=replace(run.rules, accept_failing=event.accept_failing))
         case e.BaseChecked() as event:
             run = replace(run, checked=event)
+        case e.CheckScouted() as event:
+            run = replace(run, scouted=run.scouted.plus(event.spend))
         case e.RunHalted() as event:
             run = replace(run, halt=event, ended_at=record.at)
         case e.RunFinished() as event:

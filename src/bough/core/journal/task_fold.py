@@ -124,7 +124,7 @@ def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
         tree=merge.tree if merge else event.step.given or event.base,
         inherited=event.inherited,
         origin=TaskOrigin(event.key, subject, merge),
-        budget={"limits": event.limits, "grows": event.grows},
+        budget={"limits": event.limits, "grows": event.grows, "spend": event.spent},
         ladder={"means": event.means},
         plan={"steps": steps, "parallel": event.step.parallel, "approaches": int(bool(steps))},
         talk={"heard": event.heard},
