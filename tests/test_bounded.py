@@ -46,7 +46,7 @@ from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.references import behaves, behaves_anywhere, list_defined, loads, names_file
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, has_refused, make_readable, read_results
-from bough.core.verdict.stated_commands import find_setup
+from bough.core.verdict.stated_commands import list_setups
 from bough.core.verdict.test_files import restore_test_side
 from bough.core.verdict.texts import FileChange
 from bough.trust.files import Place
@@ -98,7 +98,7 @@ def discover(name: str, text: str) -> None:
     list_checks(GOAL, "goal", files, texts.get)
     look = ProjectFiles(files, texts.get)
     find_dependents(look, "lib")
-    find_setup(LANGUAGES[0], look)
+    list(list_setups(LANGUAGES[0], look))
     for language in LANGUAGES:
         set(language.list_project_names(look.text))
         language.requires(text, {"a"})

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.verifiers.check_environment import CheckEnvironment
@@ -131,7 +132,20 @@ COULD_NOT_RUN = [
     ),
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
     (1, "lua: t.lua:1: module 'luaunit' not found:", "luaunit is not installed (.travis.yml names it)"),
-    (1, "lua: t.lua:1: module 'other' not found:", ""),
+    (1, "lua: t.lua:1: module 'pair.other' not found:", ""),
+    (1, "lua: t.lua:1: module 'other' not found:", "other is not installed"),
+    (
+        2,
+        "Can't locate Test/Nginx/Socket.pm in @INC (you may need to install it)",
+        "Test::Nginx::Socket is not installed",
+    ),
+    (1, 'Error: Library "qcheck" not found.', "qcheck is not installed"),
+    (1, "Error in loadNamespace(x) : there is no package called ‘testthat’", "testthat is not installed"),
+    (1, 'Component "chunga" not found, required by #<SYSTEM "web">', "chunga is not installed"),
+    (1, '  add_subdirectory given source "gtest-1.7.0" which is not an existing', "gtest-1.7.0 is not installed"),
+    (1, 'This needs Tcl.\nMake sure that "tclsh8.5" or "tclsh85" is in your $PATH', "`tclsh8.5`"),
+    (1, "emacs: standard input is not a tty", "it needs a terminal"),
+    (1, "pattern ./...: directory prefix . does not contain main module", "go.mod is not there"),
     (1, "assert 1 == 2, about psycopg2", ""),
     (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
     (1, '  Could not find a package configuration file provided by "GTest" with', "GTest is not installed"),
@@ -230,6 +244,52 @@ def test_the_way_to_a_program_can_be_typed_here(
     monkeypatch.setattr(shutil, "which", lambda name, **_: name if name in tools else None)
     base = ProjectFacts({}, ["poetry.lock", "pnpm-lock.yaml", "pom.xml"])
     assert CheckEnvironment().for_missing(Missing("command", program), base).startswith(said)
+
+
+def test_what_a_project_installs_for_itself_is_not_taken_from_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None)
+    texts = {
+        "composer.json": "{}",
+        "package.json": "{}",
+        "rockspec/a-1.rockspec": "",
+        ".travis.yml": "install:\n- npm install --save-dev coveralls@2\n- luarocks install luacov\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    given, base = CheckEnvironment(root=tmp_path), ProjectFacts(texts, [*texts])
+    said = given.for_missing(Missing("command", "vendor/bin/phpunit", language="php"), base)
+    assert said.startswith(
+        "Install composer: `apt-get install composer` as root. The project's own set-up is `composer i"
+    )
+    # A line of CI that installs other packages is no set-up.
+    assert "`npm install` (package.json)" in given.for_missing(Missing("command", "mocha", language="javascript"), base)
+    lacks = Missing("package", "Test", "a.rockspec", "lua", module="Test.More")
+    assert "`luarocks make rockspec/a-1.rockspec`" in given.for_missing(lacks, base)
+    assert "`luarocks install luacov`" in given.for_missing(replace(lacks, name="luacov"), base)
+    lacks = Missing("package", "Test::Nginx", "", "perl", declared=False, get="cpan Test::Nginx")
+    assert given.for_missing(lacks, base).startswith(
+        "Install Test::Nginx: `cpan Test::Nginx`. Should the work write it,"
+    )
+    assert "`--network allow:github.com`" in given.for_missing(Missing("network", "github.com"), ProjectFacts({}, []))
+
+
+def test_a_target_with_nothing_to_do_is_no_check(tmp_path: Path) -> None:
+    (tmp_path / "doc").mkdir()
+    (tmp_path / "doc" / "Makefile").write_text("check:\n")
+    (tmp_path / "Makefile").write_text("check: a\n\t$(MAKE) -C doc check\na: a.c\n\tcc -o a a.c && ./a\n")
+    (tmp_path / "a.c").write_text("int f(void) {\n  return 0;\n}\nint main(void) {\n  return f();\n}\n")
+    git(tmp_path, "init", "-q")
+    found = look(tmp_path, Choices())[0]
+    assert not found.command and found.belief == "`make check`: it has nothing to do"
+
+
+def test_a_check_that_printed_too_much_did_not_take_too_long() -> None:
+    base, none = ProjectFacts({}, ["a.py"]), Report("exit status")
+    assert "printed more" in str(find_missing(None, "pytest", "", none, base, "after 20 MB of output"))
+    assert "cut off after 300 s" in str(find_missing(None, "pytest", "", none, base, "after 300 s"))
 
 
 def test_go_names_its_tests_behind_a_command_that_does_not_show_it() -> None:

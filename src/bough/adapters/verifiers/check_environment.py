@@ -23,7 +23,7 @@ from bough.core.verdict.missing import ProjectFacts, find_idle, find_missing, ke
 from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
-from bough.core.verdict.stated_commands import find_setup
+from bough.core.verdict.stated_commands import list_setups
 from bough.core.verdict.texts import Read
 from bough.trust.files import Place
 
@@ -74,7 +74,7 @@ class CheckEnvironment(Struct, frozen=True):
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
         absent = find_idle(known.exit_status, check.command, ran.text, ran.report) is not None
         known = replace(known, left_out=self._find_mentioned(ran.text), said=last, absent=absent)
-        lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base, known.seconds)
+        lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base, ran.finished.killed)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
         lacks = _look_around(lacks)
@@ -107,10 +107,14 @@ class CheckEnvironment(Struct, frozen=True):
 
     def for_missing(self, missing: Missing, base: ProjectFacts) -> str:
         """One or two sentences: how to provide it."""
-        if missing.kind == "command" and (get := self._get_program(last_segment(missing.name))):
+        # What lies in a folder of the project is installed by its set-up (`vendor/bin/phpunit`), not by the system.
+        if missing.kind == "command" and "/" not in missing.name and (get := self._get_program(missing.name)):
             return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
-        how = _PROVIDED[kind].format(missing.name) if kind in _PROVIDED else self._explain_install(missing)
+        name = missing.name if " " not in missing.name else "HOST"
+        how = _PROVIDED[kind].format(name) if kind in _PROVIDED else self._explain_install(missing)
+        if not missing.declared:
+            how += " Should the work write it, name it in the goal."
         if kind in ("network", "package"):
             how = self._offer_setup(missing, base) or how
         return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
@@ -118,16 +122,19 @@ class CheckEnvironment(Struct, frozen=True):
     def _offer_setup(self, missing: Missing, base: ProjectFacts) -> str:
         """The project's own set-up command, and how to have bough run it."""
         look = ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
-        languages = [language for language in LANGUAGES if missing.language in ("", language.name)]
-        for language in languages:
-            setup, where = find_setup(language, look)
-            setup = language.fit_setup(setup, missing, self.environment) if setup else ""
-            if setup:
-                break
-        else:
+        fitting = (
+            (fit, where)
+            for language in LANGUAGES
+            if missing.language in ("", language.name)
+            for setup, where in list_setups(language, look)
+            # One that begins with what is missing is no way out.
+            if (fit := language.fit_setup(setup, missing, self.environment)) and fit.split()[0] != missing.name
+        )
+        setup, where = next(fitting, ("", ""))
+        if not setup:
             return ""
         program = setup.split()[0]
-        first = "" if shutil.which(program) else self._get_program(program)
+        first = "" if shutil.which(program) else self._get_program(program) or f"Install {program}."
         return f"{first} " * bool(first) + (
             f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
             f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
@@ -179,8 +186,9 @@ ANSWER = 0.3
 
 
 _PROVIDED = {
-    "network": "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in your "
-    "settings), or install what it downloads beforehand and pass a check that uses it: `--check CMD`.",
+    "network": "Let commands reach it: `--network allow:{}`, or `--network registries` for the package registries "
+    "(`[sandbox] network` in your settings); or install what it downloads beforehand and pass a check that uses it: "
+    "`--check CMD`.",
     "service": 'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
     "`--accept-failing` continues without it.",
     "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
@@ -190,6 +198,8 @@ _PROVIDED = {
     "it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
+    "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
+    "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
     "time": "Raise the limit (`[check] timeout` in bough.toml, in seconds), or pass a check that runs a part: `--check "
     "CMD`; where that it does not end is what is to be repaired, say so in the goal.",

@@ -32,7 +32,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests
-from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, count_told, strip_root
+from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, count_told, does_nothing, strip_root
 from bough.core.verdict.junit import LARGEST
 from bough.core.verdict.missing import ProjectFacts, find_missing, names_dependencies
 from bough.core.verdict.progress import Progress, count_progress
@@ -352,6 +352,7 @@ def _read_run(check: Check, finished: Finished, text: str, path: Path, root: str
         original_tests.hash_refutation(strip_root(shown, root)),
         seconds=finished.seconds,
         told=count_told(shown) if report.how == "exit status" else 0,
+        absent=finished.exit_status == 0 and report.how == "exit status" and does_nothing(shown),
     )
     return CheckRun(finished, shown, known)
 

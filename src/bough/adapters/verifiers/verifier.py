@@ -129,7 +129,7 @@ class _TriedCheck(NamedTuple):
         known, belief = self.known, self.belief
         if known.lacking:
             return ABSENT if known.absent else LACKS
-        if known.exit_status == 0 and belief is not None and belief.kind == "passes":
+        if known.exit_status == 0 and (known.absent or (belief is not None and belief.kind == "passes")):
             return TESTS_NOTHING
         if known.ran_tests or (belief is not None and belief.proves):
             return TESTS
@@ -228,7 +228,11 @@ class ProjectVerifier:
             work = Work(run, task, each, partial(choose, each))
             known = await self._runner.at_tree(work, task.base, progress)
             # One whose tests nobody can count must be seen to fail before it is chosen.
-            asked = known.exit_status == 0 and (fresh or not (counts_tests(known) or is_given(run, check)))
+            asked = (
+                known.exit_status == 0
+                and not known.absent
+                and (fresh or not (counts_tests(known) or is_given(run, check)))
+            )
             belief = await self._altered.believe(work, task.base, known, progress) if asked else None
             tried.append(_TriedCheck(each, known, belief))
             # One that takes too long was the right one, perhaps: then that is what has to be said.
@@ -236,9 +240,13 @@ class ProjectVerifier:
                 break
         best = await self._choose(task, tried)
         if not is_given(run, check):
-            self._finder.refused |= {one.check.command for one in tried if one.rank == TESTS_NOTHING}
+            # One that has nothing to do yet may have it after the work.
+            self._finder.refused |= {
+                one.check.command for one in tried if one.rank == TESTS_NOTHING and not one.known.absent
+            }
         if best.rank == TESTS_NOTHING and not is_given(run, check):
-            return BaseChecked(belief=f"`{best.check.command}`: {best.belief.said}" if best.belief else "")
+            why = "it has nothing to do" if best.known.absent else best.belief.said if best.belief else ""
+            return BaseChecked(belief=f"`{best.check.command}`: {why}")
         return self._tell(task, *self._prefer(tried[0], best), best.belief)
 
     def _tell(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:

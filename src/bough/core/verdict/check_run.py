@@ -120,6 +120,14 @@ def count_told(output: str) -> int:
     return max(map(int, numbers), default=len(lines))
 
 
+def does_nothing(output: str) -> bool:
+    """Whether make says at the end that there was nothing to do, and nothing before that speaks of a test."""
+    last = (
+        r"g?make(?:\[\d+\])?: Nothing to be done for '[^'\n]*'\.\s*(?:g?make(?:\[\d+\])?: Leaving directory .*\s*)*\Z"
+    )
+    return re.search(last, output[-_READ:]) is not None and not count_told(output)
+
+
 _READ = 20_000
 """Characters at the end of an unknown output in which tests are looked for."""
 NOT_STARTED = (126, 127)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
 
@@ -56,7 +57,7 @@ class Missing(Struct, frozen=True):
 
     kind: Literal[
         "command", "package", "version", "service", "loopback", "network", "permission", "submodule",
-        "target", "tests", "time", "program", "script",
+        "target", "tests", "time", "output", "program", "script", "terminal",
     ]  # fmt: skip
     name: str
     """The command or package; a program and the version that is needed; for a service, its address; for the network,
@@ -67,6 +68,10 @@ class Missing(Struct, frozen=True):
     """The name of the language that the package is for."""
     declared: bool = True
     """False: nothing says that it belongs here, so the work may have to provide it."""
+    module: str = ""
+    """The module, as its program asked for it."""
+    get: str = ""
+    """The command that installs it, where one is known."""
 
     def __str__(self) -> str:
         named = f" ({self.why} names it)" if self.why else ""
@@ -83,7 +88,9 @@ _LACKING = {
     "permission": "commands may not use {}",
     "target": "it starts nothing: {}",
     "tests": "no test was collected: {}",
-    "time": "it did not end within {} s",
+    "time": "it did not end, and was cut off {}",
+    "output": "it printed more than is kept, and was ended",
+    "terminal": "it needs a terminal, which commands do not have",
     "program": "{} cannot be executed",
     "script": "{} is not there",
 }
@@ -123,6 +130,8 @@ class Language:
     """How its tools say that something they should have installed is missing, as a pattern."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
     """What installs a project's packages, by a file that shows it, the surest first: `{file}` is that file."""
+    gets: ClassVar[str] = ""
+    """The command that installs one package, which is `{}` in it."""
     provided: ClassVar[Mapping[str, str]] = {}
     """The commands that install programs, by the program."""
     launchers: ClassVar[str] = ""
@@ -220,15 +229,18 @@ class Language:
         undeclared = None
         for text in texts:
             if self.no_package and (found := re.search(self.no_package, text)):
-                return Missing("package", next(filter(None, found.groups()), "a package"), "", self.name)
+                name = next(filter(None, found.groups()), "a package")
+                return Missing("package", name, "", self.name, get=self.gets.format(name))
             for found in re.finditer(self.no_module, text) if self.no_module else ():
                 name = next(filter(None, found.groups()), "")
                 if not name or self.find_top(name) in own:
                     continue
                 where = self.find_declaration(name, manifests)
-                if where is not None:
-                    return Missing("package", self.find_top(name), where, self.name)
-                undeclared = undeclared or Missing("package", self.find_top(name), "", self.name, declared=False)
+                known = Missing("package", self.find_top(name), where or "", self.name, where is not None, name)
+                known = replace(known, get=self.gets.format(known.name))
+                if known.declared:
+                    return known
+                undeclared = undeclared or known
         return undeclared
 
     def find_top(self, module: str) -> str:
@@ -243,13 +255,17 @@ class Language:
         return next((path for path in named if re.search(wanted, manifests[path])), None)
 
     def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
-        """The project's set-up as it can be typed here; empty: it does not provide what is missing."""
-        return setup
+        """The project's set-up as it can be typed here; empty: it does not provide what is missing, since it installs
+        single packages by their names, and those are others."""
+        given = setup[found.end() :] if self.installs and (found := re.match(self.installs, setup)) else ""
+        named = re.findall(r"\s([A-Za-z@][\w@/+:-]*)(?:[=<>~^@][\w.^~=<>-]*)?(?=\s|$)", given)
+        return setup if not named or missing.name in named else ""
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
         """How to provide what is missing where the project does not say how, in one sentence. `environment`: the one
         that checks run in, as a phrase, empty where there is none; `prefix`: its folder."""
-        return f"Install {missing.name} first, where there is network access."
+        how = f": `{missing.get}`" if missing.get else " first, where there is network access"
+        return f"Install {missing.module or missing.name}{how}."
 
     # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────
 

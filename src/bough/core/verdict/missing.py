@@ -49,14 +49,15 @@ def names_dependencies(path: str) -> bool:
 
 
 def find_missing(
-    exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts, seconds: float = 0.0
+    exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts, killed: str = ""
 ) -> Missing | None:
     """Why a check cannot run as a whole, at the base as after the work; None: it ran. Tests that ran show that it can.
-    `seconds`: after which it was cut off."""
+    `killed`: why it was cut off, as a phrase."""
     if exit_status == 0:
         return None
     if exit_status is None:
-        return Missing("time", f"{seconds:.0f}") if not re.search(_HANGS, base.goal) else None
+        hangs = re.search(_HANGS, base.goal) is not None
+        return None if hangs else Missing("output" if killed.endswith("of output") else "time", killed)
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
     idle = None if found else find_idle(exit_status, command, text, report)
@@ -81,8 +82,9 @@ def find_missing(
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
-        # Nothing ran, so a module that nothing declares is as likely the one that has to be written.
-        return found if found.declared and not _is_named(found.name, base.goal) else None
+        # Nothing ran: a module that nothing declares may be the one that has to be written, if anything is named so.
+        written = not found.declared and (_resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal))
+        return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
     return None if report.passed else _find_elsewhere(text)
@@ -192,6 +194,21 @@ def _is_named(name: str, text: str) -> bool:
     return len(name) > 1 and re.search(rf"(?i)(?:\b|_){re.escape(name)}(?:\b|_)", text) is not None
 
 
+def _split_words(name: str) -> set[str]:
+    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)} - _USUAL
+
+
+_USUAL = frozenset("test tests spec t src lib main init index".split())  # noqa: SIM905
+"""Words in names of files that say nothing about what is in them."""
+
+
+def _resembles(module: str, base: ProjectFacts) -> bool:
+    """Whether a file of the project, or a word of the goal, has a part of a module's name."""
+    wanted = _split_words(module)
+    named = (path.rpartition(".")[0] or path for path in base.paths)
+    return not wanted or not wanted.isdisjoint(_split_words(f"{' '.join(named)} {base.goal}"))
+
+
 def _list_own_names(paths: Collection[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
@@ -232,12 +249,13 @@ _NOT_FOUND = re.compile(
     r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
     r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
     r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
+    r"|[Mm]ake sure (?:that )?\"?([\w.+-]+)\"?.* (?:is )?in your \$?PATH"
     r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? not found or not exec",
     re.MULTILINE,
 )
 _ENDED = (
     r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
-    r"|Can't exec \"|executable file not found|Errno::ENOENT|ERROR: Program .* not found"
+    r"|Can't exec \"|executable file not found|in your \$?PATH|Errno::ENOENT|ERROR: Program .* not found"
 )
 
 
@@ -292,6 +310,8 @@ _DENIED = re.compile(
 
 def _find_elsewhere(said: str) -> Missing | None:
     """What is not on this machine, or not for commands: a host, a service, a path."""
+    if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
+        return Missing("terminal", "")
     if found := _UNRESOLVED.search(said):
         return Missing("network", found[1])
     if found := _REFUSED.search(said):

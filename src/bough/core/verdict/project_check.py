@@ -36,7 +36,7 @@ _MOST_PLACES = 100
 MOST_PROJECTS = 12
 MOST_CANDIDATES, MOST_STATED = 8, 4
 """Candidates for a check, and how many of them the project's files state: CI runs one suite in many ways."""
-_SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts if text)
+_SHOWS = "|".join((r"Makefile\.in", *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))

@@ -88,18 +88,17 @@ def is_harmless(command: str) -> bool:
     return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", command) or any(unset))
 
 
-def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
-    """The command that installs what a project of this language needs, and the file that shows it; empty: nothing
-    does. What CI runs comes before what a lock file stands for."""
+def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, str]]:
+    """The commands that may install what a project of this language needs, each with the file that shows it. What CI
+    runs comes before what a lock file stands for."""
     for found in list_commands(look):
         shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
         tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Of the machine, not of the project.
         if shown and not tools and is_harmless(found.command) and is_ci(found.path):
-            return found.command, found.path
+            yield found.command, found.path
     for pattern, command in language.setups:
         if named := next((path for path in look.near if re.fullmatch(pattern, path)), ""):
-            return command.replace("{file}", named), named
-    return "", ""
+            yield command.replace("{file}", named), named
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from bough.core.verdict.language import Language
+from bough.core.verdict.language import Language, Missing
 from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines, make_closing
 
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
+
+
+_PACKAGES = (
+    (r"Library \"([\w.-]+)\" not found", "opam install {}"),
+    (r"there is no package called .(\w[\w.]*\w)", """Rscript -e 'install.packages("{}")'"""),
+    (r"Component \"?:?([\w./-]+?)\"? not found", """sbcl --eval '(ql:quickload "{}")'"""),
+    (r"Package not found in any repo: ([\w-]+)", "rebar3 get-deps"),
+)
+"""How tools say that a package is missing, and what installs it."""
 
 
 class BuildTool(Runner):
@@ -80,7 +89,8 @@ _DEBIAN = dict(
     bundler elixir check rebar3 go=golang-go mvn=maven ninja=ninja-build autoreconf=autoconf lua=lua5.4 cc=gcc
     busted=lua-busted rspec=ruby-rspec bundle=bundler php=php-cli javac=default-jdk-headless mix=elixir tclsh=tcl
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
-    aclocal=automake
+    aclocal=automake luarocks shellcheck cask dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
+    go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
     """.split()  # noqa: SIM905
 )
 """Packages of Debian, by a program of theirs."""
@@ -102,3 +112,9 @@ class BuildTools(Language):
     )
     programs = frozenset(command.split()[0] for _, _, command in BuildTool.starts)
     provided = MappingProxyType({program: f"apt-get install {name}" for program, name in _DEBIAN.items()})
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        found = ((re.search(pattern, text), get) for text in texts for pattern, get in _PACKAGES)
+        return next(
+            (Missing("package", hit[1], "", self.name, get=get.format(hit[1])) for hit, get in found if hit), None
+        )

@@ -34,8 +34,10 @@ class CTest(Runner):
     outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        off = re.findall(r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)", look.text("CMakeLists.txt"))
-        yield from _turn_on(super().projects(look), [f"{name}=ON" for name in off])
+        # An option that is off, or that nothing declares and a condition asks for.
+        off = r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)|\bif\s*\(\s*(BUILD_TEST(?:S|ING))\s*\)"
+        found = [one or other for one, other in re.findall(off, look.text("CMakeLists.txt"))]
+        yield from _turn_on(super().projects(look), [f"{name}=ON" for name in dict.fromkeys(found)])
         yield from _list_programs(look)
 
 
@@ -74,10 +76,21 @@ class Automake(Runner):
     )
     in_parts = True
 
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        targets = {*re.findall(r"(?m)^(check|test)\s*:", look.text("Makefile.in"))}
+        for hit in super().projects(look):
+            yield hit._replace(command=hit.command.replace("make check", "make test")) if targets == {"test"} else hit
+
 
 class Meson(Runner):
     name = "meson"
-    starts = ((r"meson\.build", "", "meson setup build-check && meson test -C build-check"),)
+    starts = (
+        (
+            r"meson\.build",
+            r"(?m)^\s*test\s*\(|\bsubdir\s*\(\s*'[^']*tests?\b",
+            "meson setup build-check && meson test -C build-check",
+        ),
+    )
     named = r"\d+/\d+ (?P<test>\S.*?) +(?P<outcome>OK|EXPECTEDFAIL|SKIP|[A-Z]{4,}) +[\d.]+ ?s\b.*"
     outcomes: ClassVar = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
     closes = (
@@ -113,6 +126,7 @@ class C(Language):
         r"(?m)^(?!.*\btests?/)\S+\.(?:c|cc|cpp|cxx|h\w*):\d+:\d+: fatal error: (\S+\.h\w*): No such file"
         r"|Could NOT find (\w+)|package configuration file provided by \"([\w.+-]+)\"|possibly undefined macro: (\w+)"
         r"|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
+        r"|add_subdirectory given source \"([^\"]+)\" which is not|Cannot find source file:\s+(\S+)"
         r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
     )
     body = (

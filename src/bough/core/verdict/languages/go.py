@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
 import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Language, ReadText
+from bough.core.verdict.language import Language, Missing, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
@@ -165,6 +165,16 @@ class GoLanguage(Language):
     too_old = r"\b(?:requires|invalid) ([Gg]o)\b(?: version)?[ '>=]*(\d+(?:\.\d+)*)"
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        found = super().find_missing(texts, manifests, own)
+        made = Missing("script", "go.mod", language=self.name)
+        return made if found is not None and found.name in ("main module", "go.mod") else found
+
+    def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
+        if missing.kind == "script":
+            return "Make this folder a module: `go mod init NAME && go mod tidy`, where there is network access."
+        return super().explain_install(missing, environment, prefix)
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):

@@ -32,7 +32,7 @@ class Lua(Language):
     programs = frozenset({"busted", "lua"})
     dependency_files = r"\.rockspec$"
     no_module = r"module '([\w.-]+)' not found"
-    setups = ((r"[^/]+\.rockspec", "luarocks make {file}"),)
+    setups = ((r"(?:[^/]+/)?[^/]+\.rockspec", "luarocks make {file}"),)
     installs = "luarocks (?:make|install)"
     body = r"\bfunction\s+([\w.:]+)\s*\([^()]{0,999}\)|=\s*function\s*\([^()]{0,999}\)"
     switch = ' if 1 == {on} then error("broken on purpose") end '

@@ -58,6 +58,7 @@ class Perl(Language):
     no_module = r"Can't locate ([\w/]+)\.pm in @INC"
     setups = ((r"cpanfile|Makefile\.PL|Build\.PL", "cpanm --installdeps ."),)
     installs = "cpanm|cpan "
+    gets = "cpan {}"
 
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")

@@ -143,3 +143,4 @@ class Ruby(Language):
     no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
     setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
     installs = "bundle install"
+    gets = "gem install {}"
