@@ -90,10 +90,19 @@ _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
 _OPENING = re.compile(r"[\"'(\[`]*[\w`$@.-]*\w")
 """How a sentence begins: also with an identifier, which has no capital."""
 _NOT_AN_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|a\.k\.a|etc|vs|cf|resp|approx|ca|no|nr|fig|eq|sec|incl|excl|esp|max|min|dept|mr|mrs|dr|st)|\b[A-Z]"
-    r"|\.\.)\.$",
+    r"(?:\b(?:e\.g|i\.e|a\.k\.a|etc|vs|cf|resp|approx|ca|no|nr|fig|eq|sec|incl|excl|esp|max|min|dept|mr|mrs|dr|st)|\.\.)\.$"
+    r"|(?-i:(?:^|[A-Z][\w.]*\s)[A-Z]\.$)",
     re.IGNORECASE,
 )
+"""Abbreviations, and initials, which follow a name."""
+_MODAL = re.compile(r"\b(?:should|must|shall|wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
+"""How a demand is worded."""
+_COURTESY = re.compile(
+    r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|(?:kind |best )?regards|great|nice)\b[^.!?:`]{0,60}\W*"
+    r"|\W*why\b[^.!`]*(?:`[^`]*`[^.!`]*)*\?\W*",
+    re.IGNORECASE,
+)
+"""A greeting, thanks or a question why."""
 _COMPLAINT = re.compile(
     r"\W{0,20}(?:\S{1,60}\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
     r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*",
@@ -124,11 +133,22 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
     blocks = _refine(text, _split_by_form(text), sorted({*_find_places(text, starts)}))
     idle = [one.begins for one in kinds if one.kind == "background"]
-    kept = [block for block in blocks if not any(_begins(text, block, words) for words in idle)] or blocks
-    kept = [block for block in kept if not _COMPLAINT.fullmatch(text, block.start, block.end)] or kept
+    kept = [block for block in blocks if not _is_idle(text, block, idle)] or blocks
+    kept = [block for block in kept if not _is_aside(text, block)] or kept
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
     return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
+
+
+def _is_aside(text: str, block: _Block) -> bool:
+    """It says only that tests fail, greets, thanks or wonders."""
+    return any(pattern.fullmatch(text, block.start, block.end) for pattern in (_COMPLAINT, _COURTESY))
+
+
+def _is_idle(text: str, block: _Block, idle: Sequence[str]) -> bool:
+    """A model calls it background, and it is not worded as a demand: no answer takes one away."""
+    said = _QUOTED.sub("…", _strip_mark(text[block.start : block.end]))
+    return _MODAL.search(said) is None and any(_begins(text, block, words) for words in idle)
 
 
 def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
@@ -190,6 +210,7 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
             if b < block.end and item.endswith((":", "(")):
                 # `blocks (headings, lists), inlines (links)`: what opens an enumeration is said of its items.
                 item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)
+            item = re.sub(r"[\s,;]+(?:and|but|then)$", "", item) if b < block.end else item
             if within and a > block.start:
                 item = re.sub(r"[\s,;]+(?:and|or)?$", "", item.rstrip(").") if within.endswith("(") else item)
             if item:

@@ -12,6 +12,8 @@ from bough.views.formatting import format_limits, headline, one_line, pad, plura
 from bough.views.telling.run_events import describe_base, describe_scouting
 
 LABEL = 9
+SHOWN_ASKED = 20
+"""Requirements that are listed."""
 SHOWN_ASIDE = 5
 """Tests that cannot run here, named one by one."""
 
@@ -26,6 +28,8 @@ def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> lis
             return [_make_fact("check", describe_check(event))]
         case e.BaseChecked():
             return _render_base(event, examines)
+        case e.RequirementsRead():
+            return _render_requirements(event)
         case e.CheckScouted():
             return [_make_fact("scout", describe_scouting(event))]
         case e.RunStarted(plan=plan):
@@ -58,6 +62,15 @@ def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> lis
     }
     head: Line = [(record.run, "bold"), (f"  {title}", "")]
     return [head, *(_make_fact(label, words) for label, words in facts.items() if words)]
+
+
+def _render_requirements(event: e.RequirementsRead) -> list[Line]:
+    """What will have to be shown, numbered; a goal that asks for one thing is its own title."""
+    if len(event.requirements) < 2:
+        return []
+    lines = [_make_fact("" if at else "asks for", str(one)) for at, one in enumerate(event.requirements[:SHOWN_ASKED])]
+    more = len(event.requirements) - SHOWN_ASKED
+    return [*lines, _make_fact("", f"… and {more} more")] if more > 0 else lines
 
 
 def _describe_agents(agents: dict[str, str]) -> str:
