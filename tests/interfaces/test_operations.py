@@ -6,7 +6,10 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from inspect import Parameter, signature
@@ -202,8 +205,9 @@ def test_a_body_of_a_hundred_megabytes_is_refused_in_a_sentence(tmp_path: Path) 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_is_in_every_table(name: str) -> None:
     keys = [key for key, *_ in OPERATIONS[name].arguments]
-    assert list(signature(getattr(bough, name)).parameters) == [OPERATIONS[name].of, "dir", *keys]
-    assert list(signature(Commands(Path()).draw_tool(name)).parameters) == [OPERATIONS[name].of, *keys]
+    place = [] if OPERATIONS[name].of == "project" else [OPERATIONS[name].of]
+    assert list(signature(getattr(bough, name)).parameters) == [*place, "dir", *keys]
+    assert list(signature(Commands(Path()).draw_tool(name)).parameters) == [*place, *keys]
     if name in bough.OPERATIONS:
         assert name in command_line.list_commands(None)  # type: ignore[arg-type]
 
@@ -231,6 +235,9 @@ def test_the_page_and_the_command_line_say_the_same_of_a_list(
         ("move_goal", {"goal": "GOAL"}, ["move", "GOAL", "--last"]),
         ("drop_goal", {"goal": "GOAL"}, ["drop", "GOAL"]),
         ("drop_goal", {"goal": "nine"}, ["drop", "nine"]),
+        ("stop_night", {}, ["stop"]),
+        ("schedule", {"at": "25:00"}, ["schedule", "25:00"]),
+        ("sync", {"where": "github"}, ["sync", "github"]),
     ]
     for name, body, words in calls:
         request = json.dumps(body).replace("GOAL", "two").encode()
@@ -250,3 +257,70 @@ def test_a_word_that_is_no_run_is_named_and_an_unknown_field_is_refused(
         asyncio.run(act(tmp_path, "jade-fox", "stop", b'{"soon": true}'))
     with pytest.raises(BoughError, match="`stop` has no argument `soon`"):
         asyncio.run(bough.stop("jade-fox", dir=str(tmp_path), soon=True))  # type: ignore[operator]
+
+
+def test_what_is_done_in_a_project_says_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One is a run, which the page starts as a process; neither is refused in other words for that."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(("git", "init", "-q", str(tmp_path / "project")), check=True)
+    project = tmp_path / "project"
+    calls: list[tuple[str, dict[str, Any], list[str]]] = [
+        ("test_hooks", {"event": "needs_you"}, ["hooks", "test", "needs_you"]),
+        (
+            "examine",
+            {"goal": "Totals are right.", "what": "nowhere"},
+            ["examine", "--goal=Totals are right.", "nowhere"],
+        ),
+    ]
+    for name, given, words in calls:
+        typed = here(project, capsys, *words)
+        line = " ".join(typed.err.split()).removeprefix("bough: ")
+        assert typed.status == 2 and line
+        for face in (
+            lambda name=name, given=given: act(project, "", name, json.dumps(given).encode()),
+            lambda name=name, given=given: getattr(bough, name)(dir=str(project), **given),
+        ):
+            with pytest.raises(BoughError) as refused:
+                asyncio.run(face())
+            assert " ".join(str(refused.value).split()) == line, name
+
+
+TOY = '''
+from typing import Annotated
+from bough.operations.runs import RunResult
+from bough.operations.table import operation
+
+@operation("bough cheer amber-heron --loud", group="Talk to it")
+async def cheer(opened: object, run: str, *, loud: Annotated[bool, "In capitals."] = False) -> RunResult:
+    """Cheer for a run."""
+    said = f"Go, {run}!"
+    return RunResult(run=run, said=said.upper() if loud else said)
+'''
+FACES = """
+import asyncio, bough, sys
+from bough.interfaces.cli.entry import run_command_line
+from bough.interfaces.mcp import DRAWN
+from bough.interfaces.web.actions import act
+print("cheer" in DRAWN, asyncio.run(bough.cheer(dir=sys.argv[1], loud=True)).said)
+print(asyncio.run(act(sys.argv[1], "jade-fox", "cheer", b"{}"))["said"], flush=True)
+for words in (["--help"], ["cheer", "--help"], ["cheer", "--loud", "--dir", sys.argv[1]]):
+    run_command_line(words)
+"""
+
+
+def test_an_operation_is_one_file_and_every_face_has_it(tmp_path: Path) -> None:
+    package, project = tmp_path / "bough", tmp_path / "project"
+    shutil.copytree(Path(str(bough.__file__)).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "operations" / "toy.py").write_text(TOY)
+    project.mkdir()
+    journals.write(project, "jade-fox", journals.large(3, 2, over=False))
+    argv = (sys.executable, "-c", FACES, str(project))
+    done = subprocess.run(argv, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True)
+    drawn, posted, *said = done.stdout.decode().splitlines()
+    assert (drawn, posted) == ("True GO, JADE-FOX!", "Go, jade-fox!"), done.stderr.decode()
+    talk = said.index("Talk to it:")
+    assert "  cheer       Cheer for a run." in said[talk : said.index("Keep house:")]
+    assert any(line.split() == ["--loud", "In", "capitals."] for line in said) and said[-1] == "GO, JADE-FOX!"

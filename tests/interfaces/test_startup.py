@@ -15,7 +15,7 @@ import pytest
 
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.ids import GOAL, RUN
-from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough
+from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough, list_groups
 from bough.operations import OPERATIONS
 from tests.interfaces.journals import started, task_events, write_large_run, write_run
 from tests.interfaces.shell import BOUGH, environment, here
@@ -109,7 +109,7 @@ def test_a_run_without_a_check_loads_no_language(tmp_path: Path) -> None:
 def test_the_list_says_what_each_command_says_itself(name: str) -> None:
     command = bough.get_command(click.Context(bough), name)
     assert command is not None and command.help is not None
-    assert command.help.splitlines()[0] == COMMANDS[name]
+    assert command.help.splitlines()[0] in [commands.get(name) for commands in list_groups().values()]
     assert command.epilog is not None and f"bough {name}" in command.epilog, "every command has an example"
     inner = list(command.commands.values()) if isinstance(command, click.Group) else [command]
     options = {option for each in inner for parameter in each.params for option in parameter.opts}

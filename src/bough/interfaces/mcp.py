@@ -41,7 +41,7 @@ LONGEST = 600.0
 SHOWN = 100_000
 """Characters of a diff that fit into one answer."""
 
-DRAWN = [made.name for made in OPERATIONS.values() if made.of == "run" and not made.person]
+DRAWN = [made.name for made in OPERATIONS.values() if made.of != "list" and not made.person and not made.runs]
 """The operations that an agent may do as they are."""
 
 ABOUT = """bough works on goals in one repository: language models work on private copies with real tools, and a goal
@@ -218,8 +218,10 @@ class Commands:
 
         own = {key: (Annotated[kind, Field(description=about)], it) for key, kind, it, about in made.arguments}
         tool.__name__, tool.__doc__ = name, made.about.partition("\n")[0]
-        tool.__annotations__ = {made.of: Run, **{key: kind for key, (kind, _) in own.items()}, "return": dict[str, Any]}
-        return take_arguments(tool, [made.place.replace(annotation=Run if made.of == "run" else str)], own)
+        place = [one.replace(annotation=Run if made.of == "run" else str) for one in made.place]
+        kinds = {**{one.name: one.annotation for one in place}, **{key: kind for key, (kind, _) in own.items()}}
+        tool.__annotations__ = {**kinds, "return": dict[str, Any]}
+        return take_arguments(tool, place, own)
 
     async def apply(self, run: Run = "latest") -> dict[str, Any]:
         """Apply a completed run's changes to the person's files. Changes that take effect on their own (hooks, CI, new

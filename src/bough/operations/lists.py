@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import to_builtins
 
@@ -22,6 +24,40 @@ class ChangedList(OperationResult, frozen=True, kw_only=True):
     goal: str
 
 
+class SyncedList(OperationResult, frozen=True, kw_only=True):
+    added: Sequence[str]
+    dropped: Sequence[str]
+    edited: Sequence[str]
+    taken: Sequence[str]
+    kept: Sequence[str]
+    refused: dict[str, str]
+    commented: Sequence[str]
+
+
+class ScheduledList(OperationResult, frozen=True, kw_only=True):
+    list: str
+    at: str
+    system: str = ""
+    """What the timer is installed with; empty: it is not."""
+
+
+Goals = str | tuple[str, ...]
+Labels = tuple[str, ...]
+SYNCED = {
+    "added": "Added",
+    "dropped": "Dropped, because its issue is closed:",
+    "edited": "Its issue was edited (--edits takes it over until it begins):",
+    "taken": "Changed",
+    "kept": "Its issue is closed, and it has begun:",
+    "refused": "Not added:",
+    "commented": "Commented on the issue of",
+}
+
+
+def _name_all(goal: Goals) -> tuple[str, ...]:
+    return (goal,) if isinstance(goal, str) else goal
+
+
 @operation(of="list", begins=True)
 async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> ChangedList:
     """Put a goal on the list."""
@@ -31,16 +67,18 @@ async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> C
     return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
 
 
-@operation(of="list")
-async def accept_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedList:
-    """Put a goal that an agent proposed on the list."""
+@operation("bough backlog accept amber-heron-812", of="list", command="backlog accept")
+async def accept_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
+    """Put goals on the list that agents proposed: `bough backlog list --proposed` names them."""
     from bough.services.backlog import add_goals, list_proposals
 
-    found = [("", one.entry) for one in await list_proposals(opened, backlog) if one.name == goal]
-    if not found:
-        raise NotFound(f"No goal `{goal}` is proposed: `bough backlog list --proposed` lists them.")
-    (added,) = await add_goals(opened, backlog, found)
-    return ChangedList(list=backlog.name, goal=added.name, said=f"Added {added.name} to the {backlog.name}.")
+    proposed = {one.name: one.entry for one in await list_proposals(opened, backlog)}
+    for name in _name_all(goal):
+        if name not in proposed:
+            raise NotFound(f"No goal `{name}` is proposed: `bough backlog list --proposed` lists them.")
+    added = await add_goals(opened, backlog, [("", proposed[name]) for name in _name_all(goal)])
+    said = "\n".join(f"Added {one.name} to the {backlog.name}." for one in added)
+    return ChangedList(list=backlog.name, goal=", ".join(one.name for one in added), said=said)
 
 
 @operation(of="list")
@@ -57,12 +95,23 @@ async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dic
     return ChangedList(list=backlog.name, goal=found.name, said=said)
 
 
-@operation(of="list")
-async def move_goal(opened: Session, backlog: Backlog, *, goal: str, before: str = "") -> ChangedList:
-    """Move a goal before another one, or to the end."""
+@operation(
+    "bough backlog move fix-totals --before docs", "bough backlog move 3 --last", of="list", command="backlog move"
+)
+async def move_goal(
+    opened: Session,
+    backlog: Backlog,
+    *,
+    goal: str,
+    before: Annotated[str, "The goal that it should come before."] = "",
+    last: Annotated[bool, "To the end (the default)."] = False,
+) -> ChangedList:
+    """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
     from bough.services.run_messages import find_person
 
     found, other = backlog.find(goal), backlog.find(before).name if before else ""
+    if other and last:
+        raise UsageError(f"{found.name} cannot come before {other} and last.")
     if other == found.name:
         raise UsageError(f"{found.name} cannot come before itself.")
     await opened.store.post(backlog.stream, CONTROL, e.GoalMoved(found.name, other, find_person()))
@@ -70,19 +119,21 @@ async def move_goal(opened: Session, backlog: Backlog, *, goal: str, before: str
     return ChangedList(list=backlog.name, goal=found.name, said=said)
 
 
-@operation(of="list")
-async def drop_goal(opened: Session, backlog: Backlog, *, goal: str) -> ChangedList:
-    """Remove a goal from the list. One that is running is stopped; its run and its work stay."""
+@operation("bough backlog drop fix-totals", "bough backlog drop 3 4", of="list", command="backlog drop")
+async def drop_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
+    """Remove goals from the list. One that is running is stopped; its run and its work stay."""
     from bough.services.run_messages import find_person
 
-    name = backlog.find(goal).name
-    await opened.store.post(backlog.stream, CONTROL, e.GoalDropped(name, find_person()))
-    needing = [one.name for one in backlog.items.values() if name in one.entry.needs and not one.dropped]
-    left = f" {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs." if needing else ""
-    return ChangedList(list=backlog.name, goal=name, said=f"Dropped {name}.{left}")
+    said = []
+    for name in (names := [backlog.find(one).name for one in _name_all(goal)]):
+        await opened.store.post(backlog.stream, CONTROL, e.GoalDropped(name, find_person()))
+        needing = [one.name for one in backlog.items.values() if name in one.entry.needs and not one.dropped]
+        left = f" {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs." if needing else ""
+        said.append(f"Dropped {name}.{left}")
+    return ChangedList(list=backlog.name, goal=", ".join(names), said="\n".join(said))
 
 
-@operation(of="list")
+@operation("bough backlog stop", of="list", command="backlog stop")
 async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
     """Ask every process that works through the list to stop, as Ctrl-C does."""
     from bough.services.run_messages import find_person
@@ -90,3 +141,87 @@ async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
     await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
     said = "The night stops after the current effects. Continue it whenever you like."
     return ChangedList(list=backlog.name, goal="", said=said)
+
+
+@operation(
+    "bough backlog sync github --label bough",
+    "bough backlog sync github --comment",
+    of="list",
+    command="backlog sync",
+    begins=True,
+    person=True,
+)
+async def sync(
+    opened: Session,
+    backlog: Backlog,
+    issues: Any = None,
+    *,
+    where: Literal["github"],
+    labels: Annotated[Labels, "Only issues with one of these labels."] = (),
+    edits: Annotated[bool, "Goals that have not begun take over the edited text of their issue."] = False,
+    comment: Annotated[bool, "Write state and branch into one comment of each issue that has begun."] = False,
+    yes: Annotated[bool, "Add issues without a label, which anybody can open, without asking."] = False,
+) -> SyncedList:
+    """Bring the list up to date with the issues, with your own `gh`.
+
+    New issues are added, once each; goals of closed ones are dropped if they have not begun; edited ones are named. As
+    with `import`, the text of an issue becomes the goal and nothing else. A goal that you dropped stays dropped.
+    """
+    from bough.services.issue_sync import comment_on_issues, read_tracker, sync_issues
+
+    if not (labels or yes or issues is not None):
+        raise UsageError("Without a label anybody can open an issue: choose with --label, or pass --yes.")
+
+    found = read_tracker(where, labels, 1000, opened.root, "all") if issues is None else issues
+    facts = to_builtins(await sync_issues(opened, backlog.name, found, edits=edits))
+    facts["commented"] = await comment_on_issues(opened, backlog.name, time.time()) if comment else []
+    lines = [
+        f"{SYNCED[what]} {goal}{f': {goals[goal]}' if isinstance(goals, dict) else ''}"
+        for what, goals in facts.items()
+        for goal in goals
+    ]
+    return SyncedList(said="\n".join(lines) or "Nothing has changed.", **facts)
+
+
+@operation(
+    'bough backlog schedule "22:30" --label bough',
+    'bough backlog schedule "22:30" --install',
+    of="list",
+    command="backlog schedule",
+    begins=True,
+    person=True,
+)
+async def schedule(
+    opened: Session,
+    backlog: Backlog,
+    *,
+    at: str = "",
+    labels: Annotated[Labels, "Sync the issues with this label first."] = (),
+    install: Annotated[bool, "Install it, in place of an earlier one."] = False,
+    remove: Annotated[bool, "Remove it."] = False,
+) -> ScheduledList:
+    """Begin the night at a time of day, by a timer of your system.
+
+    Prints the timer for systemd and for cron; --install installs it with whichever is there, one for each list. It
+    starts `bough backlog sync` (with --label) and `bough backlog run`. `bough backlog list` shows it. A timer does not
+    have your shell's variables: keep keys in the keyring, and all else in your settings.
+    """
+    from bough.services import schedule as timers
+
+    if bool(at) == remove or (install and remove):
+        raise UsageError("A schedule needs a time: give a TIME (with --install to install it), or --remove.")
+    chosen = timers.make_schedule(opened.root, backlog.name, at or "00:00", labels)
+    if remove:
+        said = "Removed the timer." if timers.remove(chosen) else "There is no timer: nothing to remove."
+        return ScheduledList(list=backlog.name, at="", said=said)
+    if install:
+        system = timers.install(chosen)
+        said = f"The night begins every day at {chosen.at}, by {system}."
+        return ScheduledList(list=backlog.name, at=chosen.at, system=system, said=said)
+    texts = {
+        str(chosen.script): chosen.render_script(),
+        **chosen.render_units(),
+        "or, with cron:": chosen.render_line(),
+    }
+    said = "\n".join((*(f"# {title}\n{text}" for title, text in texts.items()), "", "Install it with --install."))
+    return ScheduledList(list=backlog.name, at=chosen.at, said=said)

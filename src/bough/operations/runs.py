@@ -385,7 +385,7 @@ async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "")
     return RecheckedRun(run=run, said=describe_recheck(event), **asdict(event))
 
 
-@operation()
+@operation(json="")
 async def receipt(opened: Session, run: str) -> RunReceipt:
     """Run once more what a run shows, without and with its change, and return it as a receipt."""
     from bough.app.choices import Choices

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 from msgspec import NODEFAULT, Struct, ValidationError, convert, defstruct
 from msgspec.structs import asdict
@@ -15,6 +15,10 @@ from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
 from bough.core.textual.spelling import shorten_line, suggest_word
 
+if TYPE_CHECKING:
+    from bough.app.session import Session
+
+Place = Literal["run", "list", "project"]
 WORDS = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "null": "nothing"}
 """The names of types, in the words of people."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,12 +28,14 @@ class OperationResult(Struct, frozen=True, kw_only=True):
     """The facts for a program, and one sentence for people."""
 
     said: str
+    """A sentence; of several things, one a line."""
     next: str = ""
     """The operation that may follow, on the same run."""
+    exit_status: int = 0
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in ("said", "next")}
+        return {name: value for name, value in asdict(self).items() if name not in OperationResult.__struct_fields__}
 
 
 class Operation(Struct, frozen=True):
@@ -37,13 +43,20 @@ class Operation(Struct, frozen=True):
 
     does: Callable[..., Awaitable[OperationResult]]
     examples: tuple[str, ...]
-    json: str
-    """What `--json` prints."""
-    of: Literal["run", "list"]
-    begins: bool
+    json: str = "As a JSON object."
+    """What `--json` prints; empty: what it prints is for programs anyway."""
+    of: Place = "run"
+    begins: bool = False
     """It may be the first thing that is done in a project."""
-    person: bool
-    """It decides in a person's place: there is no tool for it, or one that may do less."""
+    person: bool = False
+    """It decides in a person's place, or pushes, opens or installs something: there is no tool for it, or one that may
+    do less."""
+    runs: bool = False
+    """It is a run: a page starts it as a process of its own, and a tool, which waits for it, too."""
+    group: str = ""
+    """The heading under which `bough --help` lists it."""
+    command: str = ""
+    """The words of the command line, where they are not its name: `backlog drop`."""
 
     @property
     def name(self) -> str:
@@ -58,10 +71,19 @@ class Operation(Struct, frozen=True):
         return list_arguments(self.does)
 
     @property
-    def place(self) -> Parameter:
-        """What it is done to, as a parameter of a function."""
-        default = "latest" if self.of == "run" else "backlog"
-        return Parameter(self.of, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=str)
+    def place(self) -> list[Parameter]:
+        """What it is done to, as parameters of a function."""
+        default = {"run": "latest", "list": "backlog"}.get(self.of)
+        how = Parameter.POSITIONAL_OR_KEYWORD
+        return [Parameter(self.of, how, default=default, annotation=str)] if default else []
+
+    async def find(self, opened: Session, place: str | None) -> list[Any]:
+        """What it is done to in a project."""
+        if self.of == "run":
+            return [await opened.find(place)]
+        from bough.services.backlog import load_backlog
+
+        return [await load_backlog(opened, place or "backlog")] if self.of == "list" else []
 
     def read(self, given: Mapping[str, Any], *, texts: bool = False) -> dict[str, Any]:
         """The arguments of a call, each of its type; what is wrong is said in one sentence, the same at every face.
@@ -84,11 +106,7 @@ class Operation(Struct, frozen=True):
 
         arguments = self.read(given)
         async with open_session(folder, create=self.begins) as opened:
-            if self.of == "run":
-                return await self.does(opened, await opened.find(place), **arguments)
-            from bough.services.backlog import load_backlog
-
-            return await self.does(opened, await load_backlog(opened, place or "backlog"), **arguments)
+            return await self.does(opened, *await self.find(opened, place), **arguments)
 
 
 def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
@@ -126,13 +144,12 @@ def make_request(does: Callable[..., Any], *more: tuple[str, Any, Any]) -> type[
 OPERATIONS: dict[str, Operation] = {}
 
 
-def operation(
-    *examples: str, json: str = "", of: Literal["run", "list"] = "run", begins: bool = False, person: bool = False
-) -> Callable[[Callable[..., Awaitable[OperationResult]]], Operation]:
-    """Enter an operation under its name. Its named parameters are its arguments, each with what it means."""
+def operation(*examples: str, **how: Any) -> Callable[[Callable[..., Awaitable[OperationResult]]], Operation]:
+    """Enter an operation under its name. Its named parameters are its arguments, each with what it means; `how`: the
+    fields of `Operation`. `bough --help` reads all that from the source, to load nothing."""
 
     def enter(does: Callable[..., Awaitable[OperationResult]]) -> Operation:
-        return OPERATIONS.setdefault(does.__name__, Operation(does, examples, json, of, begins, person))
+        return OPERATIONS.setdefault(does.__name__, Operation(does, examples, **how))
 
     return enter
 
@@ -146,7 +163,7 @@ def call_operation(name: str) -> Callable[..., Awaitable[OperationResult]]:
 
     call.__name__, call.__doc__ = name, made.about
     own = {key: (kind, default) for key, kind, default, _ in made.arguments}
-    return take_arguments(call, [made.place, signature(call).parameters["dir"]], own)
+    return take_arguments(call, [*made.place, signature(call).parameters["dir"]], own)
 
 
 def take_arguments(does: F, common: Sequence[Parameter], own: Mapping[str, tuple[Any, Any]]) -> F:

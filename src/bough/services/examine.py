@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +21,7 @@ from bough.app.session import Session, StartingPoint
 from bough.core.acceptance.requirements import read_goal
 from bough.core.errors import UsageError
 from bough.core.planning.plan import build_goal_step
+from bough.trust.remotes import run_theirs
 from bough.views.run_view import Outcome
 
 MOST_FILES = 3_000
@@ -36,12 +38,28 @@ class ChangeTrees(Struct, frozen=True):
     head: str
 
 
+class Watcher(Struct):
+    """The one who watches an examination: nobody, unless a face does."""
+
+    choices: Choices = Choices()
+
+    def tell_goal(self, goal: str, where: str, says: str) -> None:
+        """Say what the change should achieve, before anything is spent."""
+
+    def notice(self, text: str) -> None:
+        """Say what is done next."""
+
+    async def attend(self, session: Session, work: Callable[[RunObserver], Awaitable[Outcome]]) -> Outcome:
+        return await work(RunObserver())
+
+
 async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
     return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
 
 
-async def find_request(session: Session, number: str, against: str, ask: Callable[[Sequence[str]], str]) -> GivenChange:
-    """A pull request: by its commits where they are here, else as a patch. `ask`: runs the person's own client."""
+async def find_request(session: Session, number: str, against: str) -> GivenChange:
+    """A pull request, by the person's own client: by its commits where they are here, else as a patch."""
+    ask = partial(run_theirs, root=session.root)
 
     def find() -> GivenChange:
         wanted = ("gh", "pr", "view", number, "--json", "title,body,baseRefName,baseRefOid,headRefOid")

@@ -6,29 +6,29 @@ sync that is killed is completed by the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 
 from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from bough.app.journal import Journal
+from bough.app.workflow_files import find_root
 from bough.core import events as e
-from bough.core.backlog.reading import Issue
+from bough.core.backlog.reading import Issue, read_issues
 from bough.core.backlog.state import Backlog, BacklogItem
-from bough.core.errors import UsageError
+from bough.core.errors import Unavailable, UsageError
 from bough.core.ids import CONTROL
 from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
 from bough.services.hooks import Outbox
+from bough.trust.remotes import run_theirs
 from bough.views.night import HEADINGS
 
 BY = "sync"
 """Names who drops the goal of a closed issue: one that a person dropped stays dropped, whatever its issue does."""
 MARK = "<!-- bough: {} -->"
 """What tells bough's own comment from others."""
-
-Api = Callable[..., bytes]
-"""Asks the tracker: the path, and the fields of what is written."""
 
 
 class SyncReport(Struct):
@@ -43,6 +43,23 @@ class SyncReport(Struct):
     kept: list[str] = field(default_factory=list)
     """Goals that have begun, whose issue is closed."""
     refused: dict[str, str] = field(default_factory=dict)
+
+
+def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, state: str = "open") -> list[Issue]:
+    """The issues of a project that have one of these labels, by the person's own client."""
+    if where == "github":
+        argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]
+        argv += ["--json", "number,title,body,labels,url,state"]
+    else:
+        argv = ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))]
+    if len(labels) == 1:  # Several would have to hold all at once there.
+        argv += ["--label", labels[0]]
+    try:
+        said = run_theirs(argv, find_root(folder), timeout=120)
+    except Unavailable as error:
+        other = f"`{' '.join(argv)} | bough backlog import {where} --stdin --yes`"
+        raise Unavailable(f"{error} Where it works, run {other}.") from None
+    return [issue for issue in read_issues(said, argv[0]) if not labels or set(issue.labels) & set(labels)]
 
 
 async def sync_issues(journal: Journal, name: str, issues: Sequence[Issue], *, edits: bool = False) -> SyncReport:
@@ -100,8 +117,12 @@ async def _compare(
                 said.refused[item.name] = str(error)
 
 
-async def comment_on_issues(journal: Journal, name: str, api: Api, now: float) -> list[str]:
+async def comment_on_issues(journal: Journal, name: str, now: float) -> list[str]:
     """Write where each begun goal stands into one comment of its issue, and return those that have changed."""
+
+    def api(path: str, *words: str) -> str:
+        return run_theirs(["gh", "api", path, *words], journal.root, timeout=120)
+
     backlog, changed = await load_backlog(journal, name), []
     login = json.decode(api("user"))["login"]
     for goal in (await load_page(journal, backlog, now)).goals:

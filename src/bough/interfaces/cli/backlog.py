@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bough import app
-from bough.core.errors import NotFound, Unavailable
+from bough.core.backlog.entry import GoalEntry
+from bough.core.errors import NotFound
 from bough.interfaces.cli.backlog_check import check
-from bough.interfaces.cli.backlog_run import list_option, run
-from bough.interfaces.cli.backlog_sync import schedule, sync
+from bough.interfaces.cli.backlog_run import run
+from bough.interfaces.cli.drawn import add_drawn
 from bough.interfaces.cli.options import (
     POSITIVE,
     BoughGroup,
@@ -24,15 +24,16 @@ from bough.interfaces.cli.options import (
     flag,
     format_example,
     json_option,
+    list_option,
     option,
 )
 from bough.interfaces.cli.printing import print_json
+from bough.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from bough.core.backlog.reading import Issue, Named
     from bough.core.backlog.state import Backlog
 
-F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 16 << 20
 """Bytes of a list."""
 
@@ -57,10 +58,22 @@ def command() -> None:
     """
 
 
+async def _ask(opened: app.Session, backlog: Backlog, **given: Any) -> dict[str, Any]:
+    """Show the issues that `sync` would add and ask, where nothing chooses among them."""
+    from bough.interfaces.terminal.output import is_interactive
+    from bough.services.issue_sync import read_tracker
+
+    if {"labels", "yes"} & {*given} or not is_interactive():
+        return {}
+    issues = read_tracker(given["where"], (), 1000, opened.root, "all")
+    if not _confirm_issues([issue for issue in issues if not issue.closed]):
+        raise click.Abort
+    return {"issues": issues}
+
+
 command.add_command(check)
 command.add_command(run)
-command.add_command(sync)
-command.add_command(schedule)
+add_drawn(command, sync=_ask)
 
 
 _goal_options = add_options(
@@ -74,25 +87,6 @@ _goal_options = add_options(
     option("--max-cost", "USD", "… dollars.", POSITIVE, to="cost"),
     option("--max-minutes", "N", "… and minutes.", POSITIVE, to="minutes"),
 )
-
-
-def _open_backlog(command: F) -> F:
-    """`--dir D --list NAME`: the command gets the project, open for work, and the list."""
-
-    @wraps(command)
-    async def opening(folder: Path, name: str, **said: Any) -> Any:
-        from bough.services.backlog import load_backlog
-
-        async with app.open_session(folder) as opened:
-            return await command(opened, await load_backlog(opened, name), **said)
-
-    return dir_option(list_option(cast(F, opening)))
-
-
-async def _change(name: str, opened: app.Session, backlog: Backlog, **arguments: Any) -> None:
-    from bough.operations import OPERATIONS
-
-    click.echo((await OPERATIONS[name].does(opened, backlog, **arguments)).said)
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +116,6 @@ async def add(
     `check: CMD`, `needs: ITEM` or `priority: 2` set its fields), TOML with [[goals]], one JSON object a line, or a
     product document with user stories and acceptance criteria. Ticked items are left out.
     """
-    from bough.core.backlog.entry import GoalEntry
     from bough.core.backlog.reading import read_list
 
     if (goal is None) == (file is None):
@@ -204,41 +197,24 @@ async def import_(
     """
     from bough.core.backlog.reading import read_issues
     from bough.interfaces.terminal.output import is_interactive
+    from bough.services.issue_sync import read_tracker
 
     if stdin:
-        issues = read_issues(_read_text("-"), "standard input")
+        read = read_issues(_read_text("-"), "standard input")
+        issues = [issue for issue in read if not labels or set(issue.labels) & set(labels)][:limit]
     else:
-        issues = read_issues(ask_tracker(where, labels, limit, folder), "gh" if where == "github" else "glab")
-    issues = [issue for issue in issues if not labels or set(issue.labels) & set(labels)][:limit]
+        issues = read_tracker(where, labels, limit, folder)[:limit]
     if not issues:
         raise click.UsageError("there are no such issues")
     if not yes and (stdin or as_json or not is_interactive()):
         raise click.UsageError("nobody can be asked here: pass --yes to import without asking")
-    if not yes and not confirm_issues(issues):
+    if not yes and not _confirm_issues(issues):
         return
     entries = [(issue.name, issue.entry) for issue in issues]
     await _add(folder, name, entries, as_json, keep_going=True)
 
 
-def ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path, state: str = "open") -> str:
-    from bough.app.workflow_files import find_root
-    from bough.trust.remotes import run_theirs
-
-    if where == "github":
-        argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]
-        argv += ["--json", "number,title,body,labels,url,state"]
-    else:
-        argv = ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))]
-    if len(labels) == 1:  # Several would have to hold all at once there.
-        argv += ["--label", labels[0]]
-    try:
-        return run_theirs(argv, find_root(folder), timeout=120)
-    except Unavailable as error:
-        other = f"`{' '.join(argv)} | bough backlog import {where} --stdin --yes`"
-        raise Unavailable(f"{error} Where it works, run {other}.") from None
-
-
-def confirm_issues(issues: Sequence[Issue]) -> bool:
+def _confirm_issues(issues: Sequence[Issue]) -> bool:
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence, one_line, pluralize
 
@@ -329,50 +305,19 @@ async def _print_proposals(folder: Path, name: str, as_json: bool) -> None:
     page.line("`bough backlog accept NAME` puts one on the list." if found else "No agent has proposed a goal.")
 
 
-@command.command("accept", epilog=format_example("bough backlog accept amber-heron-812"))
-@click.argument("proposals", metavar="NAME...", nargs=-1, required=True)
-@_open_backlog
-async def accept(opened: app.Session, backlog: Backlog, proposals: tuple[str, ...]) -> None:
-    """Put goals on the list that agents proposed: `bough backlog list --proposed` names them."""
-    for proposal in proposals:
-        await _change("accept_goal", opened, backlog, goal=proposal)
-
-
 @command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))
 @click.argument("item")
 @option("--goal", "TEXT", "The goal, in other words.")
 @_goal_options
 @flag("--no-needs", "It needs no other goal any more.")
-@_open_backlog
-async def edit(opened: app.Session, backlog: Backlog, item: str, no_needs: bool, **said: Any) -> None:
+@dir_option
+@list_option
+async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) -> None:
     """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
     if not fields:
         raise click.UsageError("say what to change")
-    await _change("edit_goal", opened, backlog, goal=item, fields=fields)
-
-
-@command.command("drop", epilog=format_example("bough backlog drop fix-totals", "bough backlog drop 3 4"))
-@click.argument("items", metavar="ITEM...", nargs=-1, required=True)
-@_open_backlog
-async def drop(opened: app.Session, backlog: Backlog, items: tuple[str, ...]) -> None:
-    """Remove goals from the list. One that is running is stopped; its run and its work stay."""
-    for found in [backlog.find(item) for item in items]:
-        await _change("drop_goal", opened, backlog, goal=found.name)
-
-
-@command.command(
-    "move", epilog=format_example("bough backlog move fix-totals --before docs", "bough backlog move 3 --last")
-)
-@click.argument("item")
-@option("--before", "ITEM", "The goal that it should come before.")
-@flag("--last", "To the end.")
-@_open_backlog
-async def move(opened: app.Session, backlog: Backlog, item: str, before: str | None, last: bool) -> None:
-    """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
-    if (before is None) == (not last):
-        raise click.UsageError("give --before ITEM, or --last")
-    await _change("move_goal", opened, backlog, goal=item, before=before or "")
+    click.echo((await OPERATIONS["edit_goal"].call(folder, name, {"goal": item, "fields": fields})).said)
 
 
 # ── report ──────────────────────────────────────────────────────────────────────────────────────────────────────────

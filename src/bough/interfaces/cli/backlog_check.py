@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough import app
-from bough.interfaces.cli.backlog_run import list_option
-from bough.interfaces.cli.options import BoughCommand, dir_option, format_example, model_options
+from bough.interfaces.cli.options import BoughCommand, dir_option, format_example, list_option, model_options
 from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from bough.interfaces.cli.options import (
     enable_gc,
     flag,
     format_example,
+    list_option,
     option,
     work_options,
 )
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.output import Line
     from bough.services.night import NightPlan
-
-list_option = option("--list", "NAME", "Which backlog.", to="name", default="backlog", show_default=True)
 
 
 @click.command(

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Awaitable, Callable
 from inspect import Parameter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
@@ -18,46 +18,85 @@ from bough.interfaces.cli.options import (
     dir_option,
     flag,
     json_option,
+    list_option,
     option,
 )
 from bough.interfaces.cli.printing import print_json
 from bough.operations import OPERATIONS
-from bough.operations.table import OperationResult
+from bough.operations.table import Operation, OperationResult
 
-METAVARS = {"task": "T", "restore": "N", "branch": "NAME"}
-Before = Callable[..., Awaitable[dict[str, Any]]]
+METAVARS = {
+    "task": "T",
+    "restore": "N",
+    "branch": "NAME",
+    "labels": "L",
+    "goal": "ITEM",
+    "before": "ITEM",
+    "at": "TIME",
+}
+NAMES = {"labels": "--label"}
+"""Options that are called otherwise: they may be given several times."""
+Before = Callable[..., Awaitable[dict[str, Any] | None]]
 
 
 def draw_command(name: str, before: Before | None = None) -> click.Command:
-    """The command of an operation on a run. `before`: what a person at the terminal is asked; arguments that follow."""
+    """The command of an operation. `before`: what a person at the terminal is asked; arguments that follow, or None
+    where they do not want it."""
     made = OPERATIONS[name]
-    texts = [(key, default) for key, _, default, about in made.arguments if not about]
+    texts = [one for one in made.arguments if not one[3]]
 
-    async def command(run: str | None, folder: Path, as_json: bool, **said: Any) -> None:
-        given = {key: value for key, value in said.items() if value not in (None, False)}
-        if run and texts and not given:
-            raise click.UsageError(f"name the RUN first: bough {name} latest {shlex.quote(run)}")
+    async def command(folder: Path, as_json: bool = False, **said: Any) -> int:
+        place = said.pop("name" if made.of == "list" else "run", None)
+        given = {key: value for key, value in said.items() if value not in (None, False, ())}
+        if made.of == "run" and place and texts and not given:
+            raise click.UsageError(f"name the RUN first: bough {name} latest {shlex.quote(place)}")
         arguments = made.read(given, texts=True)
-        async with app.open_session(folder) as opened:
-            found = await opened.find(run)
-            if before is not None and not as_json:
-                arguments |= await before(opened, found, **arguments)
-            result = await made.does(opened, found, **arguments)
+        async with app.open_session(folder, create=made.begins) as opened:
+            found = await made.find(opened, place)
+            asked = await before(opened, *found, **arguments) if before is not None and not as_json else {}
+            if asked is None:
+                return 0
+            result = await made.does(opened, *found, **arguments, **asked)
         print_operation(result, as_json)
+        return result.exit_status
 
-    command.__doc__ = made.about
-    command = json_option(made.json)(command)
+    if made.json:
+        command = json_option(made.json)(command)
+    if made.of == "list":
+        command = list_option(command)
     for key, kind, _, about in reversed(made.arguments):
-        if about and kind is bool:
-            command = flag(f"--{key.replace('_', '-')}", about)(command)
-        elif about:
-            command = option(f"--{key}", METAVARS.get(key, key.upper()), about)(command)
+        if about:
+            command = _draw_option(key, kind, about)(command)
     command = dir_option(command)
-    for key, default in reversed(texts):  # What needs no explanation is an argument; then the run has to be named, too.
-        command = click.argument(key, required=default is Parameter.empty)(command)
-    command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
-    drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand)(command)
+    for key, kind, default, _ in reversed(texts):  # What needs no explanation is an argument.
+        command = _draw_argument(key, kind, required=default is Parameter.empty)(command)
+    if made.of == "run":  # Where words follow, the run has to be named, too.
+        command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
+    drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand, help=made.about)(command)
     return drawn
+
+
+def _draw_option(key: str, kind: Any, about: str) -> Callable[[Any], Any]:
+    name = NAMES.get(key, f"--{key.replace('_', '-')}")
+    if kind is bool:
+        return flag(name, about)
+    return option(name, METAVARS.get(key, key.upper()), about, to=key, multiple=key in NAMES)
+
+
+def _draw_argument(key: str, kind: Any, *, required: bool) -> Callable[[Any], Any]:
+    if get_origin(kind) is Literal:
+        return click.argument(key, type=click.Choice(get_args(kind)), required=required)
+    several = bool({*get_args(kind)} - {str})
+    metavar = f"{METAVARS[key]}{'...' * several}" if key in METAVARS and key != "task" else None
+    return click.argument(key, metavar=metavar, nargs=-1 if several else 1, required=required)
+
+
+def add_drawn(group: click.Group, **before: Before) -> None:
+    """Add the operations that are commands below this one."""
+    for made in OPERATIONS.values():
+        above, _, below = made.command.partition(" ")
+        if above == group.name:
+            group.add_command(draw_command(made.name, before.get(made.name)), below)
 
 
 class DrawnCommand(BoughCommand):
@@ -67,10 +106,16 @@ class DrawnCommand(BoughCommand):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            made, key = OPERATIONS[self.name or ""], error.option_name.strip("-").replace("-", "_")
-            if key not in {one for one, *_ in made.arguments}:
+            made, key = _find_made(ctx.command_path), error.option_name.strip("-").replace("-", "_")
+            if made is not None and key not in {one for one, *_ in made.arguments}:
                 made.read({key: ""})
             raise
+
+
+def _find_made(path: str) -> Operation | None:
+    """The operation of a command, by the words that were typed."""
+    words = path.partition(" ")[2]
+    return next((made for made in OPERATIONS.values() if words in (made.command, made.name)), None)
 
 
 def print_operation(result: OperationResult, as_json: bool) -> None:
@@ -82,7 +127,10 @@ def print_operation(result: OperationResult, as_json: bool) -> None:
         return
     follow = f" {result.next.capitalize()} it with `bough {result.next} {result.facts['run']}`." if result.next else ""
     page = make_output()
-    page.paragraph(text=f"{result.said}{follow}")
+    if "\n" in result.said:  # One thing a line, or the text of a file: neither is wrapped.
+        page.text(result.said)
+    else:
+        page.paragraph(text=f"{result.said}{follow}")
     if commands := result.facts.get("commands"):
         page.line("")
         page.lines([[(f"  {line}", "bold")] for line in commands])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,61 +22,15 @@ from bough import __version__
 from bough.core.errors import BoughError
 
 GROUPS = {
-    "Begin": {
-        "demo": "Watch a whole run with a recorded model: no key, no network.",
-        "doctor": "Check what works here and what is missing.",
-        "check": "Run the project's check as bough finds it, before any work.",
-        "run": "Work on a goal in a private workspace.",
-        "examine": "Judge a change that anybody made.",
-        "plan": "Plan a goal without running it.",
-        "workflow": "Check, list and show written plans.",
-        "backlog": "Work through a list of goals and find proven branches in the morning.",
-    },
-    "Watch": {
-        "runs": "List the runs of this project.",
-        "show": "Show a run as a tree: states, rounds, checks, cost.",
-        "status": "Show where a run or a task stands and what to do next.",
-        "report": "Show the evidence for each requirement of the goal.",
-        "log": "Show what happened, event by event.",
-        "stats": "Show statistics: tasks, repairs, checks, time.",
-        "serve": "Show the runs in a browser, live, and steer them there.",
-        "export": "Write a run to one file, to read or attach.",
-    },
-    "Take the work": {
-        "diff": "Show what a run changed.",
-        "apply": "Apply a run's changes to your files.",
-        "undo": "Remove an applied run's changes from your files.",
-        "pr": "Put a run's work on a branch, with a description for a pull request.",
-        "verify": "Check a run's work again, or accept it.",
-        "receipt": "Write what a run shows as a file that anybody can run again.",
-        "recheck": "Run again what was shown, without a model.",
-        "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
-    },
-    "Talk to it": {
-        "say": "Send a message to a run's agents.",
-        "answer": "Answer a run's question and resume it.",
-        "pause": "Pause a live run.",
-        "stop": "Ask a live run to stop.",
-        "resume": "Resume a run that was stopped or interrupted.",
-        "rewind": "Rewind a run to an earlier point.",
-    },
-    "Keep house": {
-        "rm": "Remove runs, with their work.",
-        "prune": "Remove old runs.",
-        "trust": "Show what this project asks for and what you allowed, and allow, refuse or revoke it.",
-        "config": "Show which settings are in force, and where they come from.",
-        "hooks": "List and try your hooks: what bough starts when something happens.",
-        "completion": "Print shell completion for bash, zsh or fish.",
-    },
-    "Connect": {
-        "acp": "Run as an agent in your editor over the Agent Client Protocol.",
-        "mcp": "Serve bough to other agents over the Model Context Protocol.",
-        "worker": "Run tasks of runs that share a journal in PostgreSQL.",
-        "workers": "List the workers of a shared journal and what they do.",
-    },
+    "Begin": "demo doctor check run examine plan workflow backlog",
+    "Watch": "runs show status report log stats serve export",
+    "Take the work": "diff apply undo pr verify receipt recheck approve",
+    "Talk to it": "say answer pause stop resume rewind",
+    "Keep house": "rm prune trust config hooks completion",
+    "Connect": "acp mcp worker workers",
 }
-"""Commands by what people do with them, each with the first line of its own help."""
-COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
+"""Commands by what people do with them; an operation that names a group comes after those."""
+COMMANDS = " ".join(GROUPS.values()).split()
 
 ABOUT = """\b
 bough works on a goal in your repository with language models.
@@ -84,6 +39,8 @@ Stop or kill it at any time: it resumes where it left off.
 """
 FIRST = "The five to begin with: demo, run, show, diff, apply."
 INTERRUPTED = 6
+OPERATION = r'(?ms)^@operation\((.*?)^async def (\w+)\(.*?^    """([^"\n]*)'
+COMMAND = r'(?s)def command\((?:(?!\ndef |\nasync def |\n@).)*?\n    """([^"\n]*)'
 COMPLETE = "_BOUGH_COMPLETE"
 """A shell requests completions with this variable: `bash_complete`, `zsh_source` …"""
 
@@ -92,32 +49,53 @@ class CommandGroup(click.Group):
     """Knows its commands by name and loads each when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for commands in list_groups().values() for name in commands]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in COMMANDS and name not in self.list_commands(ctx):
             return None
         command = _load_command(name)
-        command.name, command.short_help = name, COMMANDS[name]
+        command.name, command.short_help = name, (command.help or "").partition("\n")[0]
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from bough.core.textual.spelling import suggest_word
 
-            close = suggest_word(args[0], COMMANDS)
+            close = suggest_word(args[0], self.list_commands(ctx))
             hint = f"did you mean `bough {close}`?" if close else "`bough --help` lists them."
             raise click.UsageError(f"There is no command `{args[0]}`: {hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(f"\n{FIRST}\n")
-        for title, commands in GROUPS.items():
+        groups = list_groups()
+        room = max(len(name) for commands in groups.values() for name in commands)
+        for title, commands in groups.items():
             with formatter.section(title):
                 # One column for all groups: the eye runs down it.
-                formatter.write_dl([(f"{name:{max(map(len, COMMANDS))}}", about) for name, about in commands.items()])
+                formatter.write_dl([(f"{name:{room}}", about) for name, about in commands.items()])
+
+
+def list_groups() -> dict[str, dict[str, str]]:
+    """Every command under its heading, with the first line of its own help. The sources say it: to load all commands
+    for one list would take longer than most commands do."""
+    here = Path(__file__).parent
+    groups = {title: dict.fromkeys(names.split(), "") for title, names in GROUPS.items()}
+    drawn = {}
+    for file in sorted(here.parents[1].joinpath("operations").glob("*.py")):
+        for how, name, about in re.findall(OPERATION, file.read_text("utf-8")):
+            drawn[name] = about
+            if named := re.search(r'\bgroup="([^"]+)"', how):
+                groups.setdefault(named[1], {})[name] = about
+    for commands in groups.values():
+        for name in commands:
+            own = here / f"{name}.py"
+            said = re.search(COMMAND, own.read_text("utf-8")) if own.exists() else None
+            commands[name] = said[1] if said else drawn[name]
+    return groups
 
 
 def _load_command(name: str) -> click.Command:

@@ -10,10 +10,9 @@ from pathlib import Path
 import click
 
 from bough import app
+from bough.interfaces.cli.drawn import add_drawn
 from bough.interfaces.cli.options import BoughGroup, dir_option, format_example, json_option
 from bough.interfaces.cli.printing import print_json
-
-EVENTS = "run_finished given_up budget needs_you backlog_finished before_apply before_push".split()  # noqa: SIM905
 
 
 @click.group(
@@ -40,7 +39,7 @@ def list_(folder: Path, as_json: bool) -> None:
     from bough.app.config import find_person_file, load_hooks
     from bough.app.journal import find_project_root
     from bough.interfaces.terminal.output import make_output
-    from bough.services.hooks import Outbox
+    from bough.services.hooks import BEFORE, EVENTS, Outbox
     from bough.views.formatting import format_moment, last_line, one_line
 
     hooks, calls = asdict(load_hooks(os.environ)), Outbox(find_project_root(folder)).read_log()
@@ -48,7 +47,7 @@ def list_(folder: Path, as_json: bool) -> None:
         print_json({"hooks": hooks, "calls": calls[-50:]})
         return
     page = make_output()
-    chosen = {name: value for name in ("notify", *EVENTS) if (value := hooks[name])}
+    chosen = {name: value for name in ("notify", *EVENTS, *BEFORE) if (value := hooks[name])}
     if not chosen:
         page.paragraph(text=f'You have no hooks: write `notify = "COMMAND"` into {find_person_file(os.environ)}.')
     for name, value in chosen.items():
@@ -59,39 +58,7 @@ def list_(folder: Path, as_json: bool) -> None:
         page.line((f"{format_moment(call.at)}  ", "dim"), f"{call.event}  ", (one_line(said), style))
 
 
-@command.command("test", epilog=format_example("bough hooks test needs_you", "bough hooks test before_push"))
-@click.argument("event", type=click.Choice(EVENTS))
-@dir_option
-@json_option("As a JSON list: each call, and what came of it.")
-def test(event: str, folder: Path, as_json: bool) -> int:
-    """Send an example of an event to your hooks. The exit status is 2 when one fails."""
-    from bough.app.config import find_person_file, load_hooks
-    from bough.app.journal import find_project_root
-    from bough.core.errors import UsageError
-    from bough.interfaces.terminal.output import make_output
-    from bough.services.hooks import REFUSED, Outbox, call_hook
-    from bough.services.notices import make_example
-
-    hooks, root = load_hooks(os.environ), find_project_root(folder)
-    commands = [getattr(hooks, event), "" if event.startswith("before_") else hooks.notify]
-    if not any(commands):
-        raise UsageError(
-            f"You have no hook for {event}: write `{event} = …` below [hooks] in {find_person_file(os.environ)}."
-        )
-    notice = make_example(event, str(root))
-    calls = [call_hook(Outbox(root), root, one, notice, hooks.timeout) for one in commands if one]
-    if as_json:
-        print_json(calls)
-    for call in () if as_json else calls:
-        line = call.command if isinstance(call.command, str) else shlex.join(call.command)
-        said = call.failure or f"works ({call.seconds:.1f} s)"
-        if event.startswith("before_") and call.status == REFUSED:
-            said = f"refuses: {call.err.strip() or 'it says no reason'}"
-        make_output().paragraph(text=f"`{line}` {said}")
-        if call.out.strip():
-            make_output().paragraph(text=call.out.strip())
-    bad = [call for call in calls if call.failure and not (event.startswith("before_") and call.status == REFUSED)]
-    return 2 if bad else 0
+add_drawn(command)
 
 
 @command.command("deliver", hidden=True)

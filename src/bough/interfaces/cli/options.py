@@ -78,6 +78,9 @@ def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str
         return []
 
 
+list_option = option("--list", "NAME", "Which backlog.", to="name", default="backlog", show_default=True)
+
+
 def task_argument(command: F) -> F:
     return click.argument("task", required=False)(command)
 
@@ -118,9 +121,9 @@ class BoughGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-def bough_command(*examples: str, cls: type[click.Command] = BoughCommand) -> Callable[[Callable[..., Any]], Any]:
-    """A command with examples of its use. Its name and its line in the list are in `entry`."""
-    return click.command(cls=cls, epilog=format_example(*examples))
+def bough_command(*examples: str, cls: type[click.Command] = BoughCommand, **more: Any) -> Callable[[Any], Any]:
+    """A command with examples of its use. Its name is that of its file."""
+    return click.command(cls=cls, epilog=format_example(*examples), **more)
 
 
 def format_example(*lines: str) -> str:

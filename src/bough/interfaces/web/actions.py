@@ -46,6 +46,10 @@ async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
     drawn, table = OPERATIONS.get(name), OF_RUN if run else OF_PROJECT
     if drawn is not None and (drawn.of == "run") == bool(run):
         given = _decode(name, body, dict[str, Any])
+        if drawn.runs:
+            arguments = drawn.read(given)
+            words = _list_options({f"--{key}": value for key, value in arguments.items() if key != "what"})
+            return {"run": await _start_run(root, name, *words, "--", *filter(None, [arguments.get("what")]))}
         made = await drawn.call(root, run or str(given.pop("list", "")), given)
         resumed = [await resume(root, made.facts["run"])] if name in ("answer", "approve") and made.next else []
         commands = [f"`{line}`" for line in made.facts.get("commands", ()) if not made.facts["address"]]
@@ -110,14 +114,19 @@ async def start(
         raise UsageError("The goal is empty: say what should be true in the end.")
     if len(goal) > run_messages.LONGEST:
         raise UsageError(f"That goal has more than {run_messages.LONGEST:,} characters: put it in a file and name it.")
-    known = await _list_runs(root)
     chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost, "--check": check, "--continue": continues}
     flags = ("--ask-later", "--ask-elsewhere" if ask else "--yes")
-    own = await start_bough(root, "run", *_list_options(chosen), *flags, "--", goal)
+    return await _start_run(root, "run", *_list_options(chosen), *flags, "--", goal)
+
+
+async def _start_run(root: Path, command: str, *words: str) -> str:
+    """Start a command that is a run, and return its name."""
+    known = await _list_runs(root)
+    own = await start_bough(root, command, *words)
     # It has a name once it is in the journal. A large project is read first; a wrong option ends it before that.
     while not (new := [name for name in await _list_runs(root) if name not in known]):
         if await own.has_ended(0.2):
-            raise UsageError("The run ended before it began: try the same with `bough run`.")
+            raise UsageError(f"The run ended before it began: try the same with `bough {command}`.")
     return new[-1]
 
 
