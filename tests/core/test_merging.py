@@ -35,6 +35,12 @@ BOTH = [
     # what decorates is needed each time
     ("@x\ndef a(): ...\n", "@x\ndef b(): ...\n", "@x\ndef a(): ...\n@x\ndef b(): ...\n"),
     ("f() {\n  a\n}\n", "g() {\n  b\n}\n", "f() {\n  a\n}\ng() {\n  b\n}\n"),
+    # the ends of texts over several lines name nothing
+    (
+        'A = """\n+--+\n+--+""".strip()\n  x\n',
+        'B = """\n+--+""".strip()\n  y\n',
+        'A = """\n+--+\n+--+""".strip()\n  x\nB = """\n+--+""".strip()\n  y\n',
+    ),
     ("\r\nmacOS\rold\n", "b\r\n", "\r\nmacOS\rold\nb\r\n"),
 ]
 
@@ -55,6 +61,7 @@ def test_what_was_there_before_may_be_in_the_hunk() -> None:
         ("a\n", "b\n", "x\n"),  # both changed a line
         ("", "b\n", "x\n"),  # one deleted it
         ("def f():\n    return 1\n", "def f():\n    return 2\n", ""),  # one of the same name would hide the other
+        ('A = """\n  x"""\n', 'A = """\n  y"""\n', ""),
         ("class A:\n    x = 1\n", "class A:\n    y = 1\n", ""),
         ("    x = 1\n    return x\n", "    y = 1\n    return y\n", ""),  # nothing after it is reached
         ("    return x\n", "    log(x)\n", ""),

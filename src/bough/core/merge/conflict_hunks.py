@@ -65,6 +65,10 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return {BASE: self.base, OURS: self.ours, THEIRS: self.theirs}
 
 
+TEXT_END = re.compile(rb"[^=(\"']*(?:\"{3}|'{3})")
+"""The last line of a text over several lines: it names nothing."""
+
+
 class Hunk(Struct, frozen=True):
     """One place where the sides disagree."""
 
@@ -215,7 +219,7 @@ def _list_headings(lines: list[bytes]) -> set[bytes]:
     return {
         line.strip()
         for line, after in pairwise(solid)
-        if _measure_indent(line) == outer and _measure_indent(after) > outer
+        if _measure_indent(line) == outer and _measure_indent(after) > outer and not TEXT_END.match(line)
     }
 
 
