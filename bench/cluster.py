@@ -31,17 +31,16 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fleet import COSTS
+from tests.postgres import OwnServer
 from tests.spend import assert_spend
 from tests.wire import WireModel
 
@@ -61,89 +60,6 @@ if _off:
     time.time = lambda: _real[0]() + _off
     time.time_ns = lambda: _real[1]() + int(_off * 1e9)
 """
-
-
-class Postgres:
-    """A server of our own: from the `pgserver` wheel, or, where there is none, from Debian's packages."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                import pgserver
-        except ImportError:
-            self._start: Callable[[], object] = partial(_start_debian, folder)
-            _make_debian(folder)
-            self._start()
-            self.url = f"postgresql:///postgres?host={folder}&user=postgres"
-            return
-        server = pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined,unused-ignore]
-        self._start = server.ensure_postgres_running
-        self.url = server.get_uri()
-
-    def crash(self) -> None:
-        """SIGKILL to all of it, and a start that recovers."""
-        self.kill()
-        self.start()
-
-    def start(self) -> None:
-        self._start()
-
-    def used(self) -> float:
-        """Seconds of processor that it has used, its backends included."""
-        pid = (self.folder / "postmaster.pid").read_text().split()[0]
-        children = subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=False).stdout.split()
-        ticks = 0
-        for each in (pid, *children):
-            try:
-                fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            ticks += sum(map(int, fields[11:15] if each == pid else fields[11:13]))
-        return ticks / os.sysconf("SC_CLK_TCK")
-
-    def kill(self) -> None:
-        pid = int((self.folder / "postmaster.pid").read_text().split()[0])
-        children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
-        all_ = (pid, *map(int, children))
-        for each in all_:
-            try:
-                os.kill(each, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        while any(_lives(each) for each in all_):
-            time.sleep(0.02)
-        # Where nobody reaps them they stay as zombies, which it would take for a server that lives.
-        for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
-            (self.folder / name).unlink(missing_ok=True)
-
-
-def _make_debian(folder: Path) -> None:
-    folder.mkdir()
-    shutil.chown(folder, "postgres")
-    _as_postgres(f"{_find_programs()}/initdb -D {folder} -A trust")
-
-
-def _start_debian(folder: Path) -> None:
-    _as_postgres(
-        f"{_find_programs()}/pg_ctl -D {folder} -o \"-k {folder} -c listen_addresses=''\" -l {folder}/log -w start"
-    )
-
-
-def _find_programs() -> Path:
-    return max(Path("/usr/lib/postgresql").glob("*/bin"))
-
-
-def _as_postgres(command: str) -> None:
-    """The server refuses to run as root."""
-    subprocess.run(["su", "postgres", "-c", command], check=True, stdout=subprocess.DEVNULL)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def answer(delay: Callable[[], float], rounds: int) -> Callable[[dict[str, Any]], Answer]:
@@ -220,7 +136,7 @@ class Machine:
 @contextmanager
 def stage(
     leaves: int, delay: Callable[[], float], rounds: int, check: float = 0.0
-) -> Iterator[tuple[Path, Postgres, dict[str, str], str]]:
+) -> Iterator[tuple[Path, OwnServer, dict[str, str], str]]:
     """A folder with a project and a remote, a server, an environment, and the model's address."""
     with tempfile.TemporaryDirectory(prefix="bough-cluster-", dir="/tmp") as place:
         top = Path(place)
@@ -229,11 +145,12 @@ def stage(
         subprocess.run(["git", "init", "-q", "--bare", str(top / "remote.git")], check=True)
         (top / "site").mkdir()
         (top / "site" / "sitecustomize.py").write_text(CLOCK)
-        server = Postgres(top / "postgres")
+        server = OwnServer()
         with WireModel(answer(delay, rounds)) as wire:
             env = {
                 **os.environ,
                 "BOUGH_STORE": f"{server.url}&schema=bench",
+                "BOUGH_WORKER_ENDPOINTS": "*",
                 "OPENAI_API_KEY": KEY,
                 "XDG_STATE_HOME": str(top / "state"),
                 "XDG_CONFIG_HOME": str(top / "config"),
@@ -242,7 +159,7 @@ def stage(
             try:
                 yield top, server, env, wire.base_url
             finally:
-                server.kill()
+                server.close()
 
 
 def coordinator(top: Path, env: dict[str, str], url: str, *words: str) -> subprocess.Popen[bytes]:
@@ -271,7 +188,7 @@ ROUNDS = 3
 class Chaos:
     """Does something to somebody, again and again."""
 
-    def __init__(self, rng: random.Random, server: Postgres, machines: list[Machine]) -> None:
+    def __init__(self, rng: random.Random, server: OwnServer, machines: list[Machine]) -> None:
         self.rng, self.server, self.machines = rng, server, machines
         self.coordinator: subprocess.Popen[bytes] | None = None
         self.counts: Counter[str] = Counter()
@@ -290,7 +207,8 @@ class Chaos:
                 return
             self.coordinator.kill()
         elif kind == "server killed":
-            self.server.crash()
+            self.server.kill()
+            self.server.start()
         elif kind == "worker frozen":
             machine.signal(signal.SIGSTOP)
             self._after(LEASE + 1.5, lambda: machine.signal(signal.SIGCONT))
@@ -415,7 +333,7 @@ def faults(
             )
             if wrong:
                 keep = Path("/tmp") / f"bough-cluster-wrong-{os.getpid()}"
-                shutil.copytree(top, keep, ignore=shutil.ignore_patterns("postgres"), symlinks=True)
+                shutil.copytree(top, keep, symlinks=True)
                 journal = subprocess.run(
                     [*BOUGH, "log", name, "--json", "--dir", str(top / "project")], env=env, capture_output=True
                 )
@@ -445,11 +363,17 @@ async def _names(url: str) -> list[str]:
 
 
 def outages(count: int, least: float, most: float, patience: float, lease: float, seed: int) -> int:
-    """PostgreSQL is away once in the middle of each run, from `least` to `most` seconds. A run that then does not end
-    in time hangs; a coordinator that gave up says how to resume, and that is done."""
+    """PostgreSQL is away once in the middle of each run, from `least` to `most` seconds: killed, stopped as its own
+    tools do it, or frozen, by turns. A run that then does not end in time hangs; a coordinator that gave up says how to
+    resume, and that is done."""
     rng, leaves, wrong, resumed = random.Random(seed), 6, list[str](), 0
     with stage(leaves, lambda: rng.uniform(0.3, 1.5), ROUNDS) as (top, server, env, url):
         env |= {"BOUGH_STORE": f"{env['BOUGH_STORE']}&patience={patience:g}"}
+        ways = (
+            ("killed", (server.kill, server.start)),
+            ("stopped", (server.stop, server.start)),
+            ("frozen", (server.freeze, server.thaw)),
+        )
         seen: Counter[str] = Counter()
         machines = [Machine(top / f"worker-{n}", env, slots=2, lease=lease) for n in range(2)]
         for machine in machines:
@@ -463,9 +387,10 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
                 time.sleep(0.2)
                 count_tracebacks(top, seen)
             time.sleep(rng.uniform(0.0, 4.0))
-            server.kill()
+            how, (leave, back_again) = ways[number % len(ways)]
+            leave()
             time.sleep(away)
-            server.start()
+            back_again()
             back, limit = time.monotonic(), 120.0 + 2 * lease
             name = ""
             while process.poll() != 0 and time.monotonic() - back < limit:
@@ -476,16 +401,17 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
             took, hangs = time.monotonic() - back, process.poll() is None
             if hangs:
                 process.kill()
-                wrong.append(f"outage {number + 1} of {away:.0f} s: the run hangs")
+                wrong.append(f"outage {number + 1}, {how} for {away:.0f} s: the run hangs")
             else:
                 name = asyncio.run(_names(env["BOUGH_STORE"]))[-1]
                 wrong += asyncio.run(examine(env["BOUGH_STORE"], name, leaves, Counter()))
                 wrong += files_of(env, top / "project", name, leaves)
-            print(f"outage {number + 1}: {away:.0f} s, {'HANGS' if hangs else f'ended {took:.0f} s later'}", flush=True)
+            end = "HANGS" if hangs else f"ended {took:.0f} s later"
+            print(f"outage {number + 1}: {how} for {away:.0f} s, {end}", flush=True)
         for machine in machines:
             machine.drain()
         if wrong:
-            shutil.copytree(top, f"/tmp/bough-outages-{os.getpid()}", ignore=shutil.ignore_patterns("postgres"))
+            shutil.copytree(top, f"/tmp/bough-outages-{os.getpid()}")
     print(f"{count} outages, {resumed} coordinators resumed, {len(wrong)} wrong")
     for each in wrong:
         print(f"WRONG {each}")
@@ -525,9 +451,8 @@ def scale(counts: list[int], leaves: int, wait: float) -> int:
 def calls(repeat: int, to: Path | None) -> int:
     """For each call the milliseconds that it takes (the tenth percentile, since other work on the machine only ever
     adds) and those of the server's processors. The simulation (`fleet.py`) takes its numbers from here."""
-    with tempfile.TemporaryDirectory(prefix="bough-calls-", dir="/tmp") as place:
-        Path(place).chmod(0o755)
-        server = Postgres(Path(place) / "postgres")
+    server = OwnServer()
+    try:
         url = f"{server.url}&schema=calls"
         found = Calls(server, repeat)
         asyncio.run(_store_calls(url, found))
@@ -537,7 +462,8 @@ def calls(repeat: int, to: Path | None) -> int:
             for writers in (1, 4, 16):
                 kind = "the same run" if same else "runs of their own"
                 rates[f"{writers} writers to {kind}"] = _together(url, writers, same)
-        server.kill()
+    finally:
+        server.close()
     print("| call | ms | of the server's processors, ms |")
     print("| --- | --- | --- |")
     for name, (took, used) in found.costs.items():
@@ -554,7 +480,7 @@ def calls(repeat: int, to: Path | None) -> int:
 class Calls:
     """How long calls take, and what they use of the server."""
 
-    def __init__(self, server: Postgres, repeat: int) -> None:
+    def __init__(self, server: OwnServer, repeat: int) -> None:
         self.server, self.repeat = server, repeat
         self.costs: dict[str, tuple[float, float]] = {}
 
