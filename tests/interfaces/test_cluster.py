@@ -23,6 +23,7 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
 from bough.core.tree.task_state import State
+from tests.interfaces.shell import until
 from tests.shipped import AGENT_ONLY
 
 from ..postgres import new_schema
@@ -132,6 +133,38 @@ def test_a_worker_refuses_what_its_owner_does_not_allow(tmp_path: Path) -> None:
             output, _ = run.communicate(timeout=200)
         assert run.returncode == 1 and "does not allow base_url" in output and "bough resume" in output, output
         assert serving.poll() is None and not wire.requests, "no key left the worker"
+
+
+def test_hooks_are_those_of_who_started_the_run_never_the_workers(tmp_path: Path) -> None:
+    """A worker with hooks does the work, which fails; only the person who started the run is told."""
+    project, told = tmp_path / "project", {name: tmp_path / f"{name}.told" for name in ("starter", "worker")}
+    (project / "workflows").mkdir(parents=True)
+    (project / "workflows" / "flow.toml").write_text(FLOW.replace("runs_on = ['first']", ""))
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    envs, store = {}, new_schema()
+    for name, file in told.items():
+        place = tmp_path / f"{name}-home"
+        (place / "bough").mkdir(parents=True)
+        (place / "bough" / "config.toml").write_text(f"notify = ['sh', '-c', 'cat >> {file}; echo >> {file}']\n")
+        own = {"XDG_CONFIG_HOME": str(place), "XDG_STATE_HOME": str(place / "state")}
+        own |= {"BOUGH_STORE": store, "OPENAI_API_KEY": KEY, "BOUGH_WORKER_ENDPOINTS": "*"}
+        envs[name] = {**os.environ, **own}
+
+    def claim(request: dict[str, Any]) -> Answer:
+        return Answer(calls=(Call("c1", "done", '{"summary": "written"}'),))
+
+    def heard() -> list[dict[str, Any]]:
+        lines = told["starter"].read_text().splitlines() if told["starter"].exists() else []
+        return [json.loads(line) for line in lines if line]
+
+    with WireModel(claim) as wire, worker(tmp_path / "one", envs["worker"], "--name", "one"):
+        options = ["--model", "openai:m", "--base-url", wire.base_url, "--sandbox", "none", "--workers"]
+        asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *options]
+        run = subprocess.run(asking, env=envs["starter"], capture_output=True, text=True, check=False)
+        (notice,) = until(heard)
+    assert (notice["hook_event_name"], notice["status"]) == ("given_up", "failed"), run.stdout
+    assert "the check still fails" in notice["message"], "as the worker found out"
+    assert not told["worker"].exists() and not (tmp_path / "worker-home/state/bough/hooks").exists()
 
 
 def test_an_address_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
