@@ -5,6 +5,7 @@
     python bench/backlog.py kills --processes 3          three processes share the list; each is killed
     python bench/backlog.py kills --processes 3 --store postgresql://…   the same with the journal in a database
     python bench/backlog.py kills --small                a project whose check takes no time: the kills hit bough itself
+    python bench/backlog.py kills --small --limits --changes   limits at each start; edits, drops, removals between them
     python bench/backlog.py kills --folder F --minutes 5   stop after so long; the same line continues
 
 The library is itsdangerous as its authors ship it, with its own tests; only the model is scripted, at the wire, and
@@ -16,6 +17,8 @@ a line, and at the end whether all hold:
 - *spent*: what the list says a goal cost against what its run's events add up to;
 - *idle*: share of the places' time that was empty while a goal was ready to begin (steady only);
 - *overhead*: from taking a goal to its report, beyond its own run (steady only);
+- *under way at a kill*: calls that the model answered and no journal has, by goal (with --limits or --changes); every
+  other answer is in a journal once, and the nights' sums are exact to the token and the same at every face;
 - *together*: the library's own suite on the night branch, by hand; and every goal that was left out, merged by hand: it
   conflicts, or the suite fails.
 """
@@ -35,11 +38,13 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from night_money import PRICES, Ledger
 from wire import Document, Wire, calling
 
 from bough.app import open_journal
@@ -149,6 +154,11 @@ def answer(request: Document) -> Document:
     return calling("bash", command=f"sed -i 's/^{what} = .*/{what} = \"{side}\"/' src/itsdangerous/mode.py")
 
 
+def name_goal(request: Document) -> str:
+    found = re.search(r"extra_\d+|Make \w+ in \S+ (?:left|right)", json.dumps(request["messages"]))
+    return found[0] if found else "another question"
+
+
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BOUGH_")}
     small = {"BOUGH_ACCEPTANCE_PROOF": "check", "BOUGH_ACCEPTANCE_EXAMINE": "never"} if SMALL else {}
@@ -163,8 +173,10 @@ def bough(project: Path, *arguments: str, feed: str = "") -> str:
     return done.stdout
 
 
-def start(project: Path, url: str, jobs: int) -> subprocess.Popen[bytes]:
-    options = ["--jobs", str(jobs), "--model", "openai:m", "--base-url", url, "--protocol", "tools"]
+def start(
+    project: Path, url: str, jobs: int, limits: Sequence[str] = (), branch: str = "night"
+) -> subprocess.Popen[bytes]:
+    options = ["--jobs", str(jobs), "--model", "openai:m", "--base-url", url, "--protocol", "tools", *limits]
     argv = [
         sys.executable,
         "-m",
@@ -175,7 +187,7 @@ def start(project: Path, url: str, jobs: int) -> subprocess.Popen[bytes]:
         str(project),
         *options,
         "--apply-together",
-        "night",
+        branch,
     ]
     log = (project.parent / "night.log").open("ab")
     return subprocess.Popen(argv, stdout=log, stderr=log, env=environment(), start_new_session=True)
@@ -192,14 +204,55 @@ def steady(project: Path, url: str, jobs: int) -> None:
         night.kill()
 
 
-def kill_again_and_again(project: Path, url: str, args: argparse.Namespace) -> bool:
+def pick_limits(chance: random.Random) -> tuple[str, ...]:
+    """One of all kinds of limits, or none. Each is so tight that it is met now and then."""
+    hour = time.strftime("%H:%M", time.localtime(time.time() + 120))
+    limits = ("--max-cost", "0.02"), ("--per-goal", "0.005"), ("--rounds", "2"), ("--max-tokens", "5000")
+    return chance.choice((*limits, ("--max-minutes", "0.1"), ("--until", hour), ()))
+
+
+def change_list(project: Path, chance: random.Random, ledger: Ledger) -> str:
+    """What a person does to the list between two starts; returns its kind."""
+    listed = json.loads(bough(project, "backlog", "list", "--json"))
+    item = chance.choice(listed)
+    kind = chance.choice(("edited", "edited", "dropped", "removed", "pruned", "nothing"))
+    if kind == "edited":  # Other words for the same: what was done for the old ones does not count.
+        bough(project, "backlog", "edit", item["name"], "--goal", f"{item['goal'].rstrip()} Do it well.")
+    elif kind == "dropped":
+        bough(project, "backlog", "drop", item["name"])
+        bough(project, "backlog", "add", item["goal"])
+    elif kind in ("removed", "pruned"):
+        runs = [each["run"] for each in json.loads(bough(project, "runs", "--json")) if each["run"] != "backlog"]
+        chosen = chance.sample(runs, min(2, len(runs)))
+        asyncio.run(_remove(project, chosen if kind == "removed" else runs, ledger))
+        if kind == "removed" and chosen:
+            bough(project, "rm", "--yes", *chosen)
+        else:
+            bough(project, "prune", "--max-size", "2M")
+    return kind
+
+
+async def _remove(project: Path, runs: list[str], ledger: Ledger) -> None:
+    async with open_journal(project) as journal:
+        for run in runs:
+            await ledger.remove(journal, run)
+
+
+def kill_again_and_again(project: Path, url: str, args: argparse.Namespace, ledger: Ledger) -> bool:
     """True when the night is over. The number of kills so far is kept beside the project."""
-    counter = project.parent / "kills"
+    counter, done = project.parent / "kills", Counter[str]()
     kills = int(counter.read_text()) if counter.exists() else 0
     chance, began = random.Random(args.seed + kills), time.monotonic()
-    running = [start(project, url, args.jobs) for _ in range(args.processes)]
+
+    def begin() -> subprocess.Popen[bytes]:
+        limits = pick_limits(chance) if args.limits and kills < args.kills else ()
+        done[" ".join(limits[:1])] += 1
+        # A night that a limit ended leaves its branch to the person: the next one makes another.
+        return start(project, url, args.jobs, limits, f"night-{kills}" if args.limits or args.changes else "night")
+
+    running = [begin() for _ in range(args.processes)]
     try:
-        while any(process.poll() is None for process in running):
+        while any(process.poll() is None for process in running) or (args.changes and kills < args.kills):
             if time.monotonic() - began > args.minutes * 60:
                 return False
             time.sleep(chance.uniform(0.2, args.apart))
@@ -207,19 +260,46 @@ def kill_again_and_again(project: Path, url: str, args: argparse.Namespace) -> b
                 at = chance.randrange(len(running))
                 if running[at].poll() is None:
                     running[at].kill()
+                    ledger.kill()
                     kills += 1
                     counter.write_text(str(kills))
                 running[at].wait()
-                running[at] = start(project, url, args.jobs)
+                if args.changes:
+                    done[change_list(project, chance, ledger)] += 1
+                running[at] = begin()
+        print(f"starts and changes: {dict(done)}")
         return bool(kills >= args.kills)
     finally:
         for process in running:
             if process.poll() is None:
                 process.kill()
+                ledger.kill()
                 process.wait()
 
 
+def finish(project: Path, url: str, args: argparse.Namespace) -> bool:
+    """Goals whose own limit was met are given up until a person changes them: then all must come to their end."""
+    for number in range(3):
+        for item in json.loads(bough(project, "backlog", "list", "--json")):
+            if item["standing"] == "given_up":
+                bough(project, "backlog", "edit", item["name"], "--goal", f"{item['goal'].rstrip()} Again.")
+        night = start(project, url, args.jobs, branch=f"night-end-{number}")
+        try:
+            night.wait(900)
+        except subprocess.TimeoutExpired:
+            night.kill()
+            break
+    listed = Counter(item["standing"] for item in json.loads(bough(project, "backlog", "list", "--json")))
+    print(f"goals in the end: {dict(listed)}")
+    return set(listed) == {"proven"}
+
+
 # ── what came of it ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def examine_money(project: Path, ledger: Ledger) -> bool:
+    async with open_journal(project) as journal:
+        return await ledger.examine(journal, project)
 
 
 async def examine(project: Path, jobs: int, timed: bool) -> bool:
@@ -314,6 +394,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--apart", type=float, default=8.0, help="seconds between two kills, at most")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--limits", action="store_true", help="a limit of any kind at each start")
+    parser.add_argument("--changes", action="store_true", help="edits, drops and removals between two starts")
     parser.add_argument("--store", help="where the journal is: the address of a PostgreSQL database")
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -323,19 +405,26 @@ def main() -> None:
     folder = args.folder or Path(tempfile.mkdtemp(prefix="bough-night-"))
     folder.mkdir(parents=True, exist_ok=True)
     project = prepare_small(folder) if args.small else prepare(folder)
+    (folder / "config/bough").mkdir(parents=True, exist_ok=True)
+    (folder / "config/bough/config.toml").write_text(PRICES)
+    os.environ["XDG_CONFIG_HOME"] = str(folder / "config")
     if not json.loads(bough(project, "backlog", "list", "--json")):
         write_goals(project, args.goals)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    with Wire(answer) as wire:
+    ledger, free = Ledger(folder / "ledger.jsonl"), args.limits or args.changes
+    with Wire(ledger.count(answer, name_goal)) as wire:
         if args.what == "steady":
             steady(project, wire.base_url, args.jobs)
-        elif not kill_again_and_again(project, wire.base_url, args):
+        elif not kill_again_and_again(project, wire.base_url, args, ledger):
             kills = (folder / "kills").read_text() if (folder / "kills").exists() else "0"
             print(f"not over yet, {kills} kills so far: run the same line again with --folder {folder}")
             return
+        over = not free or finish(project, wire.base_url, args)
     if args.what == "kills":
         print(f"kills {(folder / 'kills').read_text()}, processes {args.processes}")
-    fine = asyncio.run(examine(project, args.jobs, timed=args.what == "steady"))
+    fine = asyncio.run(examine_money(project, ledger)) and over
+    if not free:  # Else goals have several runs, and nights branches of their own.
+        fine = asyncio.run(examine(project, args.jobs, timed=args.what == "steady")) and fine
     print("all hold" if fine else "NOT ALL HOLD", f"({folder})")
     sys.exit(0 if fine else 1)
 

@@ -396,6 +396,7 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
             while process.poll() != 0 and time.monotonic() - back < limit:
                 time.sleep(0.2)
                 if process.poll():
+                    print(f"  {(top / 'coordinator.log').read_text().strip().splitlines()[-1]}", flush=True)
                     name = name or asyncio.run(_names(env["BOUGH_STORE"]))[-1]
                     process, resumed = coordinator(top, env, url, "resume", name), resumed + 1
             took, hangs = time.monotonic() - back, process.poll() is None

@@ -23,7 +23,8 @@ def calling(tool: str, **arguments: Any) -> Document:
 
 
 class Wire:
-    """Listens on loopback while it is entered. `answer` makes the message that answers a request."""
+    """Listens on loopback while it is entered. `answer` makes the message that answers a request; its `usage` is what
+    the provider says that it used."""
 
     def __init__(self, answer: Callable[[Document], Document]) -> None:
         self.answer = answer
@@ -60,7 +61,10 @@ class Wire:
                 request = json.loads(body)
                 message = wire.answer(request)
                 said = len(json.dumps(message.get("tool_calls") or "")) + len(message.get("content") or "")
-                used = {"prompt_tokens": len(body) // 4, "completion_tokens": said // 4 + 1}
+                used = message.pop("usage", None) or {
+                    "prompt_tokens": len(body) // 4,
+                    "completion_tokens": said // 4 + 1,
+                }
                 reason = "tool_calls" if message.get("tool_calls") else "stop"
                 choice = {"index": 0, "message": message, "finish_reason": reason}
                 answer = {"id": "x", "object": "chat.completion", "model": request["model"], "choices": [choice]}

@@ -18,7 +18,7 @@ class Tracker:
     """The issues of a forge, as the stand-in for `gh` tells them."""
 
     def __init__(self, ann: Person) -> None:
-        self._file = ann.home / "issues.json"
+        self._ann, self._file = ann, ann.home / "issues.json"
         self._issues: dict[int, dict[str, Any]] = {}
         tools = ann.home / "bin"
         tools.mkdir()
@@ -35,14 +35,16 @@ class Tracker:
         known = {"issues": list(self._issues.values()), "comments": {}, "writes": 0}
         self._file.write_text(json.dumps(known))
 
-
-SYNC = ("backlog", "sync", "github", "--label", "bough")
+    def sync(self) -> Any:
+        """What the person's sync did."""
+        return self._ann.bough("backlog", "sync", "github", "--label", "bough", "--json", status=0).json
 
 
 def test_an_issue_becomes_a_goal_of_a_night_that_tells_its_end(meet: Meet) -> None:
     ann = meet(goal())
     told, settings = ann.home / "told", ann.home / ".config/bough/config.toml"
-    Tracker(ann).write(7, title=TOTAL)
+    tracker = Tracker(ann)
+    tracker.write(7, title=TOTAL)
     settings.write_text(f"notify = ['sh', '-c', 'cat >> {told}; echo >> {told}']\n{settings.read_text()}")
 
     def heard() -> set[str]:
@@ -51,8 +53,7 @@ def test_an_issue_becomes_a_goal_of_a_night_that_tells_its_end(meet: Meet) -> No
 
     ann.bough("hooks", "test", "needs_you", status=0)
     assert heard() == {"needs_you"}
-    ann.bough(*SYNC, status=0)
-    ann.bough(*SYNC, status=0)
+    assert tracker.sync()["added"] == ["issue-7"] and not any(tracker.sync().values())
     (listed,) = ann.bough("backlog", "list", "--json", status=0).json
     assert listed["goal"].startswith(TOTAL)
     assert "backlog run" in ann.bough("backlog", "schedule", "22:30", status=0).all
@@ -68,13 +69,13 @@ def test_a_sync_during_a_night_changes_what_has_not_begun(meet: Meet) -> None:
     tracker = Tracker(ann)
     tracker.write(7, title=TOTAL)
     tracker.write(8, title=SHOUT)
-    ann.bough(*SYNC, status=0)
+    tracker.sync()
     night = ann.start("backlog", "run", "--jobs", "1")
     ann.wait(hold.reached.is_set, "the night begins the first goal")
     tracker.write(7, state="CLOSED")
     tracker.write(8, state="CLOSED")
     tracker.write(9, title=CLAMP)
-    said = ann.bough(*SYNC, "--json", status=0).json
+    said = tracker.sync()
     assert (said["kept"], said["dropped"], said["added"]) == (["issue-7"], ["issue-8"], ["issue-9"])
     hold.free.set()
     ended = ann.end(night)
