@@ -34,6 +34,7 @@ async function send(text) {
     at("said").textContent = (await ask("POST", JSON.stringify({ answer: text }))).said;
   } catch (error) {
     at("said").textContent = error.message;
+    at("form").hidden = !(error instanceof TypeError); // Nobody was reached: what was typed is still there.
   }
 }
 
