@@ -351,6 +351,15 @@ def faults(
     return 1 if wrong else 0
 
 
+async def _count(url: str) -> int:
+    """How much has happened in the last run."""
+    store = PostgresStore(url, create=False)
+    try:
+        return len(await store.read((await store.runs())[-1]))
+    finally:
+        await store.close()
+
+
 async def _names(url: str) -> list[str]:
     store = PostgresStore(url, create=False)
     try:
@@ -364,8 +373,8 @@ async def _names(url: str) -> list[str]:
 
 def outages(count: int, least: float, most: float, patience: float, lease: float, seed: int) -> int:
     """PostgreSQL is away once in the middle of each run, from `least` to `most` seconds: killed, stopped as its own
-    tools do it, or frozen, by turns. A run that then does not end in time hangs; a coordinator that gave up says how to
-    resume, and that is done."""
+    tools do it, or frozen, by turns. A run hangs when nothing happens in it for two minutes and two leases; a
+    coordinator that gave up says how to resume, and that is done."""
     rng, leaves, wrong, resumed = random.Random(seed), 6, list[str](), 0
     with stage(leaves, lambda: rng.uniform(0.3, 1.5), ROUNDS) as (top, server, env, url):
         env |= {"BOUGH_STORE": f"{env['BOUGH_STORE']}&patience={patience:g}"}
@@ -391,10 +400,12 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
             leave()
             time.sleep(away)
             back_again()
-            back, limit = time.monotonic(), 120.0 + 2 * lease
-            name = ""
-            while process.poll() != 0 and time.monotonic() - back < limit:
-                time.sleep(0.2)
+            back = moved = time.monotonic()
+            name, events = "", 0
+            while process.poll() != 0 and time.monotonic() - moved < 120.0 + 2 * lease:
+                time.sleep(1.0)
+                if (known := asyncio.run(_count(env["BOUGH_STORE"]))) != events:
+                    events, moved = known, time.monotonic()
                 if process.poll():
                     print(f"  {(top / 'coordinator.log').read_text().strip().splitlines()[-1]}", flush=True)
                     name = name or asyncio.run(_names(env["BOUGH_STORE"]))[-1]

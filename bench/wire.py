@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -72,7 +73,8 @@ class Wire:
                 self.send_response(200)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(document)))
-                self.end_headers()
-                self.wfile.write(document)
+                with suppress(BrokenPipeError, ConnectionResetError):  # Whoever asked was killed.
+                    self.end_headers()
+                    self.wfile.write(document)
 
         return Handler
