@@ -371,12 +371,13 @@ async def _names(url: str) -> list[str]:
 # ── outages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def outages(count: int, least: float, most: float, patience: float, lease: float, seed: int) -> int:
+def outages(count: int, least: float, most: float, patience: float, lease: float, seed: int, part: str) -> int:
     """PostgreSQL is away once in the middle of each run, from `least` to `most` seconds: killed, stopped as its own
     tools do it, or frozen, by turns. A run hangs when nothing happens in it for two minutes and two leases; a
-    coordinator that gave up says how to resume, and that is done."""
-    rng, leaves, wrong, resumed = random.Random(seed), 6, list[str](), 0
-    with stage(leaves, lambda: rng.uniform(0.3, 1.5), ROUNDS) as (top, server, env, url):
+    coordinator that gave up says how to resume, and that is done. `part`: only every so many-th of them, as `2/4`."""
+    rng, leaves, wrong, resumed = random.Random(seed), 4, list[str](), 0
+    chosen = range(int(part.partition("/")[0]) - 1, count, int(part.partition("/")[2]))
+    with stage(leaves, lambda: rng.uniform(1.0, 4.0), ROUNDS) as (top, server, env, url):
         env |= {"BOUGH_STORE": f"{env['BOUGH_STORE']}&patience={patience:g}"}
         ways = (
             ("killed", (server.kill, server.start)),
@@ -388,14 +389,16 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
         for machine in machines:
             machine.start()
         until_workers(env, top / "project", len(machines))
-        for number in range(count):
+        for number in chosen:
             away = least * (most / least) ** (number / max(1, count - 1))
             process = coordinator(top, env, url, "run", "--workflow", "flow", "--fresh")
-            before, seen = seen["logged starts"], Counter()
-            while seen["logged starts"] == before and process.poll() is None:
+            before = seen["logged starts"]
+            while seen["logged starts"] == before:
+                assert process.poll() is None, (top / "coordinator.log").read_text()[-2000:]
                 time.sleep(0.2)
                 count_tracebacks(top, seen)
             time.sleep(rng.uniform(0.0, 4.0))
+            assert process.poll() is None, "the run was over before the outage"
             how, (leave, back_again) = ways[number % len(ways)]
             leave()
             time.sleep(away)
@@ -424,7 +427,7 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
             machine.drain()
         if wrong:
             shutil.copytree(top, f"/tmp/bough-outages-{os.getpid()}")
-    print(f"{count} outages, {resumed} coordinators resumed, {len(wrong)} wrong")
+    print(f"{len(chosen)} outages, {resumed} coordinators resumed, {len(wrong)} wrong")
     for each in wrong:
         print(f"WRONG {each}")
     return 1 if wrong else 0
@@ -668,6 +671,7 @@ def main() -> int:
     away.add_argument("--patience", type=float, default=60.0, help="seconds that a server is waited for")
     away.add_argument("--lease", type=float, default=15.0)
     away.add_argument("--seed", type=int, default=1)
+    away.add_argument("--part", default="1/1", help="K/N: every N-th of them, from the K-th on")
     more = kinds.add_parser("scale")
     more.add_argument("--workers", type=int, nargs="+", default=[1, 4])
     more.add_argument("--leaves", type=int, default=40)
@@ -679,7 +683,7 @@ def main() -> int:
     if given.kind == "faults":
         return faults(given.faults, given.seed, given.pause, given.leaves, given.workers, given.slots, given.check)
     if given.kind == "outages":
-        return outages(given.count, given.least, given.most, given.patience, given.lease, given.seed)
+        return outages(given.count, given.least, given.most, given.patience, given.lease, given.seed, given.part)
     if given.kind == "scale":
         return scale(given.workers, given.leaves, given.wait)
     return calls(given.repeat, given.json)
