@@ -391,8 +391,9 @@ def outages(count: int, least: float, most: float, patience: float, lease: float
         until_workers(env, top / "project", len(machines))
         for number in chosen:
             away = least * (most / least) ** (number / max(1, count - 1))
-            process = coordinator(top, env, url, "run", "--workflow", "flow", "--fresh")
+            count_tracebacks(top, seen)
             before = seen["logged starts"]
+            process = coordinator(top, env, url, "run", "--workflow", "flow", "--fresh")
             while seen["logged starts"] == before:
                 assert process.poll() is None, (top / "coordinator.log").read_text()[-2000:]
                 time.sleep(0.2)
