@@ -164,3 +164,15 @@ def test_a_step_that_weakens_the_tests_of_an_earlier_one_is_seen_at_once(tmp_pat
     first, second = [event.verdict for event in journal.of(e.CheckFinished)][:2]
     assert first.ruling == "passed" and second.ruling == "needs_approval", second.reason
     assert second.disagreements[0].own
+
+
+def test_the_runs_of_a_process_share_a_base_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands(monkeypatch)
+    project = lay_out(Case(name="", repository=True), tmp_path / "project")
+    for _ in range(2):
+        outcome, _ = run_to_end(project, step("goal", PYTEST), Agents(goal=by_progress(FIX, DONE)), jobs=1)
+        assert outcome.completed, outcome.summary
+    at_base = [
+        texts for command, texts in commands.started if command == PYTEST and "add(a, b):\n    return a - b" in texts
+    ]
+    assert len(at_base) == 1, "the second goal of a list begins on the same files"

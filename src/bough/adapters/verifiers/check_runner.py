@@ -13,11 +13,12 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -59,7 +60,8 @@ class Baselines:
 
     The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables),
     so it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. A
-    check that failed in an earlier process runs again: what it lacked may be there by now."""
+    check that failed in an earlier process runs again: what it lacked may be there by now. The runs of one process (a
+    list's, in a night) share also what is under way, and what failed within the last hour."""
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
         """`surroundings`: what identifies the environment that checks run in."""
@@ -69,6 +71,7 @@ class Baselines:
 
     def forget(self, tree: str, check: Check) -> None:
         """Measure again when this is next asked."""
+        _FAILED.pop(self._path(tree, check), None)
         self._path(tree, check).unlink(missing_ok=True)
 
     def find_time(self, tree: str, check: Check) -> float:
@@ -108,11 +111,27 @@ class Baselines:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
 
+_MEASURING: dict[Path, asyncio.Task[Any]] = {}
+_FAILED: dict[Path, tuple[float, Baseline]] = {}
+"""What this process measures, and what failed and when, for all of its runs."""
+SHARED = 3600.0
+"""Seconds for which a failure is known to other runs: it may have been the machine's, or chance."""
+
+
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
-    # A failure may have been the machine's, or chance: only what passed is still known in a later process.
+    loop = asyncio.get_running_loop()
+    while (other := _MEASURING.get(path)) is not None and not other.done() and other.get_loop() is loop:
+        await asyncio.wait((other,))  # If its run ends first, this one measures.
     if (kept := _load(path)) is not None and kept.exit_status == 0:
         return kept
+    failed_at, failed = _FAILED.get(path, (0.0, None))
+    if failed is not None and time.monotonic() - failed_at < SHARED:
+        return failed
+    if (own := asyncio.current_task()) is not None:
+        _MEASURING[path] = own
     known = await measure()
+    if known.red:
+        _FAILED[path] = time.monotonic(), known
     _save(path, known)
     return known
 
