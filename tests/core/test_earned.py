@@ -229,3 +229,16 @@ def test_a_short_requirement_can_be_quoted_whole() -> None:
     assert not isinstance(found, Problems)
     assert [(probe.quote, probe.requirements) for probe in found.probes] == [("Fix it", (2,))]
     assert len(found.left_out) == 2
+
+
+def test_no_examiner_calls_a_stated_demand_background() -> None:
+    asked = [Requirement(1, "Keys must be sorted."), Requirement(2, "We use it daily.")]
+    given = {"probes": [], "kinds": [{"requirement": n, "kind": "background"} for n in (1, 2)]}
+    form = find_form(Check("pytest", "", "pytest"), [], [])
+    found = read_probes(Answer(calls=(Call("c", "probe", json.dumps(given)),)), "goal", form, asked, "")
+    assert not isinstance(found, Problems) and found.kinds == {2: "background"}
+
+
+def test_a_goal_of_which_all_is_called_background_is_not_proven() -> None:
+    ended = conclude_work(seen(task(requirement(1, "background"))), "the check passed")
+    assert ended.to is State.BLOCKED and "asks for something that could be shown" in ended.why

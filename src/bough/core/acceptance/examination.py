@@ -76,8 +76,8 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
         examined = task.examination.examined
         skipped = f" (not examined: {examined.why})" if isinstance(examined, ExaminationSkipped) else ""
         return c.Conclude(State.BLOCKED, f"{earned.describe_missing(task)}{skipped}")
-    if task.step.given and not earned.list_asked(task):
-        return c.Conclude(State.BLOCKED, "nothing of what the change is for asks for something that could be shown")
+    if not earned.list_asked(task):
+        return c.Conclude(State.BLOCKED, "nothing of what was asked asks for something that could be shown")
     if earned.has_nothing_to_run(task):
         return c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN)
     return c.Conclude(State.COMPLETED, f"{reason}{earned.describe_own_proof(task)}")

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bough.core.acceptance.judge_ruling import SHORTEST, find_quote
-from bough.core.acceptance.requirements import Kind, Requirement
+from bough.core.acceptance.requirements import Kind, Requirement, is_stated
 from bough.core.conversation import schema
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
@@ -197,7 +197,10 @@ def read_probes(
         probes.append(
             replace(made, name=f"{task}/probe-{known}", says=given.says, quote=given.quote, requirements=about)
         )
-    named: dict[int, Kind] = {one.requirement: one.kind for one in found.kinds}
+    stated = {one.number for one in requirements if is_stated(one.text)}
+    named: dict[int, Kind] = {
+        one.requirement: one.kind for one in found.kinds if one.kind != "background" or one.requirement not in stated
+    }
     return Examination(tuple(probes), found.notes, tuple(left_out), named)
 
 

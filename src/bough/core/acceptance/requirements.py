@@ -147,8 +147,12 @@ def _is_aside(text: str, block: _Block) -> bool:
 
 def _is_idle(text: str, block: _Block, idle: Sequence[str]) -> bool:
     """A model calls it background, and it is not worded as a demand: no answer takes one away."""
-    said = _QUOTED.sub("…", _strip_mark(text[block.start : block.end]))
-    return _MODAL.search(said) is None and any(_begins(text, block, words) for words in idle)
+    return any(_begins(text, block, words) for words in idle) and not is_stated(text[block.start : block.end])
+
+
+def is_stated(text: str) -> bool:
+    """Whether a passage is worded as a demand, outside of what it quotes."""
+    return _MODAL.search(_QUOTED.sub("…", text)) is not None
 
 
 def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
