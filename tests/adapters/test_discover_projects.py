@@ -223,6 +223,22 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
 ]  # fmt: skip
 
 
+def test_of_several_projects_the_one_that_the_goal_names_is_checked() -> None:
+    files = {f"{name}/go.mod": f"module {name}\n" for name in ("web", "libs/cart")}
+    files |= {f"{name}/a_test.go": "package a\n" for name in ("web", "libs/cart")}
+    both = "(cd libs/cart && go test ./...) && (cd web && go test ./...)"
+
+    def find(goal: str) -> Check:
+        (check,) = list_checks(Step("goal", goal), "goal", files, files.get)
+        return check
+
+    for goal in ("Fix total().", "Fix `web` and libs/cart.", "Fix the website."):
+        assert find(goal).command == both and "there are 2 projects (libs/cart/, web/)" in find(goal).why
+    for goal in ("Fix libs/cart.", "Fix `cart`.", "total in cart/a.py is wrong"):
+        assert find(goal).command == "cd libs/cart && go test ./..."
+        assert "the goal names it, and 1 others here are not checked (--dir" in find(goal).why
+
+
 @pytest.mark.parametrize(("files", "commands"), KINDS, ids=lambda value: next(iter(value), "none"))
 def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
     listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]

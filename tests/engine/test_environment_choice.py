@@ -20,6 +20,8 @@ from bough.core.acceptance.verdict import Case, Report
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import ProjectFacts, find_missing, set_aside
 from bough.core.verdict.registry import LANGUAGES, instrument, read_results
+from bough.interfaces.terminal.banner import render_banner
+from bough.views.telling.run_events import describe_base
 from tests.engine.libraries import DONE, environment, library, look
 from tests.harness import git, run_to_end
 from tests.shipped import AGENT_ONLY
@@ -274,6 +276,31 @@ def test_what_a_project_installs_for_itself_is_not_taken_from_the_system(
         "Install Test::Nginx: `cpan Test::Nginx`. Should the work write it,"
     )
     assert "`--network allow:github.com`" in given.for_missing(Missing("network", "github.com"), ProjectFacts({}, []))
+
+
+def test_a_package_that_is_installed_from_beside_the_project_is_named_for_what_it_is(
+    library: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = tmp_path_factory.mktemp("beside") / "lib"
+    beside.mkdir()
+    (beside / "money.py").write_text("CENT = 1\n")
+    (environment(library) / "_money.pth").write_text(f"{beside}\n")
+    (library / "pair.py").write_text(f"import money\n{(library / 'pair.py').read_text()}")
+    found = look(library, Choices())[0]
+    assert found.lacking == f"commands may not use {beside}, from which money is installed"
+    assert "`[sandbox] readable` in your settings" in found.way_out
+    monkeypatch.setenv("BOUGH_SANDBOX_READABLE", str(beside))
+    found = look(library, Choices())[0]
+    assert found.passed == 1 and not found.lacking, "what it says helps"
+
+
+def test_a_linter_beside_the_tests_is_named_as_that(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@echo 1..1\n\t@echo ok 1\n\t@echo a.c:1: too long; exit 3\n")
+    git(tmp_path, "init", "-q")
+    found = look(tmp_path, Choices())[0]
+    assert describe_base(found).startswith("1 test passed, and what runs beside them fails with exit status 2 (")
+    lines = ["".join(text for text, _ in line) for line in render_banner(e.Record(0, "", "", 0, 0.0, found), "")]
+    assert any("a linter or a build beside the tests counts too: --check CMD takes" in line for line in lines)
 
 
 def test_a_target_with_nothing_to_do_is_no_check(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Only the standard library is imported here (and `kernel`), because the spawner r
 """
 
 # Paths are strings throughout: this process imports little.
-# ruff: noqa: PTH102, PTH106, PTH120, PTH211
+# ruff: noqa: PTH102, PTH120, PTH211
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 NEW = "/tmp"
 """Where the new root is built: a folder that every system has."""
 NOTHING = "/.nothing"
+"""An empty folder: the upper layer of what is lent. It stays, since a folder whose layer is gone lists as empty."""
 _FROM = ("read", "lent", "write", "over", "cache")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "core": "/proc/kcore", "ptmx": "pts/ptmx"}
@@ -51,7 +52,6 @@ def build_mounts(mounts: list[list[str]]) -> None:
     for kind, target, source, more in mounts:
         with kernel.doing("namespaces", f"{kind} {target}: "):
             _mount(kind, target, source, more, sealed, sources)
-    os.rmdir(NEW + NOTHING)
     # Sealed at the end, since places to mount at are still made in them until then.
     for place in reversed(sealed):
         kernel.set_mount(place, 0, ATTR_RDONLY)

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bough.adapters.workspaces.python_environment import Environment
+from bough.adapters.workspaces.python_environment import Environment, find_beside
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.tree.task import Task
@@ -74,12 +74,22 @@ class CheckEnvironment(Struct, frozen=True):
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
         absent = find_idle(known.exit_status, check.command, ran.text, ran.report) is not None
         known = replace(known, left_out=self._find_mentioned(ran.text), said=last, absent=absent)
-        lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base, ran.finished.killed)
+        lacks = self._find_hidden(ran.text) or find_missing(
+            known.exit_status, check.command, ran.text, ran.report, base, ran.finished.killed
+        )
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
         lacks = _look_around(lacks)
         absent = lacks.kind in ("target", "tests", "program")
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
+
+    def _find_hidden(self, text: str) -> Missing | None:
+        """A module that is installed from a folder of its own (`pip install -e ../lib`), which commands cannot read."""
+        names = re.findall(r"No module named ['\"]?(\w+)", text)
+        if self.found is None or self.root is None or not names:
+            return None
+        place, name = find_beside(self.found, self.root, names)
+        return Missing("permission", f"{place}, from which {name} is installed") if name else None
 
     def told(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
         """Where failing tests may keep failing, only a command that does not start at all is an obstacle."""
@@ -194,8 +204,8 @@ _PROVIDED = {
     "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
     "version": "Install {} or newer; `[workspace] env` can set PATH where it is elsewhere than the one in use.",
     "submodule": "Fetch it with `git submodule update --init --recursive`.",
-    "permission": "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does without "
-    "it: `--check CMD`.",
+    "permission": "Let commands read it with `[sandbox] readable` in your settings (a list of folders), or pass a "
+    "check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",

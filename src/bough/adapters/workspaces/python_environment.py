@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -119,6 +119,21 @@ _MAPPING = re.compile(r"^MAPPING[^=\n]*= (\{.*\})$", re.MULTILINE)
 def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ...]:
     """Folders of the project that are installed there as editable, relative to its `root`: a checkout has them too, and
     its own take precedence over the person's."""
+    places = _list_editable_folders(environment)
+    return tuple(dict.fromkeys(place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)))
+
+
+def find_beside(environment: Environment, root: Path, modules: Iterable[str]) -> tuple[Path, str]:
+    """The folder outside the project from which one of these modules is installed there as editable, and its name;
+    empty: none is."""
+    for place in _list_editable_folders(environment):
+        for name in modules if not place.is_relative_to(root) else ():
+            if os.path.isdir(place / name) or os.path.isfile(place / f"{name}.py"):  # noqa: PTH112, PTH113
+                return place, name
+    return Path(), ""
+
+
+def _list_editable_folders(environment: Environment) -> list[Path]:
     places: list[Path] = []
     libraries = Place(environment.prefix, "lib", links=True)
     for site in [libraries / name / "site-packages" for name, _ in libraries.list() if name.startswith("python")]:
@@ -128,8 +143,7 @@ def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ..
         for name in names:
             if name.startswith("__editable__") and name.endswith("finder.py"):
                 places += _read_mapped_folders((site / name).text())
-    inside = [place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)]
-    return tuple(dict.fromkeys(inside))
+    return places
 
 
 def _read_mapped_folders(finder: str) -> list[Path]:

@@ -72,7 +72,11 @@ def list_checks(
     if found:
         return [found]
     last = [replace(proposed, runner=find_runner_behind(proposed.command, look))] if proposed else []
-    every = [check for check in (*list_project_checks(look, folder), *last) if check.command not in refused]
+    every = [
+        check
+        for check in (*list_project_checks(look, folder, step.instructions), *last)
+        if check.command not in refused
+    ]
     return sorted(every, key=lambda check: check.command != preferred)
 
 

@@ -58,9 +58,9 @@ def shows_runner(path: str) -> bool:
     return path.count("/") < 2 and re.fullmatch(_SHOWS, path) is not None
 
 
-def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:
+def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> list[Check]:
     """The candidates for the check that proves the project around the folder `start`, the most trusted first; none
-    when nothing shows how to test it."""
+    when nothing shows how to test it. Of several projects beside each other, the one that the goal names counts."""
     ways = (way for way in (start, *list_parents(start)) if way)
     projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in MANIFESTS)]
     for here in (*projects, ""):
@@ -74,8 +74,18 @@ def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:
                 for check in checks
             ]
     # Another project's tests do not help in a project without tests.
-    below = _find_checks_below(look, start) or (_find_checks_below(look, "") if start and not projects else None)
-    return [below] if below else []
+    below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
+    meant = [place for place, _ in below if _is_meant(place, goal)] if len(below) > 1 else []
+    if len(meant) == 1:
+        said = f"; the goal names it, and {len(below) - 1} others here are not checked (--dir, --check CMD)"
+        return [replace(check, why=f"{check.why}{said}") for check in list_project_checks(look, meant[0])]
+    return [_join_checks(below)] if below else []
+
+
+def _is_meant(place: str, goal: str) -> bool:
+    """Whether a text names a folder: by its path, or by its name as code or followed by a slash."""
+    path, name = re.escape(place), re.escape(last_segment(place))
+    return re.search(rf"(?<![\w/-]){path}(?![\w-])|(?<![\w-]){name}/|`{name}`", goal) is not None
 
 
 def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
@@ -111,25 +121,27 @@ def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
     return False
 
 
-def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
-    """One check for all the projects in the folders below."""
+def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]]:
+    """The projects in the folders below, each with its check as it is run there."""
     inner = look.inside(start)
     names = sorted(
         {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
     )
     known = {*names}
     tops = [name for name in names if parent_folder(name) not in known][:_MOST_PLACES]
-    every = ((name, check) for name in tops if (check := _find_check_in(inner.inside(name))))
-    found = list(islice(every, MOST_PROJECTS))
     prefix = f"{start}/" if start else ""
+    every = ((prefix + name, check) for name in tops if (check := _find_check_in(inner.inside(name))))
+    return list(islice(every, MOST_PROJECTS))
+
+
+def _join_checks(found: Sequence[tuple[str, Check]]) -> Check:
     if len(found) == 1:
-        [(name, check)] = found
-        return Check(run_in_folder(prefix + name, check.command), f"{check.why}, in {prefix}{name}/", check.runner)
-    if not found:
-        return None
-    command = " && ".join(f"({run_in_folder(prefix + name, check.command)})" for name, check in found)
-    places = ", ".join(f"{prefix}{name}/" for name, _ in found)
-    return Check(command, f"there are {len(found)} projects ({places}); start in one of them to check only that")
+        [(place, check)] = found
+        return Check(run_in_folder(place, check.command), f"{check.why}, in {place}/", check.runner)
+    command = " && ".join(f"({run_in_folder(place, check.command)})" for place, check in found)
+    places = ", ".join(f"{place}/" for place, _ in found)
+    said = "name one of them in the goal, or start in it (--dir), to check only that"
+    return Check(command, f"there are {len(found)} projects ({places}); {said}")
 
 
 def _find_check_in(look: ProjectFiles) -> Check | None:

@@ -92,6 +92,10 @@ def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
     if event.failed > len(event.aside) and event.exit_status != 0 and not event.lacking and not examines:
         named = f": {', '.join(event.failing[:SHOWN_ASIDE])}" if event.failing else ""
         lines.append(_make_fact("", f"fails already{named}; what you do not ask for may stay so with --accept-failing"))
+    elif event.passed and event.exit_status not in (0, None) and not event.aside and not event.lacking:
+        lines.append(
+            _make_fact("", "a linter or a build beside the tests counts too: --check CMD takes the tests alone")
+        )
     if event.belief:
         lines.append(_make_fact("", event.belief))
     if event.scouted:
