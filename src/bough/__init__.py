@@ -85,4 +85,6 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from bough.operations import OPERATIONS as table
+
+    return sorted({*__all__, *table})

@@ -206,7 +206,7 @@ def test_a_body_of_a_hundred_megabytes_is_refused_in_a_sentence(tmp_path: Path) 
 def test_every_operation_is_in_every_table(name: str) -> None:
     keys = [key for key, *_ in OPERATIONS[name].arguments]
     place = [] if OPERATIONS[name].of == "project" else [OPERATIONS[name].of]
-    assert list(signature(getattr(bough, name)).parameters) == [*place, "dir", *keys]
+    assert list(signature(getattr(bough, name)).parameters) == [*place, "dir", *keys] and name in dir(bough)
     assert list(signature(Commands(Path()).draw_tool(name)).parameters) == [*place, *keys]
     if name in bough.OPERATIONS:
         assert name in command_line.list_commands(None)  # type: ignore[arg-type]

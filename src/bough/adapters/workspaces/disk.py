@@ -12,7 +12,6 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -84,23 +83,6 @@ def open_regular(path: bytes, within: int | None = None) -> int | None:
         return fd
     os.close(fd)
     return None
-
-
-def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
-    """The beginning of a file that an agent may have put there, and may have made unreadable; None when it is not a
-    regular file, or behind a link."""
-    parent, _, name = path.rpartition(b"/")
-    try:
-        with handles.open_folder(top, parent) as within:
-            fd = handles.read_with_access(within, name, partial(open_regular, name, within))
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-    if fd is None:
-        return None
-    with os.fdopen(fd, "rb") as file:
-        return file.read(most)
 
 
 def read_pieces(fd: int) -> Iterator[bytes]:
