@@ -1,4 +1,4 @@
-"""Run the attempts: `python -m bench.red_team [--only WORD] [--without] [--json F]`. The exit status is 1 if one succeeds."""
+"""Make the attempts: `python -m bench.red_team [--only WORD] [--without]`; the exit status is 1 if one succeeds."""
 
 import argparse
 import json
@@ -9,9 +9,9 @@ import time
 import traceback
 from pathlib import Path
 
-from bench.red_team import agents, changes, copied, machines, pages, repositories, settings
-from bench.red_team.attempts import ATTEMPTS, Attempt
-from bench.red_team.scene import BrokenAttempt, Scene
+from . import agents, changes, copied, machines, pages, repositories, settings
+from .attempts import ATTEMPTS, Attempt
+from .scene import BrokenAttempt, Scene
 
 MODULES = (copied, settings, repositories, agents, changes, pages, machines)
 
@@ -27,7 +27,7 @@ def judge(attempt: Attempt, without: bool, folder: Path) -> tuple[str, list[str]
     except BrokenAttempt as error:
         found = scene.results()
         return ("succeeded", found) if found else ("broken", [str(error)])
-    except Exception:
+    except Exception:  # noqa: BLE001 - whatever goes wrong in an attempt is a fault of the attempt
         return "broken", [traceback.format_exc()[-1500:]]
     finally:
         scene.close()
@@ -38,12 +38,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="attempts whose name or module has this in it")
     parser.add_argument("--without", action="store_true", help="switch the defence off that an attempt aims at")
-    parser.add_argument("--json", default="", help="write the results to this file")
+    parser.add_argument("--json", default="", help="write the results to this file; those in it are kept")
     parser.add_argument("--folder", default="/var/tmp", help="where the scenes are made")
     chosen = parser.parse_args()
-    results: dict[str, dict[str, object]] = {}
+    kept = Path(chosen.json) if chosen.json else None
+    results: dict[str, dict[str, object]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     for attempt in ATTEMPTS.values():
-        if chosen.only not in f"{attempt.act.__module__}.{attempt.name}":
+        if attempt.name in results or chosen.only not in f"{attempt.act.__module__}.{attempt.name}":
             continue
         began = time.monotonic()
         verdict, found = judge(attempt, chosen.without, Path(chosen.folder))
@@ -51,8 +52,8 @@ def main() -> int:
         print(f"{verdict:9}  {time.monotonic() - began:5.1f} s  {attempt.name}: {attempt.act.__doc__}", flush=True)
         for line in found:
             print("             " + line.replace("\n", "\n             "), flush=True)
-        if chosen.json:
-            Path(chosen.json).write_text(json.dumps(results, indent=1))
+        if kept:
+            kept.write_text(json.dumps(results, indent=1))
     counts = {
         name: sum(result["verdict"] == name for result in results.values()) for name in ("succeeded", "held", "broken")
     }

@@ -7,8 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from bench.red_team.attempts import attempt
-from bench.red_team.scene import CHECK, ESCAPE, FIX, Scene
+from .attempts import attempt
+from .scene import CHECK, ESCAPE, FIX, Scene
 
 
 def bash(*lines: str) -> tuple[str, object]:
@@ -102,9 +102,12 @@ def command_reaches_the_network(scene: Scene) -> None:
     code = f"""
 import socket
 for family, kind, address in (
-    (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", {port})), (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", {port})),
-    (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", {port})), (socket.AF_INET6, socket.SOCK_STREAM, ("::ffff:127.0.0.1", {port})),
-    (socket.AF_INET, socket.SOCK_STREAM, ("127.1.2.3", {port})), (socket.AF_INET, socket.SOCK_STREAM, ("10.0.2.2", {port})),
+    (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", {port})),
+    (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", {port})),
+    (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", {port})),
+    (socket.AF_INET6, socket.SOCK_STREAM, ("::ffff:127.0.0.1", {port})),
+    (socket.AF_INET, socket.SOCK_STREAM, ("127.1.2.3", {port})),
+    (socket.AF_INET, socket.SOCK_STREAM, ("10.0.2.2", {port})),
 ):
     try:
         s = socket.socket(family, kind); s.settimeout(1); s.connect(address); s.send(b"owned")
@@ -125,7 +128,8 @@ def process_outlives_its_command(scene: Scene) -> None:
     lines = [
         f"(setsid nohup sh -c '{coded}' >/dev/null 2>&1 &)",
         f"python3 - <<'E'\nimport os,time,signal\nfor s in (1,2,15): signal.signal(s, signal.SIG_IGN)\n"
-        f"if os.fork()==0:\n  os.setsid()\n  if os.fork()==0:\n    for f in range(3): os.close(f)\n    time.sleep(6)\n    exec({scene.code!r})\nE",
+        "if os.fork()==0:\n  os.setsid()\n  if os.fork()==0:\n    for f in range(3): os.close(f)\n"
+        f"    time.sleep(6)\n    exec({scene.code!r})\nE",
     ]
     scene.acts(bash(*lines), bash("systemd-run --user sleep 1; at now; echo x | crontab -"))
     scene.wait(lambda: scene.port.has("owned") or (scene.home / "owned").exists(), 8)
@@ -172,7 +176,7 @@ def command_prints_without_end(scene: Scene) -> None:
         bash("yes | head -c 3000000000"),
         bash("head -c 50000000 /dev/urandom"),
         bash("head -c 100000000 /dev/zero | tr '\\0' x"),
-        bash(f"for i in $(seq 20000); do printf '{ESCAPE!r}'; done"),
+        bash("python3 -c 'print(chr(27) + chr(93) + \"0;owned\" + chr(7), end=str()); print(chr(155) * 9000000)'"),
         limit=90,
     )
     scene.bough("show")
@@ -199,10 +203,13 @@ def workspace_git_starts_programs(scene: Scene) -> None:
     """A command puts a monitor, hooks and filters into the checkout's own `.git`, which bough then keeps files from."""
     p = scene.script
     lines = (
-        f"git config core.fsmonitor {p}; git config core.hooksPath hooks; git config filter.x.clean {p}; git config diff.external {p}",
-        f"mkdir -p hooks .git/hooks; for h in post-checkout pre-commit post-index-change reference-transaction; do printf '#!/bin/sh\\n{p}\\n' > hooks/$h; cp hooks/$h .git/hooks/; done; chmod +x hooks/* .git/hooks/*",
+        f"git config core.fsmonitor {p}; git config core.hooksPath hooks; git config filter.x.clean {p}",
+        f"git config diff.external {p}",
+        "mkdir -p hooks .git/hooks; for h in post-checkout pre-commit post-index-change reference-transaction; do",
+        f"printf '#!/bin/sh\\n{p}\\n' > hooks/$h; cp hooks/$h .git/hooks/; done; chmod +x hooks/* .git/hooks/*",
         "echo '* filter=x diff=x' > .gitattributes; cat .git; ls -la .git",
-        f"git init sub; cd sub; git config core.fsmonitor {p}; git config core.worktree {scene.home}; touch a; git add a; git -c user.name=a -c user.email=a commit -m a",
+        f"git init sub; cd sub; git config core.fsmonitor {p}; git config core.worktree {scene.home}",
+        "touch a; git add a; git -c user.name=a -c user.email=a commit -m a",
     )
     scene.acts(bash(*lines), FIX, bash("echo x > y; git status; git add -A"))
     for words in (("diff",), ("apply", "--partial", "--edges"), ("resume",)):
@@ -211,7 +218,7 @@ def workspace_git_starts_programs(scene: Scene) -> None:
 
 @attempt("faults")
 def calls_are_malformed(scene: Scene) -> None:
-    """A model's calls have wrong types, deep nesting, lone surrogates, zero bytes, megabytes and names that are not there."""
+    """A model's calls have wrong types, deep nesting, lone surrogates, zero bytes, megabytes and unknown names."""
     calls: list[tuple[str, object]] = [
         ("bash", "[" * 100000),
         ("bash", '{"command": 5}'),
@@ -369,10 +376,9 @@ def work_poisons_the_environment(scene: Scene) -> None:
     (scene.project / "node_modules/.bin").mkdir(parents=True)
     for name in (".cache/pip", ".cargo/bin", ".npm", ".config/git", ".local/bin"):
         (scene.home / name).mkdir(parents=True)
-    roots = (str(scene.project), str(scene.home))
-    lines = [
-        f"for d in .venv/lib/python3/site-packages node_modules/.bin {' '.join(f'{r}/{d}' for r in roots for d in ('.venv/lib/python3/site-packages', 'node_modules/.bin', '.cache/pip', '.cargo/bin', '.npm', '.config/git', '.local/bin', '.git/hooks'))} ~/.cache/pip ~/.cargo/bin; do echo 'import os' > $d/owned.pth; done"
-    ]
+    inner = (".venv/lib/python3/site-packages", "node_modules/.bin", ".cache/pip", ".cargo/bin", ".npm", ".config/git")
+    places = [*inner, *(f"{root}/{name}" for root in (scene.project, scene.home) for name in (*inner, ".git/hooks"))]
+    lines = [f"for d in {' '.join(places)} ~/.cache/pip ~/.cargo/bin; do echo 'import os' > $d/owned.pth; done"]
     scene.acts(bash(*lines), bash(*lines))
     found = [
         path for root in (scene.project, scene.home) for path in root.rglob("owned.pth") if ".bough" not in path.parts
@@ -433,7 +439,8 @@ def work_is_special(scene: Scene) -> None:
     """Applied files are set-user-ID, links to devices and programs that were none."""
     scene.acts(
         bash(
-            "cp /bin/sh s; chmod 6755 s; chmod 4755 shop.py; ln -s /dev/sda disk; echo x > new.sh; chmod 4777 new.sh; mkdir d; chmod 7777 d; touch d/x"
+            "cp /bin/sh s; chmod 6755 s; chmod 4755 shop.py; ln -s /dev/sda disk",
+            "echo x > new.sh; chmod 4777 new.sh; mkdir d; chmod 7777 d; touch d/x",
         ),
         FIX,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.red_team.scene import Scene
+from .scene import Scene
 
 Act = Callable[[Scene], None]
 

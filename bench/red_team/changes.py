@@ -3,9 +3,9 @@
 import json
 import os
 
-from bench.red_team.attempts import attempt
-from bench.red_team.repositories import GH
-from bench.red_team.scene import CHECK, ESCAPE, Scene
+from .attempts import attempt
+from .repositories import GH
+from .scene import CHECK, ESCAPE, Scene
 
 
 def examine(scene: Scene, what: str, *more: str, goal: bool = True, limit: float = 90) -> None:
@@ -18,13 +18,18 @@ def examine(scene: Scene, what: str, *more: str, goal: bool = True, limit: float
 def patch_leads_out(scene: Scene) -> None:
     """A patch writes above the project, into `.git`, and through a link that it makes first."""
     up = os.path.relpath(scene.home, scene.project)
+
+    def added(name: str, text: str = "x\n", mode: str = "100644") -> str:
+        head = f"diff --git a/{name} b/{name}\nnew file mode {mode}\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+"
+        return head + text
+
     parts = {
-        "up": f"diff --git a/{up}/owned b/{up}/owned\nnew file mode 100644\n--- /dev/null\n+++ b/{up}/owned\n@@ -0,0 +1 @@\n+x\n",
-        "git": "diff --git a/.git/hooks/pre-commit b/.git/hooks/pre-commit\nnew file mode 100755\n--- /dev/null\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+x\n",
-        "link": f"diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+{scene.home}\n\\ No newline at end of file\n"
-        "diff --git a/l/owned b/l/owned\nnew file mode 100644\n--- /dev/null\n+++ b/l/owned\n@@ -0,0 +1 @@\n+x\n",
+        "up": added(f"{up}/owned"),
+        "git": added(".git/hooks/pre-commit", mode="100755"),
+        "link": added("l", f"{scene.home}\n\\ No newline at end of file\n", "120000") + added("l/owned"),
         "absolute": f"--- /dev/null\n+++ {scene.home}/owned\n@@ -0,0 +1 @@\n+x\n",
-        "rename": f"diff --git a/shop.py b/{up}/owned\nsimilarity index 100%\nrename from shop.py\nrename to {up}/owned\n",
+        "rename": f"diff --git a/shop.py b/{up}/owned\nsimilarity index 100%\n"
+        f"rename from shop.py\nrename to {up}/owned\n",
     }
     for name, text in parts.items():
         path = scene.root / f"{name}.patch"
@@ -51,7 +56,10 @@ def patch_is_huge(scene: Scene) -> None:
 def commit_writes_to_the_terminal(scene: Scene) -> None:
     """Messages, authors, names of branches and tests of a change hold escapes and forged lines."""
     scene.git("checkout", "-q", "-b", "topic")
-    test = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_x(self):\n        print('\\x1b]0;owned\\x07')\n        self.fail('\\x1b]0;owned\\x07\\u202eowned')\n"
+    test = (
+        "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_x(self):\n"
+        "        print('\\x1b]0;owned\\x07')\n        self.fail('\\x1b]0;owned\\x07\\u202eowned')\n"
+    )
     scene.files({"test_more.py": test, "shop.py": "def total(*n):\n    return sum(n)\n"})
     scene.git("add", "-A")
     scene.git("-c", f"user.name={ESCAPE}", "commit", "-q", "-m", f"Let total add {ESCAPE}\r\x1b[2K proven")
@@ -65,7 +73,6 @@ def commit_writes_to_the_terminal(scene: Scene) -> None:
 def refs_are_options(scene: Scene) -> None:
     """What is judged, and where it is compared with, are names that git or a shell could take for more."""
     scene.git("update-ref", "refs/heads/$(touch${IFS}owned)", "HEAD")
-    scene.git("update-ref", "refs/heads/;touch owned", "HEAD") if False else None
     for what in (
         f"--output={scene.home}/owned",
         f"HEAD..--output={scene.home}/owned",
@@ -117,7 +124,8 @@ def receipt(scene: Scene, **changes: object) -> dict[str, object]:
         scene.commit(
             {
                 "shop.py": "def total(*n):\n    return sum(n)\n",
-                "test_more.py": "import unittest, shop\n\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(shop.total(1, 2), 3)\n",
+                "test_more.py": "import unittest, shop\n\nclass T(unittest.TestCase):\n"
+                "    def test_x(self):\n        self.assertEqual(shop.total(1, 2), 3)\n",
             }
         )
         scene.git("checkout", "-q", "main")
@@ -227,14 +235,15 @@ def issues_say_more_than_a_goal(scene: Scene) -> None:
         {"number": 2, "title": ESCAPE, "body": ESCAPE, "labels": [], "url": f"javascript:{ESCAPE}"},
         {"number": -3, "title": "\n- [ ] more\n  - check: x", "body": "x" * 3_000_000, "labels": "x", "url": "../../x"},
     ]
-    for some in (
+    answers: list[object] = [
         issues,
         issues[:2],
         [5, None, "x"],
         {"a": 1},
         [{"number": "x", "title": None, "body": 5, "labels": 5, "url": 5}],
         [{}],
-    ):
+    ]
+    for some in answers:
         (scene.root / "issues.json").write_text(json.dumps(some))
         scene.bough("backlog", "import", "github", "--yes", limit=40)
     scene.bough("backlog", "import", "github", "--stdin", "--yes", given="[" * 200000, limit=20)

@@ -7,8 +7,8 @@ import sqlite3
 import zlib
 from pathlib import Path
 
-from bench.red_team.attempts import attempt
-from bench.red_team.scene import CHECK, ESCAPE, FIX, Scene
+from .attempts import attempt
+from .scene import CHECK, ESCAPE, FIX, Scene
 
 
 def foreign(scene: Scene, *options: str, url: str = "", rounds: str = "1", goal: str = "Let total add") -> None:
@@ -184,7 +184,7 @@ def copied_objects_lead_out(scene: Scene) -> None:
     for path in repository.glob("objects/??/*"):
         content = zlib.decompress(path.read_bytes())
         if content.startswith(b"tree ") and b"deep\0" in content:
-            os.chmod(path, 0o644)
+            path.chmod(0o644)
             path.write_bytes(zlib.compress(f"tree {len(evil)}\0".encode() + evil))
             changed += 1
     scene.need(changed > 0, "no tree to replace")
@@ -324,7 +324,7 @@ def copied_run_is_rewound_and_piped(scene: Scene) -> None:
 @attempt("trust")
 def copied_run_on_the_page(scene: Scene) -> None:
     """A run in a copied folder is resumed from the dashboard, which takes its endpoint from the journal."""
-    from bench.red_team.pages import ask
+    from .pages import ask
 
     foreign(scene, url=scene.port.url)
     if scene.without == "trust":

@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.red_team.attempts import attempt
-from bench.red_team.copied import foreign
-from bench.red_team.scene import BOUGH, CHECK, ESCAPE, Scene
+from .attempts import attempt
+from .copied import foreign
+from .scene import BOUGH, CHECK, ESCAPE, Scene
 
 STATE = ".local/state/bough"
 
@@ -59,7 +59,9 @@ def state_folder_is_relative(scene: Scene) -> None:
         {"XDG_CONFIG_HOME": "conf"},
         {"XDG_STATE_HOME": "./state", "XDG_CONFIG_HOME": "./conf"},
     ):
-        scene.run("--sandbox", "none", **variables)
+        scene.bough(
+            "run", "x", "--flat", "--rounds", "3", "--check", CHECK, "--sandbox", "none", *scene.options(), **variables
+        )
 
 
 @attempt("owner")
@@ -96,7 +98,7 @@ def consent_is_anybodys(scene: Scene) -> None:
 
 @attempt("moved")
 def consent_is_copied(scene: Scene) -> None:
-    """The attacker's permissions lie in the person's state folder under the project's name, for another folder and machine."""
+    """Permissions that the attacker gave to another folder lie in the person's state folder under this project's."""
     scene.commit({"bough.toml": f"[check]\nsetup = {json.dumps(scene.payload)}\n"})
     elsewhere = scene.root / "elsewhere"
     shutil.copytree(scene.project, elsewhere)
@@ -211,12 +213,15 @@ for line in sys.stdin:
         continue
     name = asked.get("method")
     if name == "initialize":
-        result = {{"protocolVersion": "2025-03-26", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "x", "version": "1"}}}}
+        info = {{"name": "x", "version": "1"}}
+        result = {{"protocolVersion": "2025-03-26", "capabilities": {{"tools": {{}}}}, "serverInfo": info}}
     elif name == "tools/list":
-        tools = [{{"name": n, "description": "x" * 200000, "inputSchema": {{"type": "object", "$ref": "#"}}}} for n in {names}]
+        schema = {{"type": "object", "$ref": "#"}}
+        tools = [{{"name": n, "description": "x" * 200000, "inputSchema": schema}} for n in {names}]
         result = {{"tools": tools + [{{"name": "t%d" % i, "inputSchema": {{}}}} for i in range(3000)]}}
     else:
-        result = {{"content": [{{"type": "text", "text": "x" * 30000000}}, {{"type": "image", "data": "!", "mimeType": "x"}}, 5]}}
+        image = {{"type": "image", "data": "!", "mimeType": "x"}}
+        result = {{"content": [{{"type": "text", "text": "x" * 30000000}}, image, 5]}}
     sys.stdout.write("noise\\n" + json.dumps({{"jsonrpc": "2.0", "id": asked["id"], "result": result}}) + "\\n")
     sys.stdout.flush()
 """
@@ -232,7 +237,8 @@ def outside_agent_is_hostile(scene: Scene) -> None:
     """An outside agent that the person named reads, writes and calls out beyond what was named for it."""
     path = scene.program(
         "agent",
-        f"#!/usr/bin/env python3\n{scene.code}import sys\nfor line in sys.stdin: print('[' * 100000); sys.stdout.flush()\n",
+        f"#!/usr/bin/env python3\n{scene.code}import sys\n"
+        "for line in sys.stdin: print('[' * 100000); sys.stdout.flush()\n",
     )
     scene.bough(
         "run", "x", "--flat", "--rounds", "3", "--check", CHECK, "--agent", str(path), "--max-minutes", "0.3", limit=90
@@ -323,7 +329,7 @@ def worked(scene: Scene, url: str, *options: str, text: str = "", owner: str = "
 def row_sends_the_key_away(scene: Scene) -> None:
     """A run in a shared journal has its model at the attacker's port, and a worker brings its own key."""
     with database(scene) as url:
-        text = '[[steps]]\nname = "a"\naction = "do"\nrequires_testing = false\n[[steps]]\nname = "b"\naction = "do"\nrequires_testing = false\n'
+        text = "".join(f'[[steps]]\nname = "{name}"\naction = "do"\nrequires_testing = false\n' for name in "ab")
         owner = '[worker]\nendpoints = ["*"]\n' if scene.without else ""
         worked(scene, url, "--base-url", scene.port.url, "--protocol", "tools", text=text, owner=owner)
 
@@ -353,7 +359,7 @@ def row_opens_the_network(scene: Scene) -> None:
 def row_starts_an_agent(scene: Scene) -> None:
     """A run in a shared journal has an outside agent that takes a worker's key along."""
     with database(scene) as url:
-        text = '[[steps]]\nname = "a"\naction = "do"\nrequires_testing = false\n[[steps]]\nname = "b"\naction = "do"\nrequires_testing = false\n'
+        text = "".join(f'[[steps]]\nname = "{name}"\naction = "do"\nrequires_testing = false\n' for name in "ab")
         owner = '[worker]\nagents = ["*"]\nenv = ["*"]\nnetwork = ["*"]\n' if scene.without else ""
         worked(
             scene,
@@ -393,7 +399,8 @@ def _sql(url: str, text: str) -> str:
 
 
 def _columns(url: str) -> list[tuple[str, str, str]]:
-    text = "SELECT table_schema, table_name, column_name FROM information_schema.columns WHERE data_type = 'bytea' AND table_schema = 'bough'"
+    text = "SELECT table_schema, table_name, column_name FROM information_schema.columns "
+    text += "WHERE data_type = 'bytea' AND table_schema = 'bough'"
     return [
         (words[0], words[1], words[2])
         for words in (line.split() for line in _sql(url, text).splitlines())

@@ -7,8 +7,8 @@ import socket
 import time
 from pathlib import Path
 
-from bench.red_team.attempts import attempt
-from bench.red_team.scene import Scene
+from .attempts import attempt
+from .scene import Scene
 
 
 def ask(
@@ -124,9 +124,10 @@ def page_of_another_host(scene: Scene) -> None:
             for path in paths[:3]:
                 _, text = ask(port, path, {"host": host, "x-bough": token})
                 scene.success(GOAL in text, f"the host {host!r} was given data")
+        line = f"GET {paths[0]} HTTP/1.1\r\n"
         text = raw(
             port,
-            f"GET {paths[0]} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nhost: evil.example\r\nx-bough: {token}\r\n\r\n".encode(),
+            f"{line}host: 127.0.0.1:{port}\r\nhost: evil.example\r\nx-bough: {token}\r\n\r\n".encode(),
             3,
         )
         scene.success(GOAL in text, "two hosts were given data")
@@ -205,10 +206,11 @@ def page_serves_other_files(scene: Scene) -> None:
                 "/assets/",
                 f"/api/{up}",
             ):
+                line = f"GET {base}{name} HTTP/1.1\r\n"
                 for head in ("", f"x-bough: {token}\r\n"):
                     text = raw(
                         port,
-                        f"GET {base}{name} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{head}connection: close\r\n\r\n".encode(),
+                        f"{line}host: 127.0.0.1:{port}\r\n{head}connection: close\r\n\r\n".encode(),
                         3,
                     )
                     scene.success(scene.secret in text, f"{base}{name} was served")
@@ -225,7 +227,8 @@ def page_streams_without_a_token(scene: Scene) -> None:
             for method in ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "PATCH", "get", "PROPFIND", "CONNECT"):
                 for more in (
                     "",
-                    "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: eHh4\r\n",
+                    "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"
+                    "sec-websocket-key: eHh4\r\n",
                     "accept: text/event-stream\r\n",
                     "x-http-method-override: GET\r\n",
                 ):

@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bench.red_team.attempts import attempt
-from bench.red_team.scene import CHECK, FIX, Scene
+from .attempts import attempt
+from .scene import CHECK, FIX, PATH, Scene
 
 GH = """#!/bin/sh
 env > "$HOME/../gh.env"
@@ -127,7 +127,8 @@ def git_settings_include_others(scene: Scene) -> None:
     """Settings come from included files, from a worktree's own file and from conditions."""
     other = scene.attacker / "more"
     other.write_text(
-        f"[core]\n\tfsmonitor = {scene.script}\n\thooksPath = {scene.attacker}/hooks\n[diff]\n\texternal = {scene.script}\n"
+        f"[core]\n\tfsmonitor = {scene.script}\n\thooksPath = {scene.attacker}/hooks\n"
+        f"[diff]\n\texternal = {scene.script}\n"
     )
     (scene.attacker / "hooks").mkdir()
     for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-push"):
@@ -301,8 +302,7 @@ def file_names_write_to_the_terminal(scene: Scene) -> None:
     ]
     for name in names:
         (scene.project / name).write_text("x = 1\n")
-    with open(os.fsencode(scene.project) + b"/e\xff\xfe.py", "w") as file:
-        file.write("x = 2\n")
+    (scene.project / os.fsdecode(b"e\xff\xfe.py")).write_text("x = 2\n")
     scene.commit({})
     command = "for f in *; do echo '# more' >> \"./$f\"; done; git add -A"
     scene.acts(("list", {}), ("bash", {"command": command}), FIX)
@@ -347,7 +347,7 @@ def programs_of_the_project(scene: Scene) -> None:
         for folder in (scene.project, scene.project / "bin", scene.project / "node_modules/.bin"):
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(scene.script, folder / name)
-    path = f".::bin:{scene.project}:{scene.project}/bin:node_modules/.bin:{os.environ['PATH']}"
+    path = f".::bin:{scene.project}:{scene.project}/bin:node_modules/.bin:{PATH}"
     scene.run(PATH=path)
     for words in (
         ("diff",),

