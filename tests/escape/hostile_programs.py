@@ -211,3 +211,21 @@ def a_program_on_a_relative_path_replaces_git(place: Place) -> list[str]:
     os.environ["PATH"] = f".:node_modules/.bin::{place.project}:{os.environ['PATH']}"
     run(place)
     return place.ran
+
+
+@attack("critical")
+def the_doctor_and_the_timer_start_programs_of_the_project(place: Place) -> list[str]:
+    from bough.services import schedule
+    from bough.services.diagnosis import diagnose
+
+    for name in ("git", "sleep", "systemctl", "crontab"):
+        place.program(name)
+    # The person's own come next on their PATH: the machine's are left alone.
+    for name in ("systemctl", "crontab"):
+        place.write(place.home / "bin" / name, "#!/bin/sh\necho 'no crontab for you' >&2\nexit 1\n", 0o755)
+    os.environ["PATH"] = os.pathsep.join((str(place.project), str(place.home / "bin"), os.environ["PATH"]))
+    asyncio.run(diagnose(place.project, Choices()))
+    run(place, jobs=2)
+    with contextlib.suppress(BoughError):
+        schedule.install(schedule.make_schedule(place.project, "backlog", "22:30"))
+    return place.ran

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -65,7 +66,7 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     rg = shutil.which("rg")
     search = rg or "rg is not installed: the search tool works without it, but more slowly"
     ripgrep = Diagnosis("ripgrep", rg is not None, search, needed=False)
-    findings = [_diagnose_git(), ripgrep, await _diagnose_journal(root)]
+    findings = [_diagnose_git(root), ripgrep, await _diagnose_journal(root)]
     ignored: dict[str, str] = {}
     try:
         config = settings.load_config(root, env, make_consent(root, env, tell=ignored.update))
@@ -122,9 +123,9 @@ async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, 
     return Diagnosis("sandbox", False, says, needed=False)
 
 
-def _diagnose_git() -> Diagnosis:
+def _diagnose_git(root: Path) -> Diagnosis:
     try:
-        said = run_program(["git", "--version"], project=None, timeout=10)
+        said = run_program(["git", "--version"], project=root, timeout=10)
     except FileNotFoundError:
         return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
     except (OSError, subprocess.SubprocessError) as error:
@@ -307,7 +308,7 @@ async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
     with (
         tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
         closing(socket.create_server(("127.0.0.1", 0))) as server,
-        start_program(["sleep", "60"], project=None, env={}) as bystander,
+        start_program([sys.executable, "-Ic", "input()"], project=None, env={}, stdin=subprocess.PIPE) as bystander,
     ):
         workspace, mine, token = make_plain_folder(Path(top)), Path(top) / "mine.txt", f"7{os.getpid()}"
         mine.write_text(_SECRET)

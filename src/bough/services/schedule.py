@@ -69,34 +69,34 @@ def make_schedule(root: Path, name: str, at: str, labels: tuple[str, ...] = ()) 
         raise UsageError(f'`{at}` is not a time of day: write `bough backlog schedule "22:30"`.') from None
 
 
-def _call(*argv: str, feed: bytes = b"") -> str | None:
+def _call(root: Path, *argv: str, feed: bytes = b"") -> str | None:
     """What a program of the system says; None: it fails, or is not there."""
     try:
-        done = run_program(argv, project=None, env=make_environment(), feed=feed, timeout=30)
+        done = run_program(argv, project=root, env=make_environment(), feed=feed, timeout=30)
     except NoProgram:
         return None
     return None if done.returncode else done.stdout.decode("utf-8", "replace")
 
 
-def _read_crontab(name: str) -> list[str]:
+def _read_crontab(chosen: Schedule) -> list[str]:
     """The person's other lines. What cannot be read must not be written over."""
-    done = run_program(("crontab", "-l"), project=None, env=make_environment(LC_ALL="C"), timeout=30)
+    done = run_program(("crontab", "-l"), project=chosen.root, env=make_environment(LC_ALL="C"), timeout=30)
     if done.returncode and b"no crontab for" not in done.stderr:
         raise Unavailable(f"`crontab -l` failed: {done.stderr.decode('utf-8', 'replace').strip() or 'no reason'}.")
     lines = done.stdout.decode("utf-8", "surrogateescape").splitlines() if not done.returncode else []
-    return [line for line in lines if not line.endswith(f" # {name}")]
+    return [line for line in lines if not line.endswith(f" # {chosen.name}")]
 
 
-def _write_crontab(lines: list[str]) -> None:
+def _write_crontab(root: Path, lines: list[str]) -> None:
     body = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
-    if _call("crontab", "-", feed=body) is None:
+    if _call(root, "crontab", "-", feed=body) is None:
         raise Unavailable("cron did not take the line: add it yourself, with `crontab -e`.")
 
 
 def install(chosen: Schedule) -> str:
     """Install the timer in place of an earlier one; returns which system has it."""
-    systemd = _call("systemctl", "--user", "show-environment") is not None
-    if not systemd and find_program("crontab", None) is None:
+    systemd = _call(chosen.root, "systemctl", "--user", "show-environment") is not None
+    if not systemd and find_program("crontab", chosen.root) is None:
         raise Unavailable("Neither systemd (for users) nor cron is there: start `bough backlog run` in your own way.")
     remove(chosen)
     with Outbox(chosen.root).lock("schedule"):
@@ -105,11 +105,11 @@ def install(chosen: Schedule) -> str:
         (_find_units() / UNITS).mkdir(parents=True, exist_ok=True)
         for name, text in chosen.render_units().items():
             Place(_find_units(), f"{UNITS}/{name}").write(text.encode())
-        _call("systemctl", "--user", "daemon-reload")
-        if _call("systemctl", "--user", "enable", "--now", f"{chosen.name}.timer") is None:
+        _call(chosen.root, "systemctl", "--user", "daemon-reload")
+        if _call(chosen.root, "systemctl", "--user", "enable", "--now", f"{chosen.name}.timer") is None:
             raise Unavailable(f"systemd did not take {chosen.name}.timer: see `systemctl --user status`.")
         return "systemd"
-    _write_crontab([*_read_crontab(chosen.name), chosen.render_line()])
+    _write_crontab(chosen.root, [*_read_crontab(chosen), chosen.render_line()])
     return "cron"
 
 
@@ -117,12 +117,12 @@ def remove(chosen: Schedule) -> bool:
     """Remove the timer; False: there is none."""
     there = find(chosen)
     if there == "systemd":
-        _call("systemctl", "--user", "disable", "--now", f"{chosen.name}.timer")
+        _call(chosen.root, "systemctl", "--user", "disable", "--now", f"{chosen.name}.timer")
         for name in chosen.render_units():
             (_find_units() / UNITS / name).unlink(missing_ok=True)
-        _call("systemctl", "--user", "daemon-reload")
+        _call(chosen.root, "systemctl", "--user", "daemon-reload")
     elif there:
-        _write_crontab(_read_crontab(chosen.name))
+        _write_crontab(chosen.root, _read_crontab(chosen))
     chosen.script.unlink(missing_ok=True)
     return bool(there)
 
@@ -131,7 +131,9 @@ def find(chosen: Schedule) -> str:
     """The system that has a timer for the list; empty: none."""
     if Place(_find_units(), f"{UNITS}/{chosen.name}.timer").is_regular():
         return "systemd"
-    listed = _call("crontab", "-l") if Place(chosen.script.parent, chosen.script.name).is_regular() else None
+    listed = (
+        _call(chosen.root, "crontab", "-l") if Place(chosen.script.parent, chosen.script.name).is_regular() else None
+    )
     return "cron" if f" # {chosen.name}\n" in f"{listed or ''}\n" else ""
 
 

@@ -133,9 +133,9 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
     return done.stdout
 
 
-def find_git_version() -> tuple[int, ...]:
+def find_git_version(project: Path) -> tuple[int, ...]:
     """The version of the git program: (2, 39, 5)."""
-    out = run_git(None, ("version",), "/", _make_environment()).stdout.split()
+    out = run_git(project, ("version",), "/", _make_environment()).stdout.split()
     numbers = out[2].split(b".") if len(out) > 2 else []
     return tuple(int(part) for part in numbers if part.isdigit())
 

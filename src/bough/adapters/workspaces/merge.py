@@ -84,7 +84,7 @@ def _explain_error(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) ->
     for tree, line in zip(trees, out, strict=False):
         if b" tree " not in line:
             return WorkspaceError(f"{git.repo} is damaged: it does not have the folder {tree.hex()}.")
-    if (there := find_git_version()) < NEEDS:
+    if (there := find_git_version(git.repo.parent.parent)) < NEEDS:
         named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
         return WorkspaceError(f"Merging needs git {needs} or newer, this is {named}: update git, then resume the run.")
     return error
