@@ -170,6 +170,8 @@ def test_every_answer_forbids_what_is_from_outside(served: Served) -> None:
     [
         {"host": "evil.example"},
         {"host": "127.0.0.1.evil.example:80"},
+        {"host": "127.0.0.1:80@evil.example"},
+        {"host": "localhost:evil.example"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
     ],

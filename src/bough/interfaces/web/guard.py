@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
@@ -34,6 +35,7 @@ PAGES = ("/", "/question")
 QUESTION = "/api/question"
 TOKEN = "x-bough"
 """The header that our own page sends with every request for data."""
+_HOST = re.compile(r"(\[[\da-f:.]+\]|[^:@/\[\]]+)(:\d{1,5})?", re.I)
 
 
 class Guard:
@@ -76,8 +78,10 @@ class Guard:
         return None
 
     def _is_known(self, host: str) -> bool:
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if name.lower() in self._hosts or name.lower() == "localhost":
+        if (parts := _HOST.fullmatch(host)) is None:
+            return False
+        name = parts[1].lower()
+        if name in self._hosts or name == "localhost":
             return True
         try:
             ipaddress.ip_address(name.strip("[]"))  # Nobody can point an address elsewhere.
