@@ -132,6 +132,25 @@ def test_another_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "CREATE VIEW more AS SELECT * FROM events",
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "CREATE VIRTUAL TABLE more USING fts5(x)",
+    ],
+)
+def test_what_bough_never_makes_is_refused_in_a_journal(planted: str, tmp_path: Path) -> None:
+    """A view has as many rows as its author likes: reading it never ends."""
+    path = tmp_path / "journal.db"
+    with_store(path, lambda store: append(store, 1))
+    with sqlite3.connect(path) as db:
+        db.execute(planted)
+    db.close()
+    for create in (True, False):
+        assert "which bough never makes" in refusal(path, create=create)
+
+
 @pytest.mark.parametrize("content", [b"hello\n", b"# notes\n" * 5_000, os.urandom(9_000)])
 def test_a_file_that_is_not_a_database_is_refused_and_left_alone(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "journal.db"

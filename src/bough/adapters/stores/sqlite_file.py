@@ -221,7 +221,11 @@ class Database:
     def _open_prepared(self, create: bool) -> SqliteConnection:
         db = self._connect(create)
         try:
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            made = list(db.execute("SELECT type, name, sql FROM sqlite_master"))
+            # A view has as many rows as its author likes, and a trigger changes what is written.
+            if any(kind not in ("table", "index") or str(sql).startswith("CREATE VIRTUAL") for kind, _, sql in made):
+                raise self.damaged("it holds a view, a trigger or a virtual table, which bough never makes")
+            tables = {name for kind, name, _ in made if kind == "table"}
             if tables:
                 self._examine(db, tables)
             elif not create:
