@@ -152,6 +152,10 @@ def test_no_file_leads_out_of_the_project(
     said = here(project, capsys, "workflow", "check", "ship")
     assert said.status == 2 and "it leads out of the project" in said.err
     assert here(project, capsys, "workflow", "check", str(outside)).status == 0, "but a person may name any file"
+    (project / "workflows" / "link.toml").symlink_to(outside)
+    assert "secret" not in here(project, capsys, "workflow", "list").out
+    named = here(project, capsys, "workflow", "show", "workflows/link.toml")
+    assert named.status == 2 and "it leads out of the project" in named.err, named
 
 
 def test_files_that_are_none(project: Path, capsys: Capture) -> None:

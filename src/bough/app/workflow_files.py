@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def find_root(folder: Path) -> Path:
 
 def found(root: Path) -> list[Path]:
     """The workflow files of a project, by name."""
-    return [path for place in PLACES for path in sorted((root / place).glob("*.toml")) if path.is_file()]
+    paths = (path for place in PLACES for path in sorted((root / place).glob("*.toml")))
+    return [path for path in paths if Place(root, path.relative_to(root).as_posix(), links=True).is_regular()]
 
 
 def shipped() -> list[Path]:
@@ -42,7 +44,7 @@ def shipped() -> list[Path]:
 def located(said: str, folder: Path, root: Path) -> Path:
     """The file that a person means: a path from here or from the project, or a listed workflow's name. The project's
     own come before those of bough."""
-    for path in (Path(said), folder / said):
+    for path in (Path(said), folder.resolve() / said):
         if path.is_file():
             return path
     known = {path.stem: path for path in (*shipped(), *reversed(found(root)))}
@@ -54,8 +56,9 @@ def located(said: str, folder: Path, root: Path) -> Path:
 
 def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workflow:
     """The workflow in a file. Others that it uses are files of the project, or of its own folder when that is outside
-    the project."""
-    real = path.resolve()
+    the project. A file of the project that is a link leads nowhere else."""
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow the link
+    real = named if named.is_relative_to(root) else path.resolve()
     top = root if real.is_relative_to(root) else real.parent
     file = real.relative_to(top).as_posix()
     read = reader(top)
