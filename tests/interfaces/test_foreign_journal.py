@@ -180,6 +180,9 @@ def test_what_it_wants_is_named_with_the_command_that_gives_it(planted: Path, at
     assert "allow_test_changes = true" in type_as_victim(planted, "resume", "bad-rules").err
     night = type_as_victim(planted, "backlog", "run")
     assert night.status == 8 and "bough trust backlog/planted --yes" in night.out
+    # Nothing answers at the model's address: whoever asked a model about the goal would say so.
+    review = type_as_victim(planted, "backlog", "check")
+    assert review.status == 0 and "bough trust backlog/planted --yes" in review.err, review
     waiting = json.loads(type_as_victim(planted, "trust", "--json").out)["waiting"]
     assert set(waiting) == {*RUNS, "backlog/planted"} and not attacker.heard
 

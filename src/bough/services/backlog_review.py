@@ -18,6 +18,7 @@ from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import build_goal_step
 from bough.core.tree.task import Task
 from bough.services.backlog import load_backlog
+from bough.services.permissions import list_barred
 from bough.services.run_messages import find_person
 
 FILES = 300
@@ -35,14 +36,16 @@ def list_unread(backlog: Backlog) -> list[str]:
 
 async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> tuple[Backlog, Spend]:
     """The list with what was found in goals that were not read yet, and what that cost. It is in the journal, and in
-    the sum of the night that follows, or runs."""
+    the sum of the night that follows, or runs. Goals that nobody listed on this machine are left unread: nobody said
+    that they may cost something."""
     from bough.app.run_ports import open_ports
     from bough.engine.consult import helper_prompt
 
-    unread, total = list_unread(backlog), Spend()
+    barred, total = await list_barred(session, backlog), Spend()
+    unread = [name for name in list_unread(backlog) if name not in barred]
     if not unread:
         return backlog, total
-    entries = {item.name: item.entry for item in backlog.items.values() if not item.dropped}
+    entries = {item.name: item.entry for item in backlog.items.values() if not item.dropped and item.name not in barred}
     session.require_models(choices)
     agents, step = choices.agents(session.config.builders.named()), build_goal_step("Any goal.")
     models = choices.models(session.config.models, find_substitute_model(step, agents))

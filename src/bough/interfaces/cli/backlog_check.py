@@ -40,6 +40,7 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.backlog import load_backlog
     from bough.services.backlog_review import review_goals
+    from bough.services.permissions import list_barred
 
     choices, asks = app.Choices(**chosen), is_interactive() and not as_json
     async with app.open_session(
@@ -48,6 +49,8 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
         backlog = await load_backlog(opened, name)
         if not backlog.items:
             raise NotFound(f"The backlog {name} is empty: add a goal with `bough backlog add GOAL`.")
+        for goal, why in (await list_barred(opened, backlog)).items():
+            click.echo(f"{goal} is not read: {why}", err=True)
         backlog, spend = await review_goals(opened, backlog, choices)
         left = await tell_findings(opened, backlog, spend, asks=asks, quiet=as_json)
     if as_json:
