@@ -25,12 +25,17 @@ from tests.shipped import AGENT_ONLY
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 DEEP = "python3 -c \"import os\nfor n in range(60): os.mkdir('d' * 100); os.chdir('d' * 100)\nopen('f', 'w').close()\""
+THIN = "python3 -c \"import os\nfor n in range(3000): os.mkdir('d'); os.chdir('d')\""
 SPARSE = "truncate -s 7G sparse && truncate -s 7G calc.py && truncate -s 7G .gitignore"
 FIX = call("write", path="calc.py", content=FIXED)
 DONE = call("done", summary="added")
 
 
-@pytest.mark.parametrize(("command", "why"), [(DEEP, "too deep"), (SPARSE, "too large")], ids=["deep", "sparse"])
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [(DEEP, "too deep"), (THIN, "(251 folders"), (SPARSE, "too large")],
+    ids=["deep", "thin", "sparse"],
+)
 def test_what_cannot_be_kept_is_reported_to_the_model(tmp_path: Path, command: str, why: str) -> None:
     project = make_project(tmp_path / "p")
     began = time.process_time()

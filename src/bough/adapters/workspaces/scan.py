@@ -54,6 +54,8 @@ _COARSE_TICK = 2_100_000_000
 _GB = 1_000_000_000
 _LONGEST = 4_000
 """Bytes of a path: deeper ones could not be checked out again. The system takes 4,096."""
+_DEEPEST = 250
+"""Folders below each other: git is asked once for each level of new ones."""
 _NAMES = sys.getfilesystemencoding()
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -239,8 +241,8 @@ class _Look:
     def _entries(self, path: bytes, folder: Folder, before: Folder) -> list[Item]:
         """What there is to decide on: files, links and folders except those that are never kept. An unchanged file is
         put into the folder right away."""
-        if len(self._by.top) + len(path) > _LONGEST:
-            depth = path.count(b"/") + 1
+        depth = path.count(b"/") + 1
+        if len(self._by.top) + len(path) > _LONGEST or depth > _DEEPEST:
             raise SnapshotRefused(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
         try:
             handle = self._folders.at(path)
