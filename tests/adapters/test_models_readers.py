@@ -17,6 +17,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.responses import ResponsesModel, ResponsesReader
 from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
+from bough.core.errors import UNREADABLE
 from bough.core.messages import Prompt, Replied, Said
 
 LEAF = st.one_of(
@@ -114,7 +115,7 @@ def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
     try:
         for event in events:
             reader.event(json.dumps(event).encode())
-    except (wires.Complaint, *wires.UNREADABLE):
+    except (wires.Complaint, *UNREADABLE):
         return
     answer = reader.answer()
     assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer

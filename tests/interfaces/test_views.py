@@ -151,6 +151,7 @@ def test_what_people_ask_of_a_run_is_not_a_task() -> None:
         (Call("1", "read", '{"path": 7}'), "read"),
         (Call("1", "read", "not JSON \ud800"), "read"),
         (Call("1", "read", "[1]"), "read"),
+        (Call("1", "read", "[" * 100_000), "read"),
     ],
 )
 def test_a_call_in_short(call: Call, words: str) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bough.adapters.stores.liveness import describe_worker
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal_location import find_address, open_store
-from bough.core.errors import NotFound, StoreError, UsageError
+from bough.core.errors import UNREADABLE, NotFound, StoreError, UsageError
 from bough.core.ids import GOAL, INSPECTION, RUN
 from bough.core.verdict.language import is_test_path
 from bough.ports import Store
@@ -155,7 +155,7 @@ class Journal(Struct, frozen=True):
 
         try:
             cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
-        except (NotFound, msgspec.DecodeError):
+        except (NotFound, *UNREADABLE):
             return ()
         files = [file for file in proof.files if is_test_path(file)]
         stems = tuple(stem for file in files for stem in (file, file.rpartition(".")[0].replace("/", ".")))

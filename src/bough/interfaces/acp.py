@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from msgspec.structs import replace
 from bough import __version__
 from bough.app import Choices, RunObserver, Session, open_session
 from bough.core import events as e
+from bough.core.conversation.pruning import parse_arguments
 from bough.core.errors import BoughError
 from bough.core.messages import Call
 from bough.core.planning.guidance import ApprovalAdvice
@@ -110,10 +110,7 @@ class EditorSession:
         self.send(made.update_plan(entries))
 
     def _make_tool_start(self, task: str, call: Call) -> schema.ToolCallStart:
-        given: Any = None
-        with suppress(msgspec.DecodeError):
-            given = msgspec.json.decode(call.arguments)
-        given = given if isinstance(given, dict) else {}
+        given = parse_arguments(call)
         path = str(self.folder / str(given["path"])) if "path" in given else ""
         content = None
         if call.name == "write":

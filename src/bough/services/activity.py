@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from bough.adapters.stores.redacted import strike_secrets
 from bough.app.choices import RunObserver
+from bough.core.errors import UNREADABLE
 from bough.core.events import Record
 from bough.ports import Store
 from bough.trust.files import Place
@@ -46,7 +47,7 @@ def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
     """What each task does; empty where nothing lasts, or the run's process is on another machine."""
     try:
         return msgspec.json.decode(Place(home, name_activity_file(run)).read(LONGEST), type=dict[str, TaskActivity])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return {}
 
 

@@ -19,7 +19,7 @@ from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session, StartingPoint
 from bough.core.acceptance.requirements import read_goal
-from bough.core.errors import UsageError
+from bough.core.errors import UNREADABLE, UsageError
 from bough.core.planning.plan import build_goal_step
 from bough.trust.remotes import run_theirs
 from bough.views.run_view import Outcome
@@ -28,6 +28,16 @@ MOST_FILES = 3_000
 """Files of a change: no examiner reads more."""
 FEWEST_WORDS = 3
 """Words of a goal that can ask for something."""
+
+
+class PullRequest(Struct, frozen=True):
+    """What the person's own client says about a pull request, in its own names."""
+
+    title: str = ""
+    body: str = ""
+    baseRefName: str = ""
+    baseRefOid: str = ""
+    headRefOid: str = ""
 
 
 class ChangeTrees(Struct, frozen=True):
@@ -63,15 +73,18 @@ async def find_request(session: Session, number: str, against: str) -> GivenChan
 
     def find() -> GivenChange:
         wanted = ("gh", "pr", "view", number, "--json", "title,body,baseRefName,baseRefOid,headRefOid")
-        told = msgspec.json.decode(ask(wanted), type=dict[str, str])
+        try:
+            told = msgspec.json.decode(ask(wanted), type=PullRequest)
+        except UNREADABLE as error:
+            raise UsageError(f"What gh says about the pull request #{number} cannot be read: {error}.") from None
         commits, says = PersonCommits(session.root), f"the pull request #{number}"
-        messages = (f"{told['title']}\n\n{told['body']}".strip(),)
-        names = (against, told["baseRefOid"], f"origin/{told['baseRefName']}", told["baseRefName"])
+        messages = (f"{told.title}\n\n{told.body}".strip(),)
+        names = (against, told.baseRefOid, f"origin/{told.baseRefName}", told.baseRefName)
         base = next((commit for name in names if name and (commit := commits.find(name))), "") or commits.require(
             "HEAD"
         )
-        if commits.find(told["headRefOid"]):
-            change = commits.compare(base, told["headRefOid"], says)
+        if commits.find(told.headRefOid):
+            change = commits.compare(base, told.headRefOid, says)
             return GivenChange(says, change.base, change.head, messages=messages)
         return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
 

@@ -29,7 +29,7 @@ from bough.app.journal import Journal
 from bough.app.journal_location import find_address
 from bough.core import events as e
 from bough.core.backlog.state import fold_backlog, make_stream
-from bough.core.errors import BoughError, UsageError
+from bough.core.errors import UNREADABLE, BoughError, UsageError
 from bough.core.ids import BACKLOG, CONTROL
 from bough.core.settings.sections import Command, HookSettings
 from bough.services.notices import STARTED, TOLD, Link, Notice, list_notices, sum_up
@@ -98,7 +98,7 @@ class Outbox:
             return msgspec.json.decode(Place(self.folder, "told.json").read(), type=dict[str, tuple[int, int]])
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *UNREADABLE) as error:
             raise BoughError(f"{self.folder / 'told.json'} cannot be read ({error}): remove it.") from None
 
     def follow(self, stream: str, seq: int) -> bool:
@@ -144,7 +144,7 @@ class Outbox:
 
     def read_log(self) -> list[HookCall]:
         """The calls that are kept, oldest first."""
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, *UNREADABLE):
             lines = Place(self.folder, "log.jsonl").read(LOG).splitlines()
             return [msgspec.json.decode(line, type=HookCall) for line in lines]
         return []

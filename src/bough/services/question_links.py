@@ -24,7 +24,7 @@ from bough.app.config import load_hooks
 from bough.app.journal import Journal
 from bough.app.session import Session
 from bough.core import events as e
-from bough.core.errors import NotFound, UsageError
+from bough.core.errors import UNREADABLE, NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.services.hooks import Outbox
 from bough.services.notices import Link, describe_waiting
@@ -102,7 +102,7 @@ def make_links(root: Path) -> Link:
     """Links as long as somebody serves the project: empty ones otherwise."""
 
     def link(run: str, waiting: Waiting) -> str:
-        with suppress(OSError, msgspec.MsgspecError, KeyError):
+        with suppress(OSError, KeyError, *UNREADABLE):
             known = msgspec.json.decode(Place(Outbox(root).folder, SERVER).read(4_000), type=dict[str, str])
             if is_alive(known["worker"]):
                 until = time.time() + load_hooks(os.environ).link_hours * 3600

@@ -6,12 +6,12 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend
+from bough.core.conversation.pruning import parse_arguments
 from bough.core.ladder.escalation import Trouble
 from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Step, describe_command
@@ -323,9 +323,4 @@ def describe_act(call: Call) -> str:
 
 
 def _read_texts(call: Call) -> dict[str, str]:
-    try:
-        arguments = msgspec.json.decode(call.arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return {}
-    given = arguments.items() if isinstance(arguments, dict) else ()
-    return {str(name): value for name, value in given if isinstance(value, str)}
+    return {name: value for name, value in parse_arguments(call).items() if isinstance(value, str)}

@@ -22,7 +22,6 @@ from bough.adapters.models.prices import Price, Window
 from bough.adapters.models.wire import (
     EMPTY,
     LONGEST,
-    UNREADABLE,
     BaseReader,
     Client,
     Wire,
@@ -31,7 +30,7 @@ from bough.adapters.models.wire import (
     parse_fields,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Refused, TooLong
+from bough.core.errors import UNREADABLE, Refused, TooLong
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec
 
 Encode = Callable[[Message, str], tuple[bytes, str]]

@@ -28,9 +28,9 @@ from bough.adapters.models.library import load as load_library
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import compute_price
 from bough.adapters.models.recording import ReplayModel
-from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, read_everything
+from bough.adapters.models.wire import LONGEST, Client, join_url, read_everything
 from bough.core.budget.limits import ModelPrice
-from bough.core.errors import Refused, Unavailable, UsageError
+from bough.core.errors import UNREADABLE, Refused, Unavailable, UsageError
 from bough.core.messages import Usage
 from bough.core.textual.spelling import suggest_word
 from bough.ports import Model

@@ -19,8 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.wire import UNREADABLE
-from bough.core.errors import Refused, UsageError
+from bough.core.errors import UNREADABLE, Refused, UsageError
 from bough.core.messages import Answer, Prompt
 from bough.ports import Model
 

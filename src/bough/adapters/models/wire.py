@@ -26,7 +26,7 @@ from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.errors import Refused, TransientError, Unavailable, UsageError
+from bough.core.errors import UNREADABLE, Refused, TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Replied, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 
@@ -44,8 +44,6 @@ LIMIT = 50_000_000
 CONTENT = 8_000_000
 """Bytes of the text in an answer after which it is abandoned; much of a stream is not text. A conversation keeps the
 text, and is sent again every round."""
-UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
-"""What decoding raises for malformed bytes."""
 LINGER = 0.25
 """Seconds spent on reading past an answer's end mark, so that the connection can be reused."""
 

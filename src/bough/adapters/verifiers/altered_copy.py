@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.tree_texts import Texts
+from bough.core.errors import UNREADABLE
 from bough.core.verdict.alteration import (
     Belief,
     How,
@@ -78,7 +79,7 @@ class AlteredCopies:
         place = Place(self._home, f"{key}.{FORMAT}.json")
         try:
             return msgspec.json.decode(place.read(10_000), type=Belief)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, *UNREADABLE):
             pass
         found = await self._break(work, tree, known, say)
         if found.kind not in ("nothing", "unknown"):

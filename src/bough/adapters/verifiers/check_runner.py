@@ -28,7 +28,7 @@ from bough.adapters.tools.output_text import decode_output
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Case, Check
-from bough.core.errors import BoughError, SetupFailed
+from bough.core.errors import UNREADABLE, BoughError, SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
@@ -139,7 +139,7 @@ async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
 def _load(path: Path) -> Baseline | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Baseline)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, *UNREADABLE):
         return None
 
 

@@ -22,6 +22,7 @@ from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure
+from bough.core.errors import UNREADABLE
 from bough.core.events import BaseChecked
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
@@ -148,7 +149,7 @@ class _KeptProposal(Struct, frozen=True):
 def _read_proposal(kept: Place) -> _KeptProposal:
     try:
         return msgspec.json.decode(kept.read(20_000), type=_KeptProposal)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, *UNREADABLE):
         return _KeptProposal()
 
 

@@ -26,6 +26,7 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.adapters.workspaces.repository import Repository
+from bough.core.errors import UNREADABLE
 from bough.core.merge.conflict_hunks import OURS
 from bough.trust import handles
 from bough.trust.files import Place
@@ -87,7 +88,7 @@ def find_history(git: Git, root: Path, kept: Path) -> History:
         return past if _may_borrow(root, past.objects) else History()
     except FileNotFoundError:
         found = _read_history(git, root)
-    except msgspec.DecodeError:  # damaged: better none than a wrong one
+    except UNREADABLE:  # damaged: better none than a wrong one
         found = History()
     kept.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(kept, msgspec.json.encode(found), durable=False, parts=git.repo / "log")

@@ -30,6 +30,7 @@ from bough.adapters.workspaces.file_index import (
     pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
+from bough.core.errors import UNREADABLE
 from bough.trust import handles
 
 EXTENSION = b"BOUG"
@@ -153,7 +154,7 @@ def load(path: Path) -> tuple[SavedScan, FileIndex] | None:
         with pause_collector():
             kept = msgspec.msgpack.decode(memoryview(body)[end - length : end], type=_Kept)
             found = _read_kept(kept)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
     return (_make_record(path, seal, kept), found) if found is not None else None
 

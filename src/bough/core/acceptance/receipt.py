@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.probes import Probe
-from bough.core.errors import UsageError
+from bough.core.errors import UNREADABLE, UsageError
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 KIND = "urn:bough:receipt:v1"
@@ -145,7 +145,7 @@ def read_receipt(body: bytes, name: str) -> Receipt:
     """The receipt in a file. Nothing in it is obeyed but what is run again, and that only where it can do no harm."""
     try:
         receipt = msgspec.json.decode(body, type=Receipt)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise UsageError(f"{name} is no receipt of bough's: {error}.") from None
     if receipt.type != STATEMENT or receipt.kind != KIND:
         raise UsageError(f"{name} is no receipt of bough's, but `{receipt.kind[:100]}`.")

@@ -29,6 +29,7 @@ from bough.core.conversation.text_fitting import (
     shorten_middle,
     take_head,
 )
+from bough.core.errors import UNREADABLE
 from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 
@@ -256,7 +257,7 @@ def parse_arguments(call: Call) -> dict[str, Any]:
     """The arguments of a call, or nothing if they are not readable."""
     try:
         return msgspec.json.decode(call.arguments, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return {}
 
 

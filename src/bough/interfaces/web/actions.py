@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from bough.app import open_journal, open_session
-from bough.core.errors import NotFound, UsageError
+from bough.core.errors import UNREADABLE, NotFound, UsageError
 from bough.operations import OPERATIONS
 from bough.operations.table import make_request
 from bough.services import backlog as backlogs
@@ -64,7 +64,7 @@ async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
 def _decode(name: str, body: bytes, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None
 
 
@@ -139,7 +139,7 @@ async def _ask_bough(root: Path, *words: str) -> dict[str, Any]:
     said, complaint = await (await start_bough(root, *words, out=asyncio.subprocess.PIPE)).said
     try:
         return msgspec.json.decode(said, type=dict[str, Any])
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         raise UsageError(complaint.decode("utf-8", "replace").strip().removeprefix("bough: ")) from None
 
 

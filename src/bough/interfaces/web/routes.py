@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
 from bough.core.acceptance.evidence_table import Table
-from bough.core.errors import BoughError, NotFound, UsageError
+from bough.core.errors import UNREADABLE, BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.web import changes, event_pages, pages, shapes
 from bough.interfaces.web.actions import act, answer_linked, find_check
@@ -311,7 +311,7 @@ async def answer_question(request: Request) -> Response:
     if request.method == "POST":
         try:
             text = msgspec.json.decode(await _read_body(request), type=dict[str, str])["answer"]
-        except (msgspec.MsgspecError, KeyError):
+        except (KeyError, *UNREADABLE):
             raise UsageError('The request has no answer: send {"answer": "…"}.') from None
         return make_response({"said": await answer_linked(root, token, text)})
     async with open_journal(root) as journal:

@@ -17,7 +17,7 @@ import uvicorn
 
 from bough.app.journal import find_project_root
 from bough.app.known_projects import list_known_projects, write_private_page
-from bough.core.errors import UsageError
+from bough.core.errors import UNREADABLE, UsageError
 from bough.interfaces.web.routes import make_app
 from bough.services.question_links import announce_server
 from bough.trust.files import Place
@@ -147,5 +147,5 @@ def _load_port(file: Place) -> int:
     """The port of the last server here. Its token is nowhere: every server makes its own."""
     try:
         return msgspec.json.decode(file.read(), type=dict[str, int])["port"]
-    except (OSError, msgspec.MsgspecError, KeyError):
+    except (OSError, KeyError, *UNREADABLE):
         return 0
