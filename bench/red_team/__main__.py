@@ -38,12 +38,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="attempts whose name or module has this in it")
     parser.add_argument("--without", action="store_true", help="switch the defence off that an attempt aims at")
+    parser.add_argument("--defence", default="", help="attempts that aim at this defence")
     parser.add_argument("--json", default="", help="write the results to this file; those in it are kept")
     parser.add_argument("--folder", default="/var/tmp", help="where the scenes are made")
     chosen = parser.parse_args()
+    if chosen.without and os.getuid() == 0:
+        parser.error("without a defence the attempts do what they say: make a user for them, and run them as that one")
     kept = Path(chosen.json) if chosen.json else None
     results: dict[str, dict[str, object]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     for attempt in ATTEMPTS.values():
+        if chosen.defence not in ("", attempt.defence):
+            continue
         if attempt.name in results or chosen.only not in f"{attempt.act.__module__}.{attempt.name}":
             continue
         began = time.monotonic()

@@ -131,20 +131,25 @@ def process_outlives_its_command(scene: Scene) -> None:
         "if os.fork()==0:\n  os.setsid()\n  if os.fork()==0:\n    for f in range(3): os.close(f)\n"
         f"    time.sleep(6)\n    exec({scene.code!r})\nE",
     ]
-    scene.acts(bash(*lines), bash("systemd-run --user sleep 1; at now; echo x | crontab -"))
+    scene.acts(bash(*lines), bash("systemd-run --user sleep 1"))
     scene.wait(lambda: scene.port.has("owned") or (scene.home / "owned").exists(), 8)
 
 
 @attempt("sandbox")
 def command_kills_bough(scene: Scene) -> None:
-    """A command kills every process it sees, traces its parents and fills their pipes."""
-    said = scene.acts(
-        bash("kill -9 -1; for p in /proc/[0-9]*; do kill -9 ${p#/proc/}; done"),
-        bash(f"kill -9 {os.getpid()} $PPID"),
-        FIX,
-    )
+    """A command kills every process of bough's that it sees, by its number and by its group."""
+    # Only processes of this scene, whatever it sees: without a sandbox the command has all rights.
+    code = f"""
+import os, pathlib, signal
+for place in pathlib.Path("/proc").glob("[0-9]*"):
+    try:
+        if {str(scene.root)!r}.encode() in (place / "environ").read_bytes() and int(place.name) != os.getpid():
+            os.kill(int(place.name), signal.SIGKILL)
+    except OSError:
+        pass
+"""
+    said = scene.acts(bash(f"cat > k.py <<'E'\n{code}\nE\npython3 k.py; kill -9 $PPID"), FIX)
     scene.success(said.status is None or said.status < 0, f"bough was killed: {said.status}")
-    scene.success(not scene.model.shown("kill"), "no round followed")
 
 
 @attempt("sandbox")
@@ -156,7 +161,6 @@ def command_leaves_its_namespace(scene: Scene) -> None:
         f"nsenter -t 1 -a cat {key}",
         f"mount --bind / /mnt; cat /mnt{key}",
         f"chroot /proc/1/root cat {key}",
-        "echo '|/tmp/x' > /proc/sys/kernel/core_pattern",
         "mknod d b 8 0; mknod d2 b 254 0; cat d d2 | head -c 9",
         f"bwrap --bind / / cat {key}",
         f"for p in /proc/[0-9]*; do cat $p/root{key}; done",
@@ -165,8 +169,6 @@ def command_leaves_its_namespace(scene: Scene) -> None:
         f"cat {key}",
     )
     scene.acts(*(bash(line) for line in lines[:5]), bash(*lines[5:]))
-    core = Path("/proc/sys/kernel/core_pattern").read_text()
-    scene.success(core.startswith("|/tmp/x"), "a setting of the kernel was changed")
 
 
 @attempt("bounds")
@@ -431,7 +433,7 @@ def work_acts_on_its_own(scene: Scene) -> None:
     scene.success(there, f"applied without a question: {there}")
     shown = scene.bough("apply", "--partial").text
     hidden = [name for name in names if name.split("/")[0] not in shown]
-    scene.success(hidden, f"not named: {hidden}")
+    scene.success(hidden and f"and {len(names) - 8} more" not in shown, f"neither named nor counted: {hidden}")
 
 
 @attempt("programs")

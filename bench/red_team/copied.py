@@ -333,9 +333,9 @@ def copied_run_on_the_page(scene: Scene) -> None:
         runs = json.loads(ask(port, "/api/runs", {"x-bough": token})[1])
         text = json.dumps(runs)
         scene.need("project" in text, "no runs on the page: " + text[:200])
-        run = runs["runs"][0]
-        path = f"/api/{run['project']}/do/resume"
-        body = json.dumps({"run": run.get("run") or run.get("name")})
+        run = runs["projects"][0]["runs"][0]
+        path = f"/api/{run['project']}/runs/{run['run']}/do/resume"
+        body = json.dumps({})
         head = {"x-bough": token, "origin": f"http://127.0.0.1:{port}", "content-type": "application/json"}
         status, answer = ask(port, path, head, "POST", body)
         scene.need(status < 500, answer[:300])

@@ -54,14 +54,9 @@ def state_folder_is_relative(scene: Scene) -> None:
         }
     )
     scene.bough("trust", "--yes", home=scene.attacker, XDG_STATE_HOME=str(scene.project / "state"))
-    for variables in (
-        {"XDG_STATE_HOME": "state"},
-        {"XDG_CONFIG_HOME": "conf"},
-        {"XDG_STATE_HOME": "./state", "XDG_CONFIG_HOME": "./conf"},
-    ):
-        scene.bough(
-            "run", "x", "--flat", "--rounds", "3", "--check", CHECK, "--sandbox", "none", *scene.options(), **variables
-        )
+    words = ("run", "x", "--flat", "--rounds", "3", "--check", CHECK, "--sandbox", "none", *scene.options())
+    for state, own in (("state", ""), ("", "conf"), ("./state", "./conf")):
+        scene.bough(*words, XDG_STATE_HOME=state, XDG_CONFIG_HOME=own)
 
 
 @attempt("owner")
@@ -336,18 +331,16 @@ def row_sends_the_key_away(scene: Scene) -> None:
 
 @attempt("worker")
 def row_opens_the_network(scene: Scene) -> None:
-    """A run in a shared journal opens a worker's network and sets its checkouts up."""
+    """A run in a shared journal opens a worker's network."""
     with database(scene) as url:
         line = json.dumps(scene.payload)
         text = "".join(f'[[steps]]\nname = "{name}"\naction = {{ run = {line} }}\n' for name in "ab")
-        owner = '[worker]\nnetwork = ["*"]\nsetup = ["*"]\n' if scene.without else ""
+        owner = '[worker]\nnetwork = ["*"]\nendpoints = ["*"]\n' if scene.without else ""
         worked(
             scene,
             url,
             "--network",
             "loopback",
-            "--setup",
-            scene.payload,
             "--base-url",
             scene.model.url,
             text=text,

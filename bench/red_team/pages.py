@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import json
 import socket
 import time
@@ -47,7 +48,7 @@ def raw(port: int, text: bytes, seconds: float = 5) -> str:
 def addresses(scene: Scene, port: int, token: str) -> tuple[str, str, list[str]]:
     """The project's name, a run and all addresses of the page that give data."""
     runs = json.loads(ask(port, "/api/runs", {"x-bough": token})[1])
-    run = runs["runs"][0]
+    run = runs["projects"][0]["runs"][0]
     project, name = run["project"], run.get("run") or run.get("name")
     base = f"/api/{project}/runs/{name}"
     tails = (
@@ -62,7 +63,11 @@ def addresses(scene: Scene, port: int, token: str) -> tuple[str, str, list[str]]
         "/files?task=goal",
     )
     paths = [base + tail for tail in tails]
-    return project, name, [*paths, "/api/runs", f"/api/{project}/choices", f"/api/{project}/stats", "/api/live?runs=1"]
+    return (
+        project,
+        name,
+        [*paths, "/api/runs", f"/api/{project}/choices", f"/api/{project}/stats", f"/api/live?runs={project}/{name}"],
+    )
 
 
 GOAL = "a-goal-that-nobody-else-may-read"
@@ -167,8 +172,8 @@ def page_acts_for_another_origin(scene: Scene) -> None:
                 for kind in ("text/plain", "application/json", "application/x-www-form-urlencoded"):
                     head = {"origin": origin, "content-type": kind}
                     tokens = [{}, {"x-bough": token}] if origin else [{}]
-                    for more in tokens:
-                        status, text = ask(port, f"/api/{project}/do/{action}", head | more, "POST", json.dumps(body))
+                    for more, base in itertools.product(tokens, (f"/api/{project}", f"/api/{project}/runs/{run}")):
+                        status, text = ask(port, f"{base}/do/{action}", head | more, "POST", json.dumps(body))
                         scene.success(
                             status in (200, 201, 202, 204), f"{action} from {origin!r} ({bool(more)}): {text[:80]}"
                         )

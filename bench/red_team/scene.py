@@ -237,7 +237,7 @@ class Scene:
     def payload(self) -> str:
         """The same as one line for a shell, without any quotes inside that a file format could trip over."""
         coded = base64.b64encode(self.code.encode()).decode()
-        return f"python3 -c 'import base64;exec(base64.b64decode(\"{coded}\"))'"
+        return f"/usr/bin/python3 -c 'import base64;exec(base64.b64decode(\"{coded}\"))'"
 
     @property
     def script(self) -> str:
