@@ -112,9 +112,7 @@ class Session(Delivery, frozen=True):
                     limits=limits,
                     rules=rules,
                     version=bough.__version__,
-                    jobs=_choose_jobs(
-                        self.root, choices.jobs or choices.best_of, plan.goal, executor.slots if executor else 0
-                    ),
+                    jobs=_choose_jobs(self.root, choices, plan.goal, executor.slots if executor else 0),
                     grows=choices.rounds is None and self.config.budget.rounds == Limits().rounds,
                     settings=dict(self.theirs),
                     endpoints=endpoints,
@@ -338,9 +336,10 @@ class Session(Delivery, frozen=True):
         return tests
 
 
-def _choose_jobs(root: Path, asked: int | None, goal: Step, slots: int) -> int:
+def _choose_jobs(root: Path, choices: Choices, goal: Step, slots: int) -> int:
     """Agents that may work at once: as many as the workers have slots, where there are workers. git merges their work,
     which older versions cannot do."""
+    asked = choices.jobs or choices.best_of
     jobs = asked or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
     if jobs > 1 and (there := find_git_version(root)) < NEEDS:
         if asked is None:

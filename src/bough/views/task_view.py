@@ -6,6 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 
 from bough.core import events as e
