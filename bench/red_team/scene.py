@@ -106,7 +106,8 @@ class Scene:
         name = " ".join(words[:2])
         if said.status is None:
             self.found.append(f"`bough {name}` did not end within {limit:.0f} s")
-        if "Traceback (most recent call last)" in said.text or "internal error" in said.text.lower():
+        # A library may log what it caught (an editor's malformed line): dying is ending with another status than 0.
+        if said.status and ("Traceback (most recent call last)" in said.text or "internal error" in said.text.lower()):
             self.found.append(f"`bough {name}` died: {said.text.strip()[-200:]}")
         if RAW.search(said.text):
             self.found.append(f"`bough {name}` printed raw escapes")
