@@ -12,7 +12,7 @@ import pytest
 
 from bough.core.acceptance.receipt import read_receipt
 from bough.core.errors import UsageError
-from bough.services.examine import find_request
+from bough.services import examine
 
 SOURCES = Path(__file__).parents[1] / "src" / "bough"
 DECODERS = ("msgspec.json.decode", "msgspec.msgpack.decode", "json.loads")
@@ -53,7 +53,8 @@ def test_a_receipt_that_is_none(body: str) -> None:
 
 
 @pytest.mark.parametrize("said", [DEEP, "", "[]", '{"title": 5}', '{"title": null}'])
-def test_a_forge_that_says_something_else(said: str, tmp_path: Path) -> None:
+def test_a_forge_that_says_something_else(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session: Any = SimpleNamespace(root=tmp_path)
+    monkeypatch.setattr(examine, "run_theirs", lambda words, root: said)
     with pytest.raises(UsageError, match="cannot be read"):
-        asyncio.run(find_request(session, "1", "", lambda words: said))
+        asyncio.run(examine.find_request(session, "1", ""))
