@@ -78,8 +78,8 @@ class Ledger:
         """Print what is exact and what is not."""
         runs = [run for run in await journal.store.runs() if not run.startswith("@")]
         received = await _list_received(journal, runs)
-        for line in {each["run"]: each for each in self._all("removed") if each["run"] not in runs}.values():
-            received.update(line["numbers"])
+        for line in self._all("removed"):  # Perhaps; and a goal begins again under the name of its run.
+            received.update(number for number in line["numbers"] if number not in received)
         answers = {line["number"]: line for line in self._all("answer")}
         kills = [line["at"] for line in self._all("kill")]
         lost, wrong = Counter[str](), list[str]()

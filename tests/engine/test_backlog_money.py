@@ -9,8 +9,11 @@ import pytest
 from msgspec.structs import replace
 from pytest import approx
 
-from bough.app import Session, open_session
+from bough.app import Session, open_journal, open_session
 from bough.core import events as e
+from bough.core.backlog.entry import GoalEntry, GoalReport
+from bough.core.budget.limits import Spend
+from bough.core.ids import CONTROL
 from bough.core.messages import Answer, Prompt, Usage
 from bough.operations import OPERATIONS
 from bough.services.backlog import edit_goal, load_backlog, load_page
@@ -18,6 +21,7 @@ from bough.services.night import NightObserver
 from bough.testing import ScriptedModel
 from tests.engine.test_backlog import House, answer, project
 from tests.shipped import AGENT_ONLY
+from tests.web import journals
 
 pytestmark = [
     pytest.mark.anyio,
@@ -115,3 +119,18 @@ async def test_totals_are_those_of_the_night_whatever_becomes_of_its_runs(projec
         page = await load_page(session, await load_backlog(session), 0.0)
         lines = {goal.name: goal.spend.cost for goal in page.goals}
         assert lines["one"] == 0.0 and lines["three"] > 0.0
+
+
+async def test_a_removed_run_that_begins_again_under_its_name_counts_twice(tmp_path: Path) -> None:
+    """A goal keeps the name of its run: what it spent before the person removed it is spent all the same."""
+    listed = [e.GoalsListed({"one": GoalEntry("Do one.")}), e.NightStarted("b" * 40)]
+    journals.write(tmp_path, "@backlog/backlog", [(CONTROL, event) for event in listed])
+    for spend in (Spend(tokens_in=100), Spend(tokens_in=10)):
+        journals.append(tmp_path, "@backlog/backlog", "one", [e.GoalTaken("jade-fox", "b" * 40)])
+        journals.append(tmp_path, "@backlog/backlog", CONTROL, [e.RunRemoved("jade-fox", spend)])
+    journals.append(tmp_path, "@backlog/backlog", "one", [e.GoalTaken("jade-fox", "b" * 40)])
+    settled = e.GoalSettled(GoalReport("completed", "proven", spend=Spend(tokens_in=1)))
+    journals.append(tmp_path, "@backlog/backlog", "one", [settled])
+    async with open_journal(tmp_path) as journal:
+        page = await load_page(journal, await load_backlog(journal), 0.0)
+    assert page.spend.tokens_in == 111 == page.goals[0].spend.tokens_in
