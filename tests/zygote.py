@@ -11,17 +11,20 @@ import gc
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from subprocess import Popen
 from tempfile import TemporaryFile
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 from tests import no_waiting
 
@@ -69,7 +72,7 @@ def run(
     waiting: bool = False,
 ) -> tuple[int, str, str]:
     """`python -m module args`: its exit status, what it printed, and what it said on standard error. `waiting`: with
-    the waits that ship (`tests/no_waiting.py`)."""
+    the waits that ship, but for those for the disk (`tests/no_waiting.py`)."""
     folder, env = cwd or Path.cwd(), os.environ if env is None else env
     if sys.platform != "linux":
         command = [sys.executable, "-m", module, *args]
@@ -84,6 +87,48 @@ def run(
         return status, said, err.read().decode()
 
 
+def open_process(*args: str, cwd: Path, env: Mapping[str, str], waiting: bool = False, **given: Any) -> Popen[str]:
+    """`python -m bough args`, under way, with what `Popen` takes of streams and sessions; `waiting` as for `run`."""
+    command = [sys.executable, "-m", "bough", *args]
+    if sys.platform != "linux":
+        return Popen(command, cwd=cwd, env=env, text=True, **given)
+    return _Fork(command, waiting=waiting, cwd=cwd, env=env, text=True, **given)
+
+
+class _Fork(Popen[str]):
+    """What starts and ends differs from any other process: it is not a child of ours."""
+
+    def __init__(self, command: list[str], *, waiting: bool, **given: Any) -> None:
+        self._waiting = waiting
+        super().__init__(command, **given)
+
+    def _execute_child(self, args: list[str], *given: Any) -> None:
+        cwd, env, pipes, session = given[4], given[5], given[9:15], given[20]
+        streams = [number if each == -1 else each for number, each in enumerate((pipes[0], pipes[3], pipes[5]))]
+        self._link = _send_order("bough", args[3:], cwd, env, streams, self._waiting, session).detach()
+        self.pid = int(b"".join(iter(lambda: os.read(self._link, 1), b"\n")))
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+    def _try_wait(self, flags: int) -> tuple[int, int]:
+        if not select.select([self._link], [], [], 0 if flags & os.WNOHANG else None)[0]:
+            return 0, 0
+        code = int(os.read(self._link, 100))
+        os.close(self._link)
+        return self.pid, -code if code < 0 else code << 8
+
+    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
+        lock: threading.Lock = self._waitpid_lock  # type: ignore[attr-defined]
+        if self.returncode is None and lock.acquire(False):
+            try:
+                pid, status = self._try_wait(os.WNOHANG) if self.returncode is None else (0, 0)
+                if pid:
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+            finally:
+                lock.release()
+        return self.returncode
+
+
 def _start(
     module: str,
     args: Sequence[str],
@@ -93,15 +138,27 @@ def _start(
     output: IO[bytes],
     waiting: bool = False,
 ) -> Forked:
-    order = {"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env), "waiting": waiting}
-    request = json.dumps(order).encode()
+    return Forked(_send_order(module, args, cwd, env, [stream.fileno() for stream in streams], waiting), output)
+
+
+def _send_order(
+    module: str,
+    args: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: Sequence[int],
+    waiting: bool,
+    session: bool = False,
+) -> socket.socket:
+    """The end of a link on which the process's id comes, and how it ended."""
+    order = {"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env)}
+    request = json.dumps(order | {"waiting": waiting, "session": session}).encode()
     zygote = _zygote(frozenset((name, value) for name, value in env.items() if name.startswith(_CHOSEN_AT_START)))
     ours, theirs = socket.socketpair()
     with theirs:
-        handles = [theirs.fileno(), *(stream.fileno() for stream in streams)]
-        socket.send_fds(zygote, [len(request).to_bytes(4, "big")], handles)
+        socket.send_fds(zygote, [len(request).to_bytes(4, "big")], [theirs.fileno(), *streams])
         zygote.sendall(request)
-    return Forked(ours, output)
+    return ours
 
 
 @cache
@@ -134,8 +191,11 @@ def _load() -> None:
     import bough.interfaces.cli.execution
     import bough.interfaces.terminal.plain_display
     import bough.services.examine
-    import bough.views.json_output  # noqa: F401
+    import bough.views.json_output
     import tests.harness  # noqa: F401
+
+    with suppress(ModuleNotFoundError):  # A test may hide what the dashboard needs.
+        import bough.interfaces.web.startup  # noqa: F401
 
 
 def _serve() -> None:
@@ -177,6 +237,8 @@ def _watch(request: dict[str, object], handles: list[int]) -> NoReturn:
 def _become(request: dict[str, object], streams: list[int]) -> NoReturn:
     status = 1
     try:
+        if request["session"]:
+            os.setsid()
         for number, handle in enumerate(streams):
             os.dup2(handle, number)
             os.close(handle)
@@ -185,8 +247,7 @@ def _become(request: dict[str, object], streams: list[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(request["env"])  # type: ignore[call-overload]
         time.tzset()
-        if not request["waiting"]:
-            no_waiting.apply()
+        no_waiting.spare_disk() if request["waiting"] else no_waiting.apply()
         module, args = str(request["module"]), list(request["args"])  # type: ignore[call-overload]
         sys.argv = [module, *args]
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -77,14 +77,13 @@ def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
 @contextmanager
 def live(folder: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
     """A process that is under way; gone, with its pipes, at the end of the block."""
-    process = subprocess.Popen(
-        [*BOUGH, *args],
+    process = zygote.open_process(
+        *args,
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
     try:
         yield process

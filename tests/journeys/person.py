@@ -128,7 +128,7 @@ class Person:
         self, *args: str, stdin: str = "", status: int | None = None, env: Mapping[str, str] | None = None
     ) -> Said:
         """The command, to its end: a process of its own that does not load bough again, which would take a third of a
-        journey's time. Those under way, and at a terminal, start as a person starts them."""
+        journey's time, as are those under way and at a terminal."""
         said = Said(
             *zygote.run("bough", *args, cwd=self.project, env=self.env | dict(env or {}), stdin=stdin, waiting=True)
         )
@@ -138,14 +138,14 @@ class Person:
 
     def start(self, *args: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """The command, under way."""
-        process = subprocess.Popen(
-            [str(BIN / "bough"), *args],
+        process = zygote.open_process(
+            *args,
             cwd=self.project,
             env=self.env | dict(env or {}),
+            waiting=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
         )
         self.started.append(process)
         return process
@@ -153,15 +153,15 @@ class Person:
     def terminal(self, *args: str, answers: Mapping[str, str]) -> Said:
         """The command at a terminal, where the person types an answer once they see a question."""
         master, slave = pty.openpty()
-        process = subprocess.Popen(
-            [str(BIN / "bough"), *args],
+        process = zygote.open_process(
+            *args,
             cwd=self.project,
             env=self.env,
+            waiting=True,
             stdin=slave,
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            text=True,
         )
         self.started.append(process)
         os.close(slave)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from bough.core import events as e
-from tests.interfaces.shell import act, busy, environment
+from tests import zygote
+from tests.interfaces.shell import BOUGH, act, busy, environment
 from tests.web import journals
 from tests.wire import Reply
 
@@ -99,9 +99,12 @@ def work_once(hurry: threading.Event) -> Callable[[dict[str, Any]], Reply]:
 
 @contextmanager
 def serve(root: Path, *options: str, **env: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), *options]
     mine = environment(**{"XDG_STATE_HOME": str(root / ".bough" / "state"), **env})
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=mine)
+    words = ("serve", "--dir", str(root), *options)
+    if "--until" in options:  # It ends with its parent, which has to be this process.
+        process = subprocess.Popen([*BOUGH, *words], env=mine, stdout=subprocess.PIPE, text=True)
+    else:
+        process = zygote.open_process(*words, cwd=Path.cwd(), env=mine, stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
         address = next((line.strip() for line in process.stdout if "http://" in line), "")
