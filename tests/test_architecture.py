@@ -66,6 +66,12 @@ def modules(source: Path) -> Mapping[str, ast.Module]:
     return {_name(path.relative_to(source)): ast.parse(path.read_text("utf-8")) for path in paths}
 
 
+@cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Everything in a module: ten rules look through it."""
+    return tuple(ast.walk(tree))
+
+
 def _name(path: Path) -> str:
     return (path.parent if path.name == "__init__.py" else path.with_suffix("")).as_posix()
 
@@ -110,7 +116,7 @@ def wrong_layers(source: Path) -> list[str]:
         mine = layer(name)
         if mine is None and name != ".":
             found.append(f"{name} belongs to no layer: put it into one, or give it a row in MAY_IMPORT")
-        for line, other in imported(ast.walk(tree), known) if mine else ():
+        for line, other in imported(nodes(tree), known) if mine else ():
             if other not in known or other == ".":
                 continue
             may = any(other == ok or other.startswith(f"{ok}/") for ok in MAY_IMPORT[mine or ""])
@@ -124,7 +130,7 @@ def relative_imports(source: Path) -> list[str]:
     return [
         f"{name}:{node.lineno}: a relative import hides the layer"
         for name, tree in modules(source).items()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
 
@@ -134,10 +140,10 @@ def impurities(source: Path) -> list[str]:
     for name, tree in known.items():
         if not name.startswith("core"):
             continue
-        for line, other in imported(ast.walk(tree), known):
+        for line, other in imported(nodes(tree), known):
             if other.partition(".")[0] in IMPURE:
                 found.append(f"{name}:{line}: the core has no {other}")
-        if any(isinstance(node, ast.AsyncFunctionDef | ast.Await) for node in ast.walk(tree)):
+        if any(isinstance(node, ast.AsyncFunctionDef | ast.Await) for node in nodes(tree)):
             found.append(f"{name}: the core is not async")
     return found
 
@@ -169,7 +175,7 @@ def same_classes(source: Path) -> list[str]:
     """Class names that exist more than once: a search for one finds another."""
     places: dict[str, list[str]] = defaultdict(list)
     for name, tree in modules(source).items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(name)
     return [f"{name} in {', '.join(sorted(found))}" for name, found in sorted(places.items()) if len(found) > 1]
@@ -183,7 +189,7 @@ def long_functions(source: Path) -> list[str]:
     return [
         f"{name}:{node.lineno}: {node.name} has {lines} lines"
         for name, tree in modules(source).items()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST
     ]
@@ -202,7 +208,7 @@ def heavy_modules() -> frozenset[str]:
 
 
 def within_functions(tree: ast.Module) -> Iterator[ast.stmt]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from (n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom))
 
@@ -317,7 +323,7 @@ def _names_mode(call: ast.Call) -> bool:
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str, str]]:
     """Calls with what they are called on (`os`; empty: nothing) and their name."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield node, ast.unparse(node.func.value), node.func.attr
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -386,9 +392,9 @@ def named_languages(source: Path) -> list[str]:
     for name, tree in modules(source).items():
         if name.startswith((LANGUAGES, *OTHER_SUBJECTS)):
             continue
-        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        told = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
         strict = name.startswith(VERDICT)
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in told:
                 continue
             if node.value in names | suffixes or (strict and word.search(node.value)):
