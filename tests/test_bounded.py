@@ -219,7 +219,7 @@ READERS: dict[str, Callable[[Path], Reader]] = {
 }
 
 
-@pytest.mark.parametrize("reader", sample(READERS, 6))
+@pytest.mark.parametrize("reader", sample(READERS, 16))
 def test_a_reader_ends_within_seconds(tmp_path: Path, reader: str) -> None:
     read = READERS[reader](tmp_path)
     slow = []

@@ -13,6 +13,7 @@ from bough.app import Choices, RunObserver, open_session
 from bough.core.planning.plan import build_goal_step
 from bough.core.verdict.alteration import alter, list_product
 from tests.harness import git
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -101,16 +102,19 @@ SHELL = "#!/bin/bash\nset -e\nadd() {\n  echo $(($1 + $2))\n}\nfunction sub { ec
 
 @pytest.mark.parametrize(
     ("name", "text", "program", "command"),
-    [
-        ("a.py", PYTHON, "python3", "python3 a.py"),
-        ("a.js", SCRIPT, "node", "node a.js"),
-        ("a.c", C, "gcc", "gcc -Wall -Werror -o a a.c && ./a"),
-        ("a.rs", RUST, "rustc", "rustc -o r a.rs && ./r"),
-        ("A.java", JAVA, "javac", "javac -Werror A.java && java A"),
-        ("a.pl", PERL, "perl", "perl a.pl"),
-        ("a.sh", SHELL, "bash", "bash a.sh"),
-        ("tool", SHELL, "bash", "bash tool"),
-    ],
+    sample(
+        [
+            ("a.py", PYTHON, "python3", "python3 a.py"),
+            ("a.js", SCRIPT, "node", "node a.js"),
+            ("a.c", C, "gcc", "gcc -Wall -Werror -o a a.c && ./a"),
+            ("a.rs", RUST, "rustc", "rustc -o r a.rs && ./r"),
+            ("A.java", JAVA, "javac", "javac -Werror A.java && java A"),
+            ("a.pl", PERL, "perl", "perl a.pl"),
+            ("a.sh", SHELL, "bash", "bash a.sh"),
+            ("tool", SHELL, "bash", "bash tool"),
+        ],
+        3,
+    ),
 )
 def test_only_the_switch_decides(tmp_path: Path, name: str, text: str, program: str, command: str) -> None:
     if shutil.which(program) is None:
@@ -143,23 +147,26 @@ PRODUCT = {
 
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [
-        ("sh test/run.sh", "tests"),
-        ("python3 -c 'import calc; assert calc.add(1, 2) == 3'", "tests"),
-        # Ten commands that only install, compile, lint or format.
-        ("sh install.sh", "passes"),
-        ("true", "passes"),
-        ("echo 12 tests passed", "passes"),
-        ("make", "passes"),
-        ("python3 -m compileall -q .", "passes"),
-        ("python3 -c 'import ast; ast.parse(open(\"calc.py\").read())'", "passes"),
-        ("python3 -c 'import calc'", "passes"),
-        ("sh -n lib/tool.sh", "passes"),
-        ("grep -q 'def add' calc.py", "reads"),
-        ("! grep -n ';' calc.py", "reads"),
-        ("python3 -m tabnanny calc.py", "passes"),
-        ("sha256sum -c sums", "reads"),
-    ],
+    sample(
+        [
+            ("sh test/run.sh", "tests"),
+            ("python3 -c 'import calc; assert calc.add(1, 2) == 3'", "tests"),
+            # Ten commands that only install, compile, lint or format.
+            ("sh install.sh", "passes"),
+            ("true", "passes"),
+            ("echo 12 tests passed", "passes"),
+            ("make", "passes"),
+            ("python3 -m compileall -q .", "passes"),
+            ("python3 -c 'import ast; ast.parse(open(\"calc.py\").read())'", "passes"),
+            ("python3 -c 'import calc'", "passes"),
+            ("sh -n lib/tool.sh", "passes"),
+            ("grep -q 'def add' calc.py", "reads"),
+            ("! grep -n ';' calc.py", "reads"),
+            ("python3 -m tabnanny calc.py", "passes"),
+            ("sha256sum -c sums", "reads"),
+        ],
+        3,
+    ),
 )
 def test_a_check_is_believed_once_it_was_seen_to_fail(tmp_path: Path, command: str, kind: str) -> None:
     root = tmp_path / "p"

@@ -20,6 +20,7 @@ from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
 from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
+from tests.sampling import sample
 
 ALL: dict[str, str] = {
     "tests/test_insert_line.py": PYTEST_FILE,
@@ -247,18 +248,24 @@ def test_a_test_file_never_becomes_more_than_an_argument(name: str, task: str) -
 
 @pytest.mark.parametrize(
     ("files", "tool"),
-    [
-        ({"tests/test_insert_line.py": PYTEST_FILE}, sys.executable),
-        ({"tests/test_insert-line.py": PYTEST_FILE}, sys.executable),
-        ({"tests/test_insert_line.py": UNITTEST_FILE}, sys.executable),
-        ({"tests/test_other.py": UNITTEST_FILE}, sys.executable),
-        ({"tests/test_other.py": UNITTEST_FILE, "tests/__init__.py": ""}, sys.executable),
-        ({"src/a.test.mjs": "import test from 'node:test'; test('x', () => {});"}, "node"),
-        ({"deep/insert_line_test.js": "require('node:test')('x', () => {});"}, "node"),
-        ({"package.json": '{"scripts": {"test": "node --test"}}', "a.test.cjs": "require('node:test')('x')"}, "npm"),
-        ({"Makefile": "test-insert-line:\n\t@test -e Makefile\n"}, "make"),
-        ({"insert_line_test.sh": "test -e insert_line_test.sh"}, "bash"),
-    ],
+    sample(
+        [
+            ({"tests/test_insert_line.py": PYTEST_FILE}, sys.executable),
+            ({"tests/test_insert-line.py": PYTEST_FILE}, sys.executable),
+            ({"tests/test_insert_line.py": UNITTEST_FILE}, sys.executable),
+            ({"tests/test_other.py": UNITTEST_FILE}, sys.executable),
+            ({"tests/test_other.py": UNITTEST_FILE, "tests/__init__.py": ""}, sys.executable),
+            ({"src/a.test.mjs": "import test from 'node:test'; test('x', () => {});"}, "node"),
+            ({"deep/insert_line_test.js": "require('node:test')('x', () => {});"}, "node"),
+            (
+                {"package.json": '{"scripts": {"test": "node --test"}}', "a.test.cjs": "require('node:test')('x')"},
+                "npm",
+            ),
+            ({"Makefile": "test-insert-line:\n\t@test -e Makefile\n"}, "make"),
+            ({"insert_line_test.sh": "test -e insert_line_test.sh"}, "bash"),
+        ],
+        3,
+    ),
 )
 def test_what_is_found_can_be_run(files: dict[str, str], tool: str, tmp_path: Path) -> None:
     if shutil.which(tool) is None:

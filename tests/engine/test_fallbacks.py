@@ -27,6 +27,7 @@ from bough.testing import ScriptedModel, call
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome, RunView
 from tests.harness import FIXED, Journal, journal_of, make_project, run_to_end
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
 from tests.wire import Cut, Hang, Reply, Status, WireModel
@@ -65,7 +66,7 @@ def list_switches(journal: Journal) -> list[tuple[str, str]]:
     return [(event.to, event.model) for event in journal.of(e.ModelSwitched)]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", sample(FAULTS, 3))
 def test_the_next_model_goes_on_in_the_same_round(tmp_path: Path, fault: str) -> None:
     with WireModel([LOOK, *FAULTS[fault]]) as first, WireModel([FIX, DONE]) as second:
         outcome, journal = chained(make_project(tmp_path / "p"), first, second)

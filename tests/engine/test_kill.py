@@ -51,7 +51,7 @@ def test_the_points_are_known(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("at", sample([*range(0, POINTS, 2), POINTS - 1], 6))
+@pytest.mark.parametrize("at", sample([*range(0, POINTS, 2), POINTS - 1], 12))
 def test_a_crash_at_every_point(tmp_path: Path, at: int) -> None:
     """Every other one, and the last: what is after one effect is before the next, and nothing has been done between."""
     project = make_project(tmp_path / "p", repository=False)

@@ -69,7 +69,7 @@ def test_every_life_dies_at_the_next_step_of_the_ladder(tmp_path: Path, at: int)
     climb.assert_climbed(*asyncio.run(climb.told(project)))
 
 
-@pytest.mark.parametrize("at", sample(range(3, 340, 21), 4))
+@pytest.mark.parametrize("at", sample(range(3, 340, 21), 8))
 def test_a_crash_at_any_effect(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p")
     with pytest.raises(Blown):

@@ -17,6 +17,7 @@ from bough.testing import Fuse, ScriptedModel, call, say
 from bough.testing.fuse import Blown
 from bough.testing.scripted import combine_answers, raw_call
 from tests.harness import CALC, CHECK, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -88,15 +89,18 @@ def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [
-        (say("I would now edit the file."), "called no tool"),
-        (Answer(), "empty"),
-        (Answer(text="half a sent", stop="length"), "cut off"),
-        (Answer(text="I cannot help with that.", stop="refusal"), "declined"),
-        (raw_call("edit", '{"path": "calc.py", '), "JSON"),
-        (call("edt", path="calc.py"), "edit"),
-        (call("edit", path="calc.py"), "old"),
-    ],
+    sample(
+        [
+            (say("I would now edit the file."), "called no tool"),
+            (Answer(), "empty"),
+            (Answer(text="half a sent", stop="length"), "cut off"),
+            (Answer(text="I cannot help with that.", stop="refusal"), "declined"),
+            (raw_call("edit", '{"path": "calc.py", '), "JSON"),
+            (call("edt", path="calc.py"), "edit"),
+            (call("edit", path="calc.py"), "old"),
+        ],
+        3,
+    ),
 )
 def test_unusable_answers_are_reported_to_the_model_which_continues(tmp_path: Path, answer: Answer, told: str) -> None:
     project = make_project(tmp_path / "p")

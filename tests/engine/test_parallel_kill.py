@@ -86,7 +86,7 @@ POINTS = range(3, 280, 9)
 """Every ninth point; which point it is differs from run to run, since what runs at once comes in any order."""
 
 
-@pytest.mark.parametrize("at", sample(POINTS, 5))
+@pytest.mark.parametrize("at", sample(POINTS, 10))
 def test_a_crash_while_steps_run_at_once(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     with pytest.raises(Blown):

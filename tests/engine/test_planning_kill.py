@@ -76,7 +76,7 @@ def test_points_of_planning(tmp_path: Path) -> None:
 POINTS = range(3, 120, 5)
 
 
-@pytest.mark.parametrize("at", sample(POINTS, 5))
+@pytest.mark.parametrize("at", sample(POINTS, 8))
 def test_a_crash_while_it_is_planned(tmp_path: Path, at: int) -> None:
     project = make_project(tmp_path / "p")
     with pytest.raises(Blown):

@@ -18,6 +18,7 @@ from bough.testing.scripted import combine_answers, raw_call
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
 from tests.harness import Journal, make_project, run_to_end
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Seen, WireModel
 
@@ -133,7 +134,7 @@ BAD: dict[str, tuple[Answer, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", sample(BAD, 4))
 def test_a_bad_proposal_is_answered_with_what_is_wrong(tmp_path: Path, case: str) -> None:
     proposal, said = BAD[case]
     script = {"write twice.py with twice(n)": [proposal, combine_answers(FIX, WRITE), DONE]}

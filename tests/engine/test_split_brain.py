@@ -23,6 +23,7 @@ from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import begin, by_progress, journal_of, make_project, ports_in, resume
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -43,7 +44,7 @@ def stopped_at(project: Path, moment: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see a process stop")
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", sample(MOMENTS, 2))
 def test_a_stopped_process_keeps_its_run(tmp_path: Path, moment: str) -> None:
     """Whatever its lease and the clocks say; then it continues as if nothing had happened."""
     project = make_project(tmp_path / "p")

@@ -296,9 +296,9 @@ ASKED = {case: limit.reason for limit in KNOWN.asked for case in limit.cases}
 
 
 def sample(params: list[Any], every: int) -> list[Any]:
-    """A fair part of a table, half of it with each commit, since each case is a whole run. All of it with ALL_CASES=1,
-    or with `bench/verdicts.py`."""
-    return params if os.environ.get("ALL_CASES") else sampling.sample(params[::every], 2)
+    """A fair part of a table, a quarter of it with each commit, since each case is a whole run. All of it with
+    ALL_CASES=1, or with `bench/verdicts.py`."""
+    return params if os.environ.get("ALL_CASES") else sampling.sample(params[::every], 4)
 
 
 def load(folder: str) -> list[Any]:

@@ -11,6 +11,7 @@ from bough.core import events as e
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.missing import find_idle
+from tests.sampling import sample
 from tests.verification.cases import Act, Case, explained, play, python_on_path, verdict_of
 
 __all__ = ["python_on_path"]
@@ -52,7 +53,7 @@ RED = [
 ]
 
 
-@pytest.mark.parametrize(("check", "files", "fix", "status"), RED)
+@pytest.mark.parametrize(("check", "files", "fix", "status"), sample(RED, 3))
 def test_it_is_red_with_any_status(check: str, files: dict[str, str], fix: Act, status: int, tmp_path: Path) -> None:
     case = Case(name="", project="none", files=files, check=check, does=[fix], goal="Make add add its two numbers.")
     if missing := case.needs():

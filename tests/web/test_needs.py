@@ -29,6 +29,7 @@ from tests.engine.test_planning import GOAL, PLAN, Office
 from tests.engine.test_talk import stuck
 from tests.harness import QUICK_CHECK, make_project
 from tests.interfaces.shell import bough
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import python_on_path
 from tests.verification.test_approval import HALF, ID, UNIT, UP
@@ -137,7 +138,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return Case(request.param, tmp_path / "project")
 
 
-KINDS = pytest.mark.parametrize("case", ["command", "tests", "question", "plan"], indirect=True)
+KINDS = pytest.mark.parametrize("case", sample(["command", "tests", "question", "plan"], 2), indirect=True)
 
 
 async def last_answers(folder: Path) -> list[GivenAnswer]:
