@@ -18,9 +18,6 @@ import bough
 import bough.testing
 from bough.core.verdict.registry import LANGUAGES as LANGUAGES_KNOWN
 from bough.core.verdict.registry import RUNNERS
-from tests.shipped import AGENT_ONLY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 SOURCE = Path(bough.__file__).parent
 _SHOWING = {"core", "ports", "trust", "app", "services", "operations", "views", "installed"}

@@ -242,7 +242,8 @@ def _become(request: dict[str, object], streams: list[int]) -> NoReturn:
         for number, handle in enumerate(streams):
             os.dup2(handle, number)
             os.close(handle)
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115 (for good)
+        # Standard error is written line by line, as the interpreter has it: whoever reads along waits for it.
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", 1)  # noqa: SIM115 (for good)
         os.chdir(str(request["cwd"]))
         os.environ.clear()
         os.environ.update(request["env"])  # type: ignore[call-overload]

@@ -17,9 +17,6 @@ from bough.core.errors import NewerRun, StoreError
 from bough.core.ids import GOAL, RUN
 from tests.interfaces.journals import started, task_events, write_run
 from tests.interfaces.shell import bough
-from tests.shipped import AGENT_ONLY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 OLD, NEW = "amber-heron", "birch-bear"
 

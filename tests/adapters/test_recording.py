@@ -20,10 +20,7 @@ from bough.core.errors import Refused, TransientError, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied, Said, ToolSpec, Usage
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel, call, say
-from tests.shipped import AGENT_ONLY
 from tests.wire import KEY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 ANSWERS = [
     Answer(

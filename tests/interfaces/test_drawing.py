@@ -32,9 +32,6 @@ from bough.views.task_rows import list_rows
 from bough.views.vocabulary import ROLES, STATUS_WORDS, describe_verdict, list_shortcomings
 from tests.golden.test_golden import GOLDEN, records
 from tests.interfaces.journals import started, task_events
-from tests.shipped import AGENT_ONLY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\r\nc\u202ed\x00 漢字 " + "long " * 30
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import get_args
 
-import pytest
-
 from bough.core import events as e
 from bough.core.ladder.escalation import Decision, Level, Rung, Trouble
 from bough.core.planning.plan import Step
@@ -21,9 +19,6 @@ from bough.views.task_rows import describe_trouble, list_rows
 from bough.views.vocabulary import PATTERNS, RUNGS
 from tests.golden.test_golden import records
 from tests.interfaces.journals import started, task_events
-from tests.shipped import AGENT_ONLY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 LOOP = Trouble("signal", "`read` is called again and again.", "circular_tools", "prune", ("read a.py → x = 1",))
 SIGNAL = Signal("circular_tools", 0.85, LOOP.says, "prune", (3, 4, 5), LOOP.evidence)

@@ -23,9 +23,6 @@ from bough.interfaces.terminal.output import Line, TerminalOutput, make_output
 from bough.views.formatting import count_cells
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.vt import Terminal
-from tests.shipped import AGENT_ONLY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 
 class Window(io.StringIO):

@@ -20,9 +20,6 @@ from bough.views.run_view import EXACT_KINDS, KINDS, LIVE_KINDS, RunView, view_r
 from bough.views.task_view import describe_act, describe_call
 from tests.core.worlds import journals
 from tests.interfaces.journals import started, task_events
-from tests.shipped import AGENT_ONLY
-
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 ANSWER = e.ModelAnswered("ok", (Call("c", "read", '{"path": "a.py"}'),), "calls", Usage(10, 5, 2), 0.5, 1.0)
 READ: list[e.AnyEvent] = [e.ToolStarted("c", False), e.ToolFinished("c", True, "text", seconds=0.5)]
