@@ -18,6 +18,7 @@ import bough
 import bough.testing
 from bough.core.verdict.registry import LANGUAGES as LANGUAGES_KNOWN
 from bough.core.verdict.registry import RUNNERS
+from bough.operations import OPERATIONS
 
 SOURCE = Path(bough.__file__).parent
 _SHOWING = {"core", "ports", "trust", "app", "services", "operations", "views", "installed"}
@@ -472,7 +473,8 @@ def test_public_names() -> None:
         "BoughError GoalEntry Outcome Plan Step Stream __version__ add_goals answer apply approve load_workflow "
         "pause pr report_backlog resume rewind run run_backlog run_sync say stop stream undo"
     )
-    assert bough.__all__ == public.split() == dir(bough)
+    assert bough.__all__ == public.split()
+    assert set(dir(bough)) == {*bough.__all__, *OPERATIONS}
     assert bough.testing.__all__ == ["Fuse", "MemoryStore", "ScriptedModel", "call", "say"]
     for module in (bough, bough.testing):
         for name in module.__all__:
