@@ -28,14 +28,6 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TOP).as_posix())
-def test_prose_is_wrapped(page: Path) -> None:
-    """Code, tables, headings and what has no space to break at may be longer."""
-    prose = re.sub(r"(?ms)^\s*```.*?^\s*```$", "", page.read_text()) if "reference" not in page.parts else ""
-    long = [line for line in prose.splitlines() if len(line) > 120 and not line.lstrip().startswith(("|", "#"))]
-    assert not [line for line in long if not line.lstrip("- ").startswith("`")]
-
-
 def test_the_python_guide_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,3 +39,18 @@ def test_no_page_has_banned_phrases() -> None:
 
 def test_a_banned_phrase_is_found() -> None:
     assert found("3 Test(s) failed: the model was not to be had") == ["to be had", "test(s)"]
+
+
+def find_long(text: str) -> list[str]:
+    """Lines of prose above 120 characters. Code, tables, headings and what cannot be broken may be longer."""
+    prose = re.sub(r"(?ms)^\s*```.*?^\s*```$", "", text)
+    long = [line for line in prose.splitlines() if len(line) > 120 and not line.lstrip().startswith(("|", "#"))]
+    return [line for line in long if not line.lstrip("- ").startswith("`")]
+
+
+def test_prose_is_wrapped() -> None:
+    wrapped = [page for page in pages() if page.suffix == ".md" and not {"prompts", "reference"} & set(page.parts)]
+    assert not {
+        page.name: find_long(page.read_text(encoding="utf-8")) for page in wrapped if find_long(page.read_text())
+    }
+    assert find_long(f"A {'word ' * 30}") and not find_long(f"| a {'word ' * 30} |")

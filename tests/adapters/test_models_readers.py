@@ -17,7 +17,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.responses import ResponsesModel, ResponsesReader
 from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import UNREADABLE
+from bough.core.decoding import UNREADABLE
 from bough.core.messages import Prompt, Replied, Said
 
 LEAF = st.one_of(

@@ -31,15 +31,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 if TYPE_CHECKING:
     from bough.core.messages import Usage
 
 Sign = Literal["", "throttled", "down"]
 """What a transport error says of the server: it wants fewer requests, or it does not work at all."""
-UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What decoding raises for bytes that somebody else wrote: malformed, no text, or nested too deeply."""
 
 
 class BoughError(Exception):

@@ -24,7 +24,8 @@ from bough.app.config import load_hooks
 from bough.app.journal import Journal
 from bough.app.session import Session
 from bough.core import events as e
-from bough.core.errors import UNREADABLE, NotFound, UsageError
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.services.hooks import Outbox
 from bough.services.notices import Link, describe_waiting

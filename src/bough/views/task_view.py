@@ -153,7 +153,8 @@ def see_task(task: TaskView, record: e.Record) -> None:
         case e.TaskCreated(step=step):
             task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
             task.needs = step.needs or task.needs
-            task._spent.update(msgspec.structs.asdict(event.spent))
+            if not any(task._spent.values()):  # Else it begins again, after a rewind.
+                task._spent.update(msgspec.structs.asdict(event.spent))
             task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
         case e.ModelFailed():
             _count_round(task, asking=True)

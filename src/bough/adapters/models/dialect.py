@@ -30,7 +30,8 @@ from bough.adapters.models.wire import (
     parse_fields,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import UNREADABLE, Refused, TooLong
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import Refused, TooLong
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec
 
 Encode = Callable[[Message, str], tuple[bytes, str]]

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from bough.adapters.models.capabilities import Capabilities
 from bough.adapters.models.prices import PRICED
-from bough.core.errors import UNREADABLE
+from bough.core.decoding import UNREADABLE
 from bough.core.messages import AnswerProtocol, ModelProtocol
 from bough.trust.files import Place
 

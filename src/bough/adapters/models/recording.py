@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bough.core.errors import UNREADABLE, Refused, UsageError
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Prompt
 from bough.ports import Model
 

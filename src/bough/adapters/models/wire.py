@@ -26,7 +26,8 @@ from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.errors import UNREADABLE, Refused, TransientError, Unavailable, UsageError
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import Refused, TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Replied, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.errors import UNREADABLE
+from bough.core.decoding import UNREADABLE
 from bough.core.verdict.alteration import (
     Belief,
     How,

@@ -28,7 +28,8 @@ from bough.adapters.tools.output_text import decode_output
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Case, Check
-from bough.core.errors import UNREADABLE, BoughError, SetupFailed
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import BoughError, SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
@@ -265,7 +266,9 @@ class CheckRunner:
                 return ran.known
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            return self._environment.examined(ran, work.check, ProjectFacts(texts, paths, work.task.step.instructions))
+            changed = work.task.step.given and tree != work.run.base
+            facts = ProjectFacts(texts, paths, work.task.step.instructions, changed)
+            return self._environment.examined(ran, work.check, facts)
 
         if self._find_lender(work, tree) is not None:
             return asyncio.create_task(measure())

@@ -22,7 +22,7 @@ from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure
-from bough.core.errors import UNREADABLE
+from bough.core.decoding import UNREADABLE
 from bough.core.events import BaseChecked
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run

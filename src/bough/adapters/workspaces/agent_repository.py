@@ -26,7 +26,7 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.adapters.workspaces.repository import Repository
-from bough.core.errors import UNREADABLE
+from bough.core.decoding import UNREADABLE
 from bough.core.merge.conflict_hunks import OURS
 from bough.trust import handles
 from bough.trust.files import Place

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.probes import Probe
-from bough.core.errors import UNREADABLE, UsageError
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import UsageError
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 KIND = "urn:bough:receipt:v1"

@@ -29,7 +29,7 @@ from bough.core.conversation.text_fitting import (
     shorten_middle,
     take_head,
 )
-from bough.core.errors import UNREADABLE
+from bough.core.decoding import UNREADABLE
 from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 

@@ -115,7 +115,7 @@ def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
 
 def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
     merge, subject = event.merge, event.subject
-    steps = event.step.steps
+    steps, begun = event.step.steps, task.budget.spend != Spend()
     return change(
         task,
         step=event.step,
@@ -124,7 +124,8 @@ def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
         tree=merge.tree if merge else event.step.given or event.base,
         inherited=event.inherited,
         origin=TaskOrigin(event.key, subject, merge),
-        budget={"limits": event.limits, "grows": event.grows, "spend": event.spent},
+        # One that begins again after a rewind has cost what it has cost.
+        budget={"limits": event.limits, "grows": event.grows, "spend": task.budget.spend if begun else event.spent},
         ladder={"means": event.means},
         plan={"steps": steps, "parallel": event.step.parallel, "approaches": int(bool(steps))},
         talk={"heard": event.heard},

@@ -21,7 +21,8 @@ from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
 from bough.core.acceptance.evidence_table import Table
-from bough.core.errors import UNREADABLE, BoughError, NotFound, UsageError
+from bough.core.decoding import UNREADABLE
+from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.web import changes, event_pages, pages, shapes
 from bough.interfaces.web.actions import act, answer_linked, find_check
