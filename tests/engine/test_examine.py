@@ -150,6 +150,7 @@ def test_the_builder_does_not_see_the_probes_and_the_examiner_no_bodies(tmp_path
     assert all("argmax([5, 9, 9])" not in json.dumps(asked.json) for asked in before)
     examiner = next(asked for asked in court.asked if "probe" in asked.tools)
     assert "1. Add pick.py with argmax(items)." in examiner.brief
+    assert f"> {GOAL.splitlines()[0]}" in examiner.brief, "a part says little without the whole"
     assert "def argmax(items):" in examiner.brief and "max(range" not in examiner.brief, "signatures, no bodies"
     assert "test_max" in examiner.brief, "names of the author's tests"
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 from functools import partial
 from pathlib import PurePosixPath
+from textwrap import indent
 
 from msgspec.structs import replace
 
@@ -42,6 +43,8 @@ from bough.ports import Batches
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
 FACE = 14_000
 """Characters of the interface that an examiner is shown."""
+REQUEST = 3_000
+"""Characters of a goal that an examiner reads as a whole, beside its requirements."""
 DOCS = 6_000
 """Characters of changed documentation."""
 WHOLE = 40_000
@@ -215,9 +218,12 @@ async def _build_question(
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
     """The requirements; in a second examination only those that nothing shows yet."""
     asked = earned.list_asked(task)
+    left = render_requirements([one for one in asked if one.number in missing or not missing])
+    # A part of a sentence says little without the rest: whose name, which option, when.
+    if task.id == GOAL and len(task.asked) > 1 and len(task.step.instructions) <= REQUEST:
+        left = f"{indent(task.step.instructions.strip(), '> ')}\n\nIn it, by number:\n\n{left}"
     if not missing:
-        return render_requirements(asked)
-    left = render_requirements([one for one in asked if one.number in missing])
+        return left
     tried = [probe for probe in task.examination.probes if {*probe.requirements} & {*missing}]
     examined = task.examination.examined
     unheard = examined.left_out if isinstance(examined, e.Examined) else ()
