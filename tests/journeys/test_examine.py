@@ -63,8 +63,8 @@ def test_a_right_change_is_proven_in_every_form(meet: Meet, what: str, tmp_path:
     assert TOTAL in said.out and "proven" in said.out
     assert ann.evidence() == [(TOTAL, "proven")]
     assert state(ann) == before
-    # Nobody was asked to do anything: one examiner, no author, no planner.
-    assert {role for role, _ in ann.model.asked} == {"examiner"}
+    # Nobody was asked to do anything: what was asked is read, and examined; no author, no planner.
+    assert [role for role, _ in ann.model.asked] == ["gate", "examiner"]
     assert "proven" in ann.bough("show").out
 
 
@@ -243,6 +243,17 @@ def test_a_base_that_does_not_build_refutes_nothing(meet: Meet) -> None:
     branch(ann)
     said = ann.bough("examine", "add", status=5)
     assert "the check fails without the change, too" in said.out and not ann.model.asked
+
+
+def test_the_items_of_an_enumeration_are_requirements_where_the_model_names_them(meet: Meet) -> None:
+    ann = meet(goal())
+    items = ["`total` in shop.py should add two positive numbers", "three numbers of any sign"]
+    ann.model._gate = lambda request: ann.model.form(  # type: ignore[method-assign]
+        request, reason="One function.", steps=1, atomic=True, requirements=items
+    )
+    ann.write("shop.py", RIGHT[TOTAL][1])
+    ann.bough("examine", "--goal", f"{items[0]}, {items[1]}.")
+    assert [text.strip(" ,.") for text, _ in ann.evidence()] == items
 
 
 def test_what_is_not_installed_here_refutes_nothing(meet: Meet) -> None:
