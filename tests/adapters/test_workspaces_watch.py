@@ -200,7 +200,8 @@ def hard_link(place: Path, other: Path, rng: random.Random) -> None:
 
 
 def permit(place: Path, other: Path, rng: random.Random) -> None:
-    place.chmod(rng.choice((0o644, 0o755)))
+    mode = rng.choice((0o644, 0o755))
+    place.chmod(mode if not place.is_dir() else mode | 0o100)  # A folder that its owner cannot enter is another test.
 
 
 def rule(place: Path, other: Path, rng: random.Random) -> None:
