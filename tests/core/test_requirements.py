@@ -88,6 +88,28 @@ def test_what_is_in_quotation_marks_is_not_cut(text: str) -> None:
     assert [one.text for one in read_goal(build_goal_step(text), ["Two", "three", "Now"]).requirements] == [text]
 
 
+def test_a_condition_before_a_list_is_said_of_its_items() -> None:
+    found = read(
+        "Add `dry_run`. With `dry_run=True`:\n\n- nothing is written\n- a line is logged\n\nNothing else changes."
+    )
+    assert [(one.text, one.within) for one in found.requirements] == [
+        ("Add `dry_run`.", ""),
+        ("nothing is written", "With `dry_run=True`:"),
+        ("a line is logged", "With `dry_run=True`:"),
+        ("Nothing else changes.", ""),
+    ]
+
+
+def test_a_phrase_that_the_first_item_completes_is_no_requirement_of_its_own() -> None:
+    text = "It should add two numbers, three numbers, and print them."
+    found = read(text, ["two numbers", "three numbers"]).requirements
+    assert [(one.text, one.within) for one in found] == [
+        ("two numbers", "It should add"),
+        ("three numbers, and print them.", "It should add"),
+    ]
+    assert texts(text, ["It should add two numbers", "print them"])[0].startswith("It should add two numbers")
+
+
 def test_an_empty_imperative_joins_the_sentence_before() -> None:
     assert texts("order() is broken. Fix it.") == ["order() is broken. Fix it."]
     assert texts("Sort the keys. Add tests.") == ["Sort the keys.", "Add tests."]

@@ -109,6 +109,9 @@ _COMPLAINT = re.compile(
     re.IGNORECASE,
 )
 """A sentence that says only that tests fail: it asks for nothing beside one that does."""
+_GOES_ON = re.compile(r"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bthen)(?<=[\w`])$")
+"""A part of a sentence that the next one completes."""
+_CONDITION = re.compile(r"(?:with|without|when|while|if|for|in|on|after|before|given)\b[^.!?]*:", re.IGNORECASE)
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the one before it names."""
 _QUOTED = re.compile(
@@ -190,13 +193,20 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
 
 
 def _split_by_form(text: str) -> list[_Block]:
-    """Its list items and sentences."""
+    """Its list items and sentences. A condition that opens a list (`With --dry-run:`) is said of its items."""
     blocks: list[_Block] = []
+    opener = ""
     for block in _split_sentences(text):
+        before = text[blocks[-1].start : blocks[-1].end].strip() if blocks else ""
+        if block.kind == "prose":
+            opener = ""
+        elif blocks and blocks[-1].kind == "prose" and _CONDITION.fullmatch(before) and not is_stated(before):
+            opener = before
+            blocks.pop()
         if blocks and _EMPTY.fullmatch(_strip_mark(text[block.start : block.end])):
             blocks[-1] = replace(blocks[-1], end=block.end)
         else:
-            blocks.append(block)
+            blocks.append(replace(block, within=opener))
     return blocks
 
 
@@ -208,17 +218,20 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
         end = fenced if fenced >= 0 else block.end
         cuts = [at for at in places if block.start + 3 < at < end and not _is_quoted(text, at)]
         lead = _LEAD.match(_strip_mark(text[block.start : block.end]))
-        within = about = lead[0] if lead else ""
+        within = about = lead[0] if lead else block.within
+        named = any(block.start <= at <= block.start + 3 for at in places)
         for a, b in pairwise([block.start, *cuts, block.end]):
             item, opener = text[a:b].rstrip(), ""
-            if b < block.end and item.endswith((":", "(")):
+            if a == block.start and b < block.end and not named and _GOES_ON.search(item):
+                item, opener = "", item  # `it should add` + `two numbers`: no model calls that a requirement.
+            elif b < block.end and item.endswith((":", "(")):
                 # `blocks (headings, lists), inlines (links)`: what opens an enumeration is said of its items.
                 item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)
             item = re.sub(r"[\s,;]+(?:and|but|then)$", "", item) if b < block.end else item
             if within and a > block.start:
                 item = re.sub(r"[\s,;]+(?:and|or)?$", "", item.rstrip(").") if within.endswith("(") else item)
             if item:
-                around = within.rstrip(" (") if a > block.start else ""
+                around = within.rstrip(" (") if a > block.start else block.within
                 found.append(replace(block, start=a, end=a + len(item), within=around))
             if opener:
                 within = _strip_mark(opener) if a == block.start else f"{about} {opener}".strip()
