@@ -33,7 +33,10 @@ from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.ports import Mount
 from tests.escape.attempts import ATTEMPTS, NOT_STOPPED_BY
 
-SECRET = "SECRET-5f1c0e"
+SECRET = "-".join(("SECRET", "5f1c0e"))
+"""In no file: a search may look through the tests themselves, which the sandbox shows where they are on a path."""
+MARKS = (b"PRIVATE KEY", b":$6$", b":$y$")
+"""Of keys, and of hashes of passwords."""
 GROUP = 16
 
 
@@ -215,7 +218,7 @@ class Arena:
         now = self.picture()
         changed = [path for path in {*now, *self.before} if now.get(path) != self.before.get(path)]
         damage += [f"changed: {path}" for path in changed]
-        keys = (SECRET.encode(), base64.b64encode(SECRET.encode() + b"\n"), b"PRIVATE KEY", b":$6$", b":$y$")
+        keys = (SECRET.encode(), base64.b64encode(SECRET.encode() + b"\n"), *MARKS)
         damage += ["read: a secret"] if any(key in output for key in keys) else []
         damage += [f"reached: {name}" for name in dict.fromkeys(self._touched)]
         self._touched.clear()

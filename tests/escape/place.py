@@ -16,7 +16,7 @@ from bough.core.errors import BoughError
 from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
 
-SECRET = "SECRET-77aa10-of-the-home"
+SECRET = "-".join(("SECRET", "77aa10", "of", "the", "home"))
 KEY = "sk-of-the-person-8f31a0c2d4"
 SECONDS = 25.0
 """For an attack: one that takes longer has blocked bough."""
