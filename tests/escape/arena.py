@@ -61,8 +61,9 @@ class Arena:
         self.before = self.picture()
 
     def _fill(self) -> None:
-        for name in ("file.txt", ".env", ".bough/journal.db", ".bough/repo.git/objects/one", ".venv/bin/python"):
+        for name in ("file.txt", ".env", ".bough/journal.db", ".bough/repo.git/objects/one"):
             self._write(self.project / name)
+        self._write(self.project / ".venv/bin/python", "plain")  # It is lent.
         for name in (".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bashrc", ".npmrc", ".cargo/credentials.toml"):
             self._write(self.home / name)
         for name in (
