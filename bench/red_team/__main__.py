@@ -9,11 +9,11 @@ import time
 import traceback
 from pathlib import Path
 
-from . import agents, changes, copied, machines, pages, repositories, settings
+from . import agents, changes, copied, endpoints, machines, pages, repositories, settings
 from .attempts import ATTEMPTS, Attempt
 from .scene import BrokenAttempt, Scene
 
-MODULES = (copied, settings, repositories, agents, changes, pages, machines)
+MODULES = (copied, settings, repositories, agents, endpoints, changes, pages, machines)
 
 
 def judge(attempt: Attempt, without: bool, folder: Path) -> tuple[str, list[str]]:

@@ -5,7 +5,7 @@ import os
 
 from .attempts import attempt
 from .repositories import GH
-from .scene import CHECK, ESCAPE, Scene
+from .scene import CHECK, ESCAPE, HANDSHAKE, Scene
 
 
 def examine(scene: Scene, what: str, *more: str, goal: bool = True, limit: float = 90) -> None:
@@ -288,19 +288,6 @@ def forge_sees_the_keys(scene: Scene) -> None:
 @attempt("mcp")
 def other_agent_passes_options(scene: Scene) -> None:
     """An agent that uses bough over MCP passes options as goals, other folders, and what is nested without end."""
-    first = [
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-03-26",
-                "capabilities": {},
-                "clientInfo": {"name": "x", "version": "1"},
-            },
-        },
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    ]
     calls: list[tuple[str, dict[str, object]]] = [
         ("run", {"goal": f"--setup={scene.payload}", "wait_seconds": 15}),
         (
@@ -319,7 +306,7 @@ def other_agent_passes_options(scene: Scene) -> None:
         ("apply", {"run": "latest", "edges": True}),
     ]
     lines = [
-        *first,
+        *HANDSHAKE,
         *(
             {"jsonrpc": "2.0", "id": n + 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
             for n, (name, arguments) in enumerate(calls)

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from .attempts import attempt
-from .scene import CHECK, ESCAPE, FIX, Scene
+from .scene import CHECK, ESCAPE, FIX, HANDSHAKE, Scene
 
 
 def foreign(scene: Scene, *options: str, url: str = "", rounds: str = "1", goal: str = "Let total add") -> None:
@@ -297,17 +297,7 @@ def copied_run_is_rewound_and_piped(scene: Scene) -> None:
     """A run in a copied folder is taken up over MCP, which has nobody to ask."""
     foreign(scene, url=scene.port.url)
     lines = [
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-03-26",
-                "capabilities": {},
-                "clientInfo": {"name": "x", "version": "1"},
-            },
-        },
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *HANDSHAKE,
         {
             "jsonrpc": "2.0",
             "id": 2,

@@ -33,6 +33,16 @@ class Total(unittest.TestCase):
         self.assertEqual(shop.total(), 0)
 """
 FIX = ("write", {"path": "shop.py", "content": "def total(*numbers):\n    return sum(numbers)\n"})
+HANDSHAKE: tuple[dict[str, object], ...] = (
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+)
+"""How a client of MCP begins."""
 ESCAPE = "\x1b]0;owned\x07\x1b[8m\x9bowned\u202eowned"
 RAW = re.compile("\x1b\\]0;owned|\x07|\x9b|\u202eowned")
 

@@ -21,7 +21,7 @@ from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
 from bough.core.rules import CheckRules, Rules
-from bough.core.settings.agent_settings import MODEL, OWN
+from bough.core.settings.agent_settings import OWN, list_answering
 from bough.ports import Approval, Model
 from bough.ports.steering import Stop
 
@@ -205,8 +205,8 @@ class OutsideAgents(Struct, frozen=True):
 
     @property
     def names(self) -> set[str]:
-        asked = {name.removeprefix(MODEL) for name in self.models.values() if name.startswith(MODEL)}
-        return {*self.chosen.values(), *list_named_agents(self.goal), *asked} - {OWN}
+        answering = list_answering(self.models.values())
+        return {*self.chosen.values(), *list_named_agents(self.goal), *answering} - {OWN}
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:

@@ -259,10 +259,7 @@ def _judge(task: Task) -> c.Command:
     if verdict.ruling == "passed" and _is_unchanged(task):
         return c.Conclude(State.BLOCKED, "no file changed, so the passing check proves nothing")
     if verdict.ruling == "passed":
-        next_act = examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
-        # Somebody else's change was not planned: what it was for is read before it is examined.
-        unread = task.step.given and task.plan.estimate is None and not task.rules.planning.flat
-        return c.Estimate() if unread and isinstance(next_act, c.Examine) else next_act
+        return examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
     if verdict.ruling == "needs_approval":
         return changed_tests.decide_approval(task)
     if verdict.finding and changed_tests.may_answer(task):

@@ -40,7 +40,7 @@ from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
 from bough.core.model_chain import TIERS
 from bough.core.planning.plan import build_goal_step
-from bough.core.settings.agent_settings import MODEL, OWN
+from bough.core.settings.agent_settings import MODEL, OWN, list_answering
 from bough.installed import command_for
 from bough.ports import Sandbox
 from bough.services.settings_consent import make_consent
@@ -87,8 +87,7 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
 def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Diagnosis]:
     """Outside agents that are installed, or configured and missing."""
     there, missing = [], []
-    models = (config.models.main, config.models.examiner, config.models.judge)
-    answering = {name.removeprefix(MODEL) for name in models if name and name.startswith(MODEL)}
+    answering = list_answering((config.models.main, config.models.examiner, config.models.judge))
     wanted = {*config.agents, *config.builders.named().values(), *answering} - {OWN}
     for name in dict.fromkeys((*KNOWN, *sorted(wanted))):
         program = choose_agent(name, config.agents).argv[0]

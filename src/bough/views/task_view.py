@@ -150,12 +150,8 @@ def see_task(task: TaskView, record: e.Record) -> None:
         case e.HelperAnswered():
             task._spent["rounds"] += 1
             _charge(task, event, event.helper)
-        case e.TaskCreated(step=step):
-            task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
-            task.needs = step.needs or task.needs
-            if not any(task._spent.values()):  # Else it begins again, after a rewind.
-                task._spent.update(msgspec.structs.asdict(event.spent))
-            task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
+        case e.TaskCreated():
+            _begin(task, event, record.at)
         case e.ModelFailed():
             _count_round(task, asking=True)
             _charge_failed(task, event)
@@ -170,6 +166,15 @@ def see_task(task: TaskView, record: e.Record) -> None:
             _rewind(task, event)
         case _:
             see_activity(task, record)
+
+
+def _begin(task: TaskView, event: e.TaskCreated, at: float) -> None:
+    step = event.step
+    task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
+    task.needs = step.needs or task.needs
+    if not any(task._spent.values()):  # Else it begins again, after a rewind.
+        task._spent.update(msgspec.structs.asdict(event.spent))
+    task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, at
 
 
 def see_activity(task: TaskView, record: e.Record) -> None:

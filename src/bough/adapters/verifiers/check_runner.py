@@ -128,11 +128,18 @@ async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
     failed_at, failed = _FAILED.get(path, (0.0, None))
     if failed is not None and time.monotonic() - failed_at < SHARED:
         return failed
-    if (own := asyncio.current_task()) is not None:
-        _MEASURING[path] = own
-    known = await measure()
+    own = asyncio.current_task()
+    assert own is not None, "every coroutine runs in a task"
+    _MEASURING[path] = own
+    try:
+        known = await measure()
+    finally:
+        del _MEASURING[path]
     if known.red:
-        _FAILED[path] = time.monotonic(), known
+        now = time.monotonic()
+        for old in [other for other, (at, _) in _FAILED.items() if now - at >= SHARED]:
+            del _FAILED[old]
+        _FAILED[path] = now, known
     _save(path, known)
     return known
 

@@ -35,7 +35,9 @@ def decide_examination(task: Task) -> c.Command | None:
     if work and task.id == GOAL and (seen is None or seen.tree != task.tree):
         return c.SeeDifference()
     if work and _is_wanted(task) and task.examination.examined is None and (task.id == GOAL or not task.plan.steps):
-        return c.Examine()
+        # Somebody else's change was not planned: what it is for is read before it is examined.
+        unread = task.step.given and task.plan.estimate is None and not task.rules.planning.flat
+        return c.Estimate() if unread else c.Examine()
     if live(task) and task.examination.probed != task.tree:
         return c.RunProbes()
     if refuting := list_failing_probes(task):

@@ -162,7 +162,7 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
         case e.RunRemoved(run, spend) as removed:
             for name in [known.name for known in backlog.items.values() if known.run == run]:
                 backlog = _change(backlog, name, removed=removed)
-            backlog = _part(backlog, run, spend)
+            backlog = _set_apart(backlog, run, spend)
         case e.NightJoined() as joined if backlog.night is not None:
             backlog = replace(backlog, night=replace(backlog.night, joined=joined, together=""))
         case e.NightEnded(why) if backlog.open_night is not None:
@@ -221,7 +221,7 @@ def _know(backlog: Backlog, run: str, spend: Spend) -> Backlog:
     return replace(backlog, night=replace(night, runs={**night.runs, run: known}))
 
 
-def _part(backlog: Backlog, run: str, spend: Spend) -> Backlog:
+def _set_apart(backlog: Backlog, run: str, spend: Spend) -> Backlog:
     """What a removed run has spent stays in the night's sum, apart: its goal may begin again under the same name."""
     night = backlog.night
     if night is None or run not in night.runs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 OWN = "bough"
@@ -23,6 +25,11 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """The agent's mode to use where bough confines it."""
     home: tuple[str, ...] = ()
     """Files and folders of your home that it gets a copy of (`~/.claude`): so does every command that it runs."""
+
+
+def list_answering(models: Iterable[str | None]) -> set[str]:
+    """The outside agents among the models."""
+    return {name.removeprefix(MODEL) for name in models if name and name.startswith(MODEL)}
 
 
 def title_of(agent: str) -> str:
