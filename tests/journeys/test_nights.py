@@ -195,6 +195,7 @@ def test_a_night_stopped_and_continued_at_the_page(meet: Meet) -> None:
     hold = Hold(at=0)
     ann = meet(goal(author=hold), goal(SHOUT))
     listed(ann, "total", "shout")
+    assert "nothing to stop" in ann.bough("backlog", "stop", status=2).err
     with ann.page() as page:
         assert page.night("start_night", list="backlog", jobs=1)[0] == 200
         assert hold.reached.wait(PATIENCE)

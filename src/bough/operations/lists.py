@@ -138,6 +138,8 @@ async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
     """Ask every process that works through the list to stop, as Ctrl-C does."""
     from bough.services.run_messages import find_person
 
+    if backlog.open_night is None:
+        raise UsageError(f"No night of {backlog.name} is under way: nothing to stop. `bough backlog run` begins one.")
     await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
     said = "The night stops after the current effects. Continue it whenever you like."
     return ChangedList(list=backlog.name, goal="", said=said)
