@@ -16,7 +16,7 @@ async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
         Runner,
         function_tool,
     )
-    from openai import AsyncOpenAI  # type: ignore[import-not-found]
+    from openai import AsyncOpenAI
 
     async def look(part: int) -> str:
         return TOOL_RESULT

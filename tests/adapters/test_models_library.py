@@ -1,6 +1,7 @@
-"""Bedrock and Vertex through pydantic-ai, each against its own protocol on loopback, signed in as one would be.
+"""Bedrock, Vertex and OpenAI's Responses API through pydantic-ai, each against its own protocol on loopback, signed in
+as one would be.
 
-Needs the extras: `pip install 'bough-agent[bedrock,vertex]'`.
+Needs the extras: `pip install 'bough-agent[bedrock,openai-responses,vertex]'`.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 from tests.wire import Item, Raw, Seen, Status, WireModel, sse
 
 CLAUDE = "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0"
+RESPONSES = "openai-responses:gpt-5"
+OPENAI = {"OPENAI_API_KEY": "sk-very-secret-key"}
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
 AWS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "very-secret-key", "AWS_REGION": "eu-west-1"}
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bough.adapters.models.library.find_spec", lambda name: None)
-    for name in (CLAUDE, "vertex:gemini-2.5-pro"):
+    for name in (CLAUDE, "vertex:gemini-2.5-pro", RESPONSES):
         with pytest.raises(UsageError, match=rf"needs an extra. Install it with: .*\[{name.partition(':')[0]}\]"):
-            make_model(name, client=wires.Client(), timeout=60, env={})
-        assert not asyncio.run(probe_model(name, client=wires.Client(), env={})).ok
+            make_model(name, client=wires.Client(), timeout=60, env=OPENAI)
+        assert not asyncio.run(probe_model(name, client=wires.Client(), env=OPENAI)).ok
 
 
 with_the_extra = pytest.mark.skipif(
@@ -276,3 +279,43 @@ def test_a_service_account_on_vertex(monkeypatch: pytest.MonkeyPatch, signed_in:
     assert asked.headers["authorization"] == "Bearer tok-1"
     assert "europe-west1" in asked.path and name.partition(":")[2] in asked.path
     assert ("c2lnbmVk" in answer.extra) == ("gemini" in name)
+
+
+def item(index: int, kind: str, **fields: Any) -> list[dict[str, Any]]:
+    whole = {"type": kind, "id": f"{kind}_{index}", "status": "completed", **fields}
+    return [
+        {"type": f"response.output_item.{when}", "output_index": index, "item": whole} for when in ("added", "done")
+    ]
+
+
+def response(*items: list[dict[str, Any]]) -> Raw:
+    output = [events[-1]["item"] for events in items]
+    usage: dict[str, Any] = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    usage |= {"input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 0}}
+    whole = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "status": "completed"}
+    whole |= {"output": output, "usage": usage, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+    events = [{"type": "response.created", "response": whole | {"status": "in_progress", "output": []}}]
+    events += [event for each in items for event in each]
+    events += [{"type": "response.completed", "response": whole}]
+    return Raw(sse(*({"sequence_number": number, **event} for number, event in enumerate(events))))
+
+
+@pytest.mark.skipif(not all(map(find_spec, ("pydantic_ai", "openai"))), reason="the extra is not installed")
+@pytest.mark.filterwarnings("default")
+def test_a_conversation_by_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    thought = item(0, "reasoning", summary=[], encrypted_content="c2VjcmV0")
+    call = item(1, "function_call", call_id="c1", name="read", arguments='{"path": "a"}')
+    (answer,), (request,), _ = ask(RESPONSES, [response(thought, call)], OPENAI, monkeypatch)
+    assert [(call.name, json.loads(call.arguments)) for call in answer.calls] == [("read", {"path": "a"})]
+    assert (answer.stop, answer.usage) == ("calls", Usage(10, 5, 4))
+    assert request.path.endswith("/responses") and request.headers["authorization"] == "Bearer sk-very-secret-key"
+    # Nothing is stored with the provider, so reasoning has to come back encrypted.
+    assert request.json["store"] is False and "reasoning.encrypted_content" in request.json["include"]
+    again = prompt(Said("Begin."), Replied("", answer.calls, answer.extra), Result("c1", "no such file", False))
+    (final,), (request,), _ = ask(RESPONSES, [Answer("Done.")], OPENAI, monkeypatch, again)
+    assert final.text == "Done."
+    sent = json.dumps(request.json["input"])
+    assert sent.index("c2VjcmV0") < sent.index('"read"') < sent.index("no such file")
+    # Retries belong to the task.
+    with pytest.raises(TransientError):
+        ask(RESPONSES, [Status(503)], OPENAI, monkeypatch)

@@ -14,7 +14,6 @@ from bough.adapters.models.anthropic import AnthropicModel, AnthropicReader
 from bough.adapters.models.chat import ChatModel, ChatReader
 from bough.adapters.models.dialect import HttpModel
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.responses import ResponsesModel, ResponsesReader
 from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decoding import UNREADABLE
@@ -81,36 +80,6 @@ EVENT = st.one_of(
 )
 
 
-ITEM = st.fixed_dictionaries(
-    {"type": st.sampled_from(["message", "function_call", "reasoning", "other", ""])},
-    optional={
-        "content": st.lists(shaped(["type", "text", "refusal"]), max_size=2),
-        "call_id": LEAF,
-        "name": LEAF,
-        "arguments": LEAF,
-        "phase": LEAF,
-        "summary": shaped(["text"]),
-        "encrypted_content": LEAF,
-    },
-)
-RESPONSE_EVENT = st.one_of(
-    shaped(["type", "output_index", "delta", "item", "response", "error"]),
-    st.builds(
-        lambda kind, index, item: {"type": f"response.output_item.{kind}", "output_index": index, "item": item},
-        st.sampled_from(["added", "done"]),
-        st.integers(0, 3),
-        ITEM,
-    ),
-    st.builds(
-        lambda kind, index, delta: {"type": f"response.{kind}.delta", "output_index": index, "delta": delta},
-        st.sampled_from(["output_text", "refusal", "function_call_arguments"]),
-        st.integers(0, 3),
-        st.text('{}a\ud83c"', max_size=3),
-    ),
-    st.builds(lambda output: {"type": "response.completed", "response": {"output": output}}, st.lists(ITEM)),
-)
-
-
 def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
     try:
         for event in events:
@@ -135,13 +104,6 @@ def test_chunks_of_any_shape(chunks: list[Any]) -> None:
 def test_events_of_any_shape(events: list[Any]) -> None:
     at = Endpoint("anthropic:m", "http://127.0.0.1:1")
     check(AnthropicReader("anthropic:m", lambda text: None), AnthropicModel(wires.Client(), at, 1), events)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(RESPONSE_EVENT, max_size=8))
-def test_items_of_any_shape(events: list[Any]) -> None:
-    at = Endpoint("openai-responses:m", "http://127.0.0.1:1")
-    check(ResponsesReader(at.name, lambda text: None), ResponsesModel(wires.Client(), at, 1), events)
 
 
 @settings(max_examples=80, deadline=None)

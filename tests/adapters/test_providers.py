@@ -26,7 +26,6 @@ from bough.adapters.models.providers import (
     probe_model,
 )
 from bough.adapters.models.recording import RecordingModel, ReplayModel
-from bough.adapters.models.responses import ResponsesModel
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
@@ -59,8 +58,7 @@ def ask(name: str, env: Mapping[str, str], base_url: str | None = None) -> Answe
 def test_every_provider_makes_a_model(provider: str) -> None:
     model = make(f"{provider}:some/model:1b", KEYS)
     assert model.name == f"{provider}:some/model:1b"
-    classes = {"anthropic": AnthropicModel, "openai-responses": ResponsesModel}
-    assert type(model) is classes.get(provider, ChatModel)
+    assert type(model) is (AnthropicModel if provider == "anthropic" else ChatModel)
     at = find_endpoint(model.name, None, KEYS)
     assert at.base_url == PROVIDERS[provider].base_url
     assert at.model == "some/model:1b"

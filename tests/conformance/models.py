@@ -13,7 +13,6 @@ from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.dialect import DEFAULT, HttpModel, Options
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.providers import DIALECTS as KNOWN
-from bough.adapters.models.responses import ResponsesModel
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Unavailable
 from bough.core.messages import Answer, Call, Prompt, Said, Usage
@@ -24,7 +23,6 @@ WHOLE = Answer("Some text.", (Call("c", "read", '{"path":"a"}'),), "calls", Usag
 MODELS: dict[str, tuple[type[HttpModel], str, str, str]] = {
     "chat": (ChatModel, "openai:gpt-x", "/v1", "OPENAI_API_KEY"),
     "anthropic": (AnthropicModel, "anthropic:claude-x", "", "ANTHROPIC_API_KEY"),
-    "responses": (ResponsesModel, "openai-responses:gpt-x", "/v1", "OPENAI_API_KEY"),
 }
 """The class, a model's name, where the protocol is below the server's root, and the variable of its key."""
 DIALECTS = tuple(MODELS)

@@ -8,23 +8,16 @@ each block's bytes are encoded once.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import (
-    OpenPart,
-    OrderedModel,
-    OrderedReader,
-    Progress,
-    add_counts,
-    encode_turn,
-    ensure_content,
-    get_arguments,
-)
-from bough.adapters.models.wire import Complaint, decode, encode_json, parse_fields, sanitize_name
-from bough.core.messages import Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.adapters.models.dialect import HttpModel, Progress, add_counts, ensure_content, get_arguments
+from bough.adapters.models.wire import BaseReader, Complaint, decode, encode_json, parse_fields, sanitize_name
+from bough.core.decoding import UNREADABLE
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'
@@ -68,10 +61,27 @@ _EVENT = msgspec.json.Decoder(_AnthropicEvent)
 _WHOLE = msgspec.json.Decoder(_Whole)
 
 
-class AnthropicReader(OrderedReader):
+class _OpenBlock(Struct):
+    """A part of an answer that is still arriving: as the server began it, and the pieces since."""
+
+    start: dict[str, Any]
+    pieces: dict[str, list[str]] = {}
+
+    @property
+    def kind(self) -> str:
+        return str(self.start.get("type") or "")
+
+    @property
+    def text(self) -> str:
+        return str(self.start.get("text") or "") + self.join("text")
+
+    def join(self, name: str) -> str:
+        return "".join(self.pieces.get(name, ()))
+
+
+class AnthropicReader(BaseReader):
     """Assembles an answer from events."""
 
-    TEXT, CALL = "text", "tool_use"
     stops: ClassVar[dict[str, Stop]] = {
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
@@ -80,7 +90,29 @@ class AnthropicReader(OrderedReader):
 
     def __init__(self, name: str, progress: Progress) -> None:
         super().__init__(name, progress)
+        self._blocks: dict[int, _OpenBlock] = {}
         self._counts: dict[str, Any] = {}
+
+    def answer(self) -> Answer:
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        calls = tuple(_make_call(block) for block in blocks if block.kind == "tool_use")
+        text = "".join(block.text for block in blocks if block.kind == "text")
+        return self._answer(text, calls, self._extra(blocks))
+
+    def _extra(self, blocks: list[_OpenBlock]) -> str:
+        """What must be sent back besides text and calls (signed thinking …), with a mark at the place of the text and
+        of each call."""
+        alone = [block.kind for block in blocks].count("text") == 1
+        content: list[dict[str, Any]] = []
+        for block in blocks:
+            if block.kind == "tool_use" or (block.kind == "text" and alone):
+                content.append({"type": block.kind})
+            elif block.kind == "text":
+                content += [{"type": "text", "text": block.text}] if block.text.strip() else []
+            elif block.kind:
+                content += self._verbatim(block)
+        plain = all(each["type"] in ("text", "tool_use") for each in content)
+        return "" if plain else encode_json({"by": self._name, "content": content})
 
     def event(self, payload: bytes) -> None:
         event = decode(_EVENT, payload)
@@ -116,17 +148,15 @@ class AnthropicReader(OrderedReader):
         self._count(message.usage)
 
     def _start(self, index: int, start: dict[str, Any]) -> None:
-        block = self._parts[index] = OpenPart(start)
-        if block.kind == self.TEXT and start.get("text"):
-            self._progress(self._read(block))
+        block = self._blocks[index] = _OpenBlock(start)
+        if block.kind == "text" and start.get("text"):
+            self._progress(block.text)
 
     def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
         pieces = {name: delta[name] for name in PIECES if isinstance(delta.get(name), str)}
-        block = self._parts.get(index)
-        if block is None:
-            block = self._parts[index] = OpenPart({"type": self.TEXT} if "text" in pieces else {})
+        block = self._blocks.setdefault(index, _OpenBlock({"type": "text"} if "text" in pieces else {}))
         for name, piece in pieces.items():
-            block.add(name, piece)
+            block.pieces.setdefault(name, []).append(piece)
         if pieces.get("text"):
             self._progress(pieces["text"])
 
@@ -145,31 +175,29 @@ class AnthropicReader(OrderedReader):
             cache_write=add_counts(counts, written),
         )
 
-    def _read(self, part: OpenPart) -> str:
-        return str(part.start.get("text") or "") + part.join("text")
-
-    def _call(self, part: OpenPart) -> Call:
-        arguments = part.join("partial_json") or encode_json(part.start.get("input") or {})
-        return Call(str(part.start.get("id") or ""), str(part.start.get("name") or ""), arguments)
-
-    def _verbatim(self, part: OpenPart) -> list[dict[str, Any]]:
-        block = dict(part.start)
+    def _verbatim(self, block: _OpenBlock) -> list[dict[str, Any]]:
+        """Any other block as it is sent back."""
+        whole = dict(block.start)
         for key in ("thinking", "signature"):
-            if pieces := part.join(key):
-                block[key] = str(block.get(key) or "") + pieces
-        if given := part.join("partial_json"):
-            block["input"] = parse_fields(given) or {}
+            if pieces := block.join(key):
+                whole[key] = str(whole.get(key) or "") + pieces
+        if given := block.join("partial_json"):
+            whole["input"] = parse_fields(given) or {}
         # Thinking cut off by the token limit has no signature and would be rejected.
-        cut = self.stops.get(self._stop) == "length" and part.kind == "thinking" and not block.get("signature")
-        return [] if cut else [block]
+        cut = self.stops.get(self._stop) == "length" and block.kind == "thinking" and not whole.get("signature")
+        return [] if cut else [whole]
+
+
+def _make_call(block: _OpenBlock) -> Call:
+    arguments = block.join("partial_json") or encode_json(block.start.get("input") or {})
+    return Call(str(block.start.get("id") or ""), str(block.start.get("name") or ""), arguments)
 
 
 # ── what bough sends ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class AnthropicModel(OrderedModel):
+class AnthropicModel(HttpModel):
     reader = AnthropicReader
-    closing = CLOSED
     listing = "/v1/models?limit=1000"
     """The list of models; without a number the server sends only the first page."""
 
@@ -197,40 +225,59 @@ class AnthropicModel(OrderedModel):
         many = place and len(prompt.messages) - place > MANY
         before = self._prefixes.end_of(prompt.messages, place - 1) if many else 0
         marked = messages[:before] + b"," + MARK if before else b""
-        return marked, *super()._finish(prompt, messages[before:])
+        return marked, messages[before:], CLOSED if messages else b"]}"
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         role = "assistant" if isinstance(message, Replied) else "user"
-        return encode_turn(role, before, self._blocks(message)), role
+        # Roles alternate, so what a role says next joins its turn: the last turn, and the last block in it, stay open.
+        encoded = msgspec.json.encode(self._blocks(message))[1:-2]
+        if role == before:
+            return b"}," + encoded, role
+        opening = b'{"role":"%s","content":[' % role.encode()
+        return (b"}]}," if before else b"") + opening + encoded, role
 
     def _blocks(self, message: Message) -> list[Any]:
         match message:
             case Said(text):
-                return [self._text(text, {})]
+                return [_make_text(text)]
             case Result(call, text, ok, picture):
                 block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sanitize_name(call, "call")}
                 if not ok:
                     return [block | {"is_error": True, "content": text if text.strip() else NO_OUTPUT}]
                 if picture and (data := self._shown(picture)):
                     source = {"type": "base64", "media_type": picture.kind, "data": data}
-                    return [block | {"content": [self._text(text, {}), {"type": "image", "source": source}]}]
+                    return [block | {"content": [_make_text(text), {"type": "image", "source": source}]}]
                 return [block | ({"content": text} if text else {})]
             case Replied():
-                blocks = self._parts(message)
+                blocks = self._list_blocks(message)
                 # A turn may not end with thinking, nor be empty.
                 ends = blocks and blocks[-1].get("type") in ("text", "tool_use")
-                return blocks if ends else [*blocks, self._text("", {})]
+                return blocks if ends else [*blocks, _make_text("")]
 
-    def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "text", "text": ensure_content(text)}
-
-    def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "tool_use",
-            "id": sanitize_name(call.id, "call"),
-            "name": sanitize_name(call.name, "unknown"),
-            "input": Raw(get_arguments(call)),
-        }
+    def _list_blocks(self, message: Replied) -> list[Any]:
+        """The blocks as this model sent them, or just the text and the calls."""
+        listed: list[dict[str, Any]] = [{"type": "text"}]
+        waiting = [
+            {
+                "type": "tool_use",
+                "id": sanitize_name(call.id, "call"),
+                "name": sanitize_name(call.name, "unknown"),
+                "input": Raw(get_arguments(call)),
+            }
+            for call in message.calls
+        ]
+        kept = self._kept(message.extra)
+        with suppress(*UNREADABLE):
+            listed = msgspec.json.decode(kept["content"], type=list[dict[str, Any]]) if "content" in kept else listed
+        blocks: list[Any] = []
+        for block in listed:
+            if block.get("type") == "tool_use":
+                blocks += [waiting.pop(0)] if waiting else []
+            elif block.get("type") == "text" and "text" not in block:
+                blocks += [_make_text(message.text)] if message.text.strip() else []
+            else:
+                blocks.append(block)
+        return blocks + waiting
 
     @staticmethod
     def _system(text: str) -> bytes:
@@ -240,3 +287,7 @@ class AnthropicModel(OrderedModel):
     @staticmethod
     def _tools(specs: tuple[ToolSpec, ...]) -> list[Any]:
         return [{"name": s.name, "description": s.description, "input_schema": s.parameters} for s in specs]
+
+
+def _make_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": ensure_content(text)}

@@ -291,7 +291,7 @@ class ChatModel(HttpModel):
         return made
 
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
-        return b"," if prompt.system and messages else b"", messages, self.closing
+        return b"," if prompt.system and messages else b"", messages, b"]}"
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         """The state is how many results are still to come, and the images among those that came: a result is text, so

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -26,13 +25,11 @@ from bough.adapters.models.wire import (
     Client,
     Wire,
     clamp_count,
-    encode_json,
     parse_fields,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import Refused, TooLong
-from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec
+from bough.core.messages import Answer, Call, Message, Picture, Prompt, ToolSpec
 
 Encode = Callable[[Message, str], tuple[bytes, str]]
 """A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
@@ -177,8 +174,6 @@ class HttpModel(RemoteModel):
     """Where the endpoint lists its models."""
     reader: ClassVar[type[BaseReader]]
     """Assembles its answers."""
-    closing: ClassVar[bytes] = b"]}"
-    """Ends a request, after its last message."""
 
     def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
@@ -243,9 +238,9 @@ class HttpModel(RemoteModel):
     def _system(text: str) -> bytes:
         """The part of the request that holds the system prompt, if there is one, up to the first message."""
 
+    @abstractmethod
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
         """The messages, and the end of the request."""
-        return messages, self.closing if messages else b"]}"
 
     @staticmethod
     @abstractmethod
@@ -268,120 +263,6 @@ class HttpModel(RemoteModel):
         """The image in base64, or nothing for a model that takes no images."""
         raw = self._pictures.get(picture.blob) if picture and self._sees else None
         return b64encode(raw).decode() if raw else ""
-
-
-class OpenPart(Struct):
-    """A part of an answer that is still arriving: as the server began or ended it, and the pieces between."""
-
-    start: dict[str, Any]
-    pieces: dict[str, list[str]] = {}
-
-    @property
-    def kind(self) -> str:
-        return str(self.start.get("type") or "")
-
-    def add(self, name: str, piece: str) -> None:
-        self.pieces.setdefault(name, []).append(piece)
-
-    def join(self, name: str) -> str:
-        return "".join(self.pieces.get(name, ()))
-
-
-class OrderedReader(BaseReader):
-    """Assembles an answer that is a list of parts."""
-
-    TEXT: ClassVar[str]
-    CALL: ClassVar[str]
-    """The `type` of the parts with text and with a call."""
-
-    def __init__(self, name: str, progress: Progress) -> None:
-        super().__init__(name, progress)
-        self._parts: dict[int, OpenPart] = {}
-
-    def answer(self) -> Answer:
-        parts = [self._parts[index] for index in sorted(self._parts)]
-        calls = tuple(self._call(part) for part in parts if part.kind == self.CALL)
-        spoken = [part for part in parts if part.kind == self.TEXT]
-        refused = "".join(map(self._refused, spoken))
-        return self._answer("".join(map(self._read, spoken)), calls, self._extra(parts), refused)
-
-    def _extra(self, parts: list[OpenPart]) -> str:
-        """What must be sent back besides text and calls, with their places marked."""
-        alone = [part.kind for part in parts].count(self.TEXT) == 1
-        content: list[dict[str, Any]] = []
-        for part in parts:
-            if part.kind == self.CALL or (part.kind == self.TEXT and alone):
-                content.append(self._mark(part))
-            elif part.kind == self.TEXT:
-                content += [self._mark(part) | {"text": self._read(part)}] if self._read(part).strip() else []
-            elif part.kind:
-                content += self._verbatim(part)
-        plain = all(each["type"] in (self.TEXT, self.CALL) and each.keys() <= {"type", "text"} for each in content)
-        return "" if plain else encode_json({"by": self._name, "content": content})
-
-    def _read(self, part: OpenPart) -> str:
-        return part.join("text")
-
-    def _refused(self, part: OpenPart) -> str:
-        """Why the model declines to answer."""
-        return ""
-
-    @abstractmethod
-    def _call(self, part: OpenPart) -> Call: ...
-
-    def _mark(self, part: OpenPart) -> dict[str, Any]:
-        """What stands for the text or a call, with what else belongs to it."""
-        return {"type": part.kind}
-
-    @abstractmethod
-    def _verbatim(self, part: OpenPart) -> list[dict[str, Any]]:
-        """Any other part as it is sent back; none when it is not."""
-
-
-class OrderedModel(HttpModel):
-    """A protocol whose answers are a list of parts, some of which (signed reasoning …) must be sent back in place. An
-    answer's `extra` then lists the parts, with a mark where its text and each of its calls belong."""
-
-    reader: ClassVar[type[OrderedReader]]
-
-    def _parts(self, message: Replied) -> list[Any]:
-        """The parts as this model sent them, or just the text and the calls."""
-        listed: list[dict[str, Any]] = [{"type": self.reader.TEXT}]
-        waiting = list(message.calls)
-        kept = self._kept(message.extra)
-        with suppress(*UNREADABLE):
-            listed = msgspec.json.decode(kept["content"], type=list[dict[str, Any]]) if "content" in kept else listed
-        parts: list[Any] = []
-        for part in listed:
-            kind = part.get("type")
-            if kind == self.reader.CALL:
-                parts += [self._call(waiting.pop(0), part)] if waiting else []
-            elif kind == self.reader.TEXT and "text" not in part:
-                parts += [self._text(message.text, part)] if message.text.strip() else []
-            else:
-                parts.append(self._verbatim(part))
-        return parts + [self._call(call, {}) for call in waiting]
-
-    @abstractmethod
-    def _text(self, text: str, mark: dict[str, Any]) -> Any:
-        """The part with the text; the mark has what else belongs to it."""
-
-    @abstractmethod
-    def _call(self, call: Call, mark: dict[str, Any]) -> Any:
-        """The part with a call; the mark has what else belongs to it."""
-
-    def _verbatim(self, part: dict[str, Any]) -> Any:
-        return part
-
-
-def encode_turn(role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
-    """The parts, in a turn of their own or added to the open one: roles alternate. The last turn, and the last part in
-    it, stay open, so that what comes next can still join; the caller that completes the request closes both."""
-    encoded = msgspec.json.encode(list(parts))[1:-2]
-    if role == before:
-        return b"}," + encoded
-    opening = b'{"role":"%s","content":[' % role.encode()
-    return (b"}]}," if before else b"") + opening + encoded
 
 
 def ensure_content(text: str) -> str:

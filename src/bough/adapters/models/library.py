@@ -1,9 +1,9 @@
-"""Models through pydantic-ai: Amazon Bedrock, Google Cloud, and whatever else it supports
+"""Models through pydantic-ai: Amazon Bedrock, Google Cloud, OpenAI's Responses API, and whatever else it supports
 (`pydantic-ai:PROVIDER:MODEL`).
 
-Signing in there is a library's business, not ours. An optional extra, loaded when such a model is needed. Promises:
-reasoning and signatures are kept in `extra` and sent back in place; the library's cache marks are on; its errors become
-ours. It converts the whole conversation every round, as the library requires.
+Signing in there, and further wire formats, are a library's business, not ours. An optional extra, loaded when such a
+model is needed. Promises: reasoning and signatures are kept in `extra` and sent back in place; the library's cache
+marks are on; its errors become ours. It converts the whole conversation every round, as the library requires.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
 
 STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
-EXTRAS = ("bedrock", "vertex")
+EXTRAS = ("bedrock", "openai-responses", "vertex")
 """Providers for which there is an extra of that name; others need pydantic-ai's own."""
 
 
@@ -62,17 +62,19 @@ class LibraryModel(RemoteModel):
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.tools import ToolDefinition
 
+        responses = self.name.startswith("openai-responses:")
         if self._model is None:
             self._model = load(self._at, self._env)
             await self._open.enter_async_context(self._model)
-            if self._at.model.startswith("claude"):  # A client of our own making.
+            if responses or self._at.model.startswith("claude"):  # A client of our own making.
                 self._open.push_async_callback(self._model.client.close)
         tools = [
             ToolDefinition(name=s.name, description=s.description, parameters_json_schema=s.parameters)
             for s in prompt.tools
         ]
-        settings: dict[str, Any] = {"cache": True}
-        if prompt.temperature is not None:
+        # Nothing is stored with OpenAI, whose models also reject a temperature.
+        settings: dict[str, Any] = {"cache": True, **({"openai_store": False} if responses else {})}
+        if prompt.temperature is not None and not responses:
             settings["temperature"] = prompt.temperature
         parameters = ModelRequestParameters(function_tools=tools)
         async with (
@@ -213,6 +215,13 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
                 return BedrockConverseModel(at.model, provider=BedrockProvider(region_name=region, base_url=own))
             case "vertex":
                 return _vertex(at.model, own, env)
+            case "openai-responses":
+                from openai import AsyncOpenAI
+                from pydantic_ai.models.openai import OpenAIResponsesModel
+                from pydantic_ai.providers.openai import OpenAIProvider
+
+                client = AsyncOpenAI(api_key=at.key or "none", base_url=own, max_retries=0)
+                return OpenAIResponsesModel(at.model, provider=OpenAIProvider(openai_client=client))
         from pydantic_ai.models import infer_model
 
         return infer_model(at.model)

@@ -85,8 +85,7 @@ PROVIDERS = {
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
         "OPENAI_BASE_URL",
-        "responses",
-        options=Options(temperature=False),
+        LIBRARY,
     ),
     "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
     "pydantic-ai": Provider("pydantic-ai", dialect=LIBRARY, advice="see its documentation for that provider"),
@@ -101,7 +100,6 @@ PROVIDERS = {
 DIALECTS = {
     "anthropic": ("anthropic", "AnthropicModel"),
     "chat": ("chat", "ChatModel"),
-    "responses": ("responses", "ResponsesModel"),
 }
 """The protocols: the file here and the class in it, loaded when a model that uses it is needed."""
 OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
