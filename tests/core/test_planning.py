@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer
 from bough.core.planning.decomposition import read_plan
 from bough.core.planning.guidance import SizeEstimate, choose_advice, choose_proposal, read_estimate
 from bough.core.planning.plan import Plan, Step, validate_plan
-from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.tool_specs import CHANGE, GATE, PLAN
-from tests.core.answers import GOAL, MANY, a_step, answered, good, level, plan, refused
+from bough.core.planning.tool_specs import GATE, PLAN
+from tests.core.answers import GOAL, MANY, a_step, answered, good, plan, refused
 from tests.core.planner_answers import RATES, RATES_PLAN, VI, VI_BUFFER, VI_PLAN
 
 # ── the gate ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -221,91 +219,3 @@ def test_what_a_person_allowed_holds_for_the_parts_and_only_that() -> None:
         assert (step.may_edit_tests, step.requires_testing, step.model) == (True, False, "strong")
     for step in good(plan(a_step("load", may_edit_tests=True, model="strong", rounds=99), a_step("save"))):
         assert (step.may_edit_tests, step.requires_testing, step.model, step.rounds) == (False, True, "main", None)
-
-
-# ── what follows a finished phase changes ───────────────────────────────────────────────────────────────────────
-
-
-def change(parent: Step, *changes: dict[str, Any], begun: frozenset[str] = frozenset({"load"})) -> Changed | Problems:
-    return apply_changes(parent, answered(CHANGE, {"changes": list(changes)}), begun, 3)
-
-
-def changes_of(changed: Changed | Problems) -> Changed:
-    assert isinstance(changed, Changed), str(changed)
-    return changed
-
-
-def test_most_often_nothing_changes() -> None:
-    parent = level("load", "save", "show")
-    assert change(parent) == Changed(parent.steps)
-
-
-def test_later_steps_are_added_dropped_and_reworded() -> None:
-    parent = level("load", "save", "show", "sort")
-    changed = changes_of(
-        change(
-            parent,
-            {"change": "drop", "name": "save", "reason": "load() already saves."},
-            {"change": "reword", "name": "show", "reason": "It is called Entry.", "instructions": "Print each Entry."},
-            {"change": "add", "after": "load", "reason": "The file can be locked."} | a_step("lock"),
-        )
-    )
-    assert [(step.name, step.needs) for step in changed.steps] == [
-        ("load", ()),
-        ("lock", ("load",)),
-        ("show", ("load",)),
-        ("sort", ("show",)),
-    ]
-    assert changed.steps[2].instructions == "Print each Entry."
-    assert changed.steps[2].criteria == parent.steps[2].criteria
-    assert changed.said == (
-        "dropped `save`: load() already saves.",
-        "reworded `show`: It is called Entry.",
-        "added `lock`: The file can be locked.",
-    )
-
-
-def test_a_reworded_phase_is_replanned() -> None:
-    inner = [a_step("keys"), a_step("draw")]
-    steps = good(plan(a_step("load"), a_step("screen", phase=True, steps=inner)))
-    parent = Step("goal", GOAL.instructions, steps=steps)
-    reworded = {"change": "reword", "name": "screen", "reason": "No curses here."}
-    new = changes_of(change(parent, reworded | {"instructions": "Print entries as plain lines."})).steps[1]
-    assert (new.plan_first, new.steps) == (True, ())
-    same = changes_of(change(parent, reworded | {"complexity": 4})).steps[1]
-    assert (same.plan_first, len(same.steps), same.complexity) == (False, 2, 4)
-
-
-def test_an_added_step_never_comes_before_one_that_has_begun() -> None:
-    begun = frozenset({"load", "save"})
-    added = {"change": "add", "after": "load", "reason": "Needed.", **a_step("lock", phase=True)}
-    changed = changes_of(change(level("load", "save", "show"), added, begun=begun))
-    assert [step.name for step in changed.steps] == ["load", "save", "lock", "show"]
-    assert changed.steps[2].plan_first
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ([{"change": "drop", "name": "load", "reason": "x"}], "`load` has begun or is done"),
-        ([{"change": "reword", "name": "load", "reason": "x", "instructions": "y"}], "`load` has begun or is done"),
-        ([{"change": "drop", "name": "nope", "reason": "x"}], "no step `nope` to drop; remaining: `save`, `show`"),
-        ([{"change": "add", "after": "nope", "reason": "x", **a_step("lock")}], "which is not a step here"),
-        ([{"change": "add", "reason": "x", **a_step("lock", needs=["nope"])}], "needs `nope`"),
-        ([{"change": "add", "reason": "x", **a_step("lock", criteria=[])}], "cannot be proven"),
-        (
-            [{"change": "add", "reason": "x", **a_step("twin")} | {"instructions": a_step("save")["instructions"]}],
-            "same",
-        ),
-        ([{"change": "add", "reason": "x", **a_step(f"n{n}")} for n in range(8)], "There would be 11 steps"),
-        (
-            [{"change": "reword", "name": "save", "reason": "x", "instructions": GOAL.instructions}],
-            "restates the whole",
-        ),
-        ([{"change": "reword", "name": "save", "reason": "x", "needs": ["show"]}], "cycle: `save` → `show` → `save`"),
-        ([{"change": "rename", "name": "save", "reason": "x"}], "`changes[0].change` is wrong"),
-        ([{"change": "drop", "name": "save"}], "`changes[0].reason` is missing"),
-    ],
-)
-def test_a_bad_change_is_refused(changes: list[dict[str, Any]], said: str) -> None:
-    refused(change(level("load", "save", "show"), *changes), said)

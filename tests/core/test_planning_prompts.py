@@ -22,8 +22,7 @@ from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import read_plan, read_replan, read_split
 from bough.core.planning.given_steps import sort_by_needs
 from bough.core.planning.guidance import SizeEstimate, read_estimate
-from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.tool_specs import CHANGE, GATE, PLAN, SPLIT
+from bough.core.planning.tool_specs import GATE, PLAN, SPLIT
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren, TaskPlan, TaskTalk
@@ -35,18 +34,17 @@ from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 WORDS = st.sampled_from(["load", "save", "Load", "goal", "", "読み", "x" * 50, "works well", "true", "../a", "a.py"])
 FIELD = WORDS | st.integers(-3, 12) | st.none() | st.booleans() | st.lists(WORDS | st.integers(0, 5), max_size=3)
 STEP = st.dictionaries(
-    st.sampled_from([*PLAN.parameters["properties"]["steps"]["items"]["properties"], "covers", "change", "reason"]),
+    st.sampled_from([*PLAN.parameters["properties"]["steps"]["items"]["properties"], "covers", "reason"]),
     FIELD,
 ) | st.sampled_from(SPLIT_STEPS)
-ANSWER = st.fixed_dictionaries({"steps": st.lists(STEP, max_size=5), "changes": st.lists(STEP, max_size=5)}) | FIELD
+ANSWER = st.fixed_dictionaries({"steps": st.lists(STEP, max_size=5)}) | FIELD
 
 
-@given(ANSWER, st.sampled_from([GATE, PLAN, SPLIT, CHANGE]), st.booleans())
+@given(ANSWER, st.sampled_from([GATE, PLAN, SPLIT]), st.booleans())
 def test_garbage_never_raises(value: Any, spec: ToolSpec, call: bool) -> None:
     answer = answered(spec, value) if call else Answer(f"So: {json.dumps(value)}")
     parent = level("load", "save", "show")
     assert isinstance(read_estimate(answer), SizeEstimate | Problems)
-    assert isinstance(apply_changes(parent, answer, frozenset({"load"}), 2), Changed | Problems)
     for steps in (
         read_plan(GOAL, answer, 2),
         read_plan(PARENT, answer, 1),
@@ -90,7 +88,6 @@ RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
     "gate": (GATE, prompt_values.build_gate_values(TASK, KNOWN, 40)),
     "planner": (PLAN, prompt_values.build_planner_values(TASK, KNOWN, 3, "")),
     "phase_planner": (PLAN, prompt_values.build_phase_values(PHASE, GOAL, KNOWN, 2, "")),
-    "plan_change": (CHANGE, prompt_values.build_change_values(TASK)),
     "decomposer": (
         SPLIT,
         prompt_values.build_split_values(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES),

@@ -54,11 +54,10 @@ PLAN = [step("squares"), step("circles"), step("areas", ("squares", "circles"))]
 class Office(ScriptedModel):
     """A model that estimates and plans as it is told, and does whatever step it is given."""
 
-    def __init__(self, size: int, *plans: Any, change: Any = ()) -> None:
+    def __init__(self, size: int, *plans: Any) -> None:
         self.asked: list[str] = []
         self.size = size
         self.plans = list(plans)
-        self.change = list(change)
         super().__init__(self._answer)
 
     def _answer(self, prompt: Prompt) -> Answer:
@@ -69,8 +68,6 @@ class Office(ScriptedModel):
         if tools == ["plan"]:
             plan = self.plans.pop(0)
             return plan if isinstance(plan, Answer) else call("plan", steps=plan)
-        if tools == ["change"]:
-            return call("change", changes=self.change.pop(0) if self.change else [])
         name = prompt.key.partition("#")[0].rpartition("/")[2]
         content = f"def {name}():\n    return {name!r}\n"
         return by_progress(call("write", path=f"{name}.py", content=content), DONE)(prompt)
@@ -219,21 +216,14 @@ def phase(name: str, needs: tuple[str, ...] = ()) -> dict[str, Any]:
 PHASES = [phase("basics"), phase("extras", ("basics",)), step("areas", ("extras",))]
 
 
-def test_a_phase_is_planned_when_it_starts_and_may_change_what_follows(tmp_path: Path) -> None:
-    change = [
-        {"change": "reword", "name": "areas", "reason": "circles came out otherwise", "instructions": "Write areas.py."}
-    ]
-    office = Office(
-        20, PHASES, [step("basics"), step("squares")], [step("extras"), step("circles")], change=[[], change]
-    )
+def test_a_phase_is_planned_when_it_starts(tmp_path: Path) -> None:
+    office = Office(20, PHASES, [step("basics"), step("squares")], [step("extras"), step("circles")])
     outcome, journal = carried_out(make_project(tmp_path / "p"), office)
     assert outcome.completed
     assert set(states(outcome)) == {
         *("goal", "basics", "basics/basics", "basics/squares"),
         *("extras", "extras/extras", "extras/circles", "areas"),
     }
-    changed = journal.of(e.PlanChanged)
-    assert [bool(change.said) for change in changed] == [False, True]
     order = [(r.task, type(r.event)) for r in journal.records if isinstance(r.event, e.Planned | e.TaskCreated)]
     assert order.index(("extras", e.Planned)) > order.index(("basics/squares", e.TaskCreated))
     planned = [p.messages[0] for p in office.prompts if [t.name for t in p.tools] == ["plan"]]
@@ -241,9 +231,6 @@ def test_a_phase_is_planned_when_it_starts_and_may_change_what_follows(tmp_path:
     assert "What comes after it" in planned[1].text and "- extras: " in planned[1].text
     assert "- basics: " not in planned[1].text, "it does not come after itself"
     assert "basics" in planned[2].text and "done" in planned[2].text, "what was done before it"
-    later = [p.messages[0] for p in office.prompts if p.key.startswith("areas#")]
-    assert isinstance(later[0], Said)
-    assert "Write areas.py." in later[0].text
 
 
 def answering(*answers: Approval | None) -> tuple[RunObserver, list[tuple[tuple[str, ...], ApprovalAdvice]]]:

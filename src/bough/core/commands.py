@@ -64,10 +64,6 @@ class Agree(Struct, frozen=True):
     """Ask the person to approve the proposed plan."""
 
 
-class Review(Struct, frozen=True):
-    """A phase has finished: ask whether the steps after it still hold."""
-
-
 class Focus(Struct, frozen=True):
     """The check failed on a task that might have been done: one focused step for what is left."""
 
@@ -178,7 +174,7 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Planning = Estimate | MakePlan | Agree | Review
+Planning = Estimate | MakePlan | Agree
 Stuck = Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | TakeWork | Summarise
 Accepting = SeeDifference | Examine | RunProbes | Rule
@@ -188,7 +184,7 @@ Working = OpenWorkspace | StartAttempt | AskModel | Say | Hearing | RunTools | R
 Doing = Working | Alone | Planning | Stuck | Accepting
 Command = Doing | Conclude | ChangeState | Rest
 
-_LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Summarise)
+_LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Focus, Summarise)
 
 
 _SHOWN: dict[type, str] = {
@@ -201,7 +197,6 @@ _SHOWN: dict[type, str] = {
     RunCheck: "checking",
     Estimate: "estimating the goal",
     MakePlan: "planning",
-    Review: "reviewing the plan",
     Conclude: "finishing",
 }
 

@@ -54,7 +54,7 @@ def decide(task: Task, now: float) -> c.Command:
     if task.round.waiting:
         return c.RunTools(task.round.waiting)
     if task.gathering:
-        return c.Review() if task.plan.review else _gather(task)
+        return _gather(task)
     if task.step.given:
         return c.ChangeState(State.TESTING, "the change is there")
     if is_agentless(task.step):

@@ -1,9 +1,8 @@
 """Turn a goal into a tree: plan the steps, and ask whether the person agrees.
 
-The same code serves a goal and a phase: a phase is planned when it starts, and when it is finished the steps after it
-may change. Whatever a planner answers, work continues: a goal whose plan is rejected twice runs as one leaf. Steps come
-from a planner, whose bad answer may be repaired once, or from the agent's own `split`, which is checked in the same
-way.
+The same code serves a goal and a phase, which is planned when it starts. Whatever a planner answers, work continues: a
+goal whose plan is rejected twice runs as one leaf. Steps come from a planner, whose bad answer may be repaired once, or
+from the agent's own `split`, which is checked in the same way.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import read_conventions, read_plan, read_split
 from bough.core.planning.guidance import ApprovalAdvice, choose_advice
 from bough.core.planning.plan import Plan, Step, count_leaves, validate_plan
-from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.tool_specs import CHANGE, PLAN, SPLIT
+from bough.core.planning.tool_specs import PLAN, SPLIT
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.complexity_gate import describe_means, describe_repository
@@ -147,29 +145,6 @@ async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> B
             events.append(e.RequirementsRead(requirements.read_goal(goal).requirements, "person"))
         events += _accept_plan(task, answer.steps, runtime, "the person's plan")
     yield events
-
-
-async def review_plan(command: c.Review, task: Task, runtime: TaskRuntime) -> Batches:
-    """A phase is finished: does the rest of the plan still hold? A rejected change leaves it as it is."""
-    begun = frozenset(task.children.begun)
-    later = [step for step in task.plan.steps if step.name not in begun]
-    asked = await try_consult(task, runtime, "plan_change", "main", prompt_values.build_change_values(task), CHANGE)
-    changed = _read_changes(task, asked.answer, begun) if asked.answer else None
-    if changed is None or isinstance(changed, Problems):
-        refused = [e.PlanRefused("plan_change", changed.said, final=True)] if changed else []
-        yield [*asked.events, *refused, e.PlanChanged(tuple(later))]
-        return
-    following = tuple(step for step in changed.steps if step.name not in begun)
-    yield [*asked.events, e.PlanChanged(following, changed.said)]
-
-
-def _read_changes(task: Task, answer: Answer, begun: frozenset[str]) -> Changed | Problems:
-    room = task.rules.planning.max_depth - depth(task.id)
-    changed = apply_changes(replace(task.step, steps=task.plan.steps), answer, begun, room)
-    if isinstance(changed, Problems) or not any(step.covers for step in task.plan.steps):
-        return changed
-    lost = requirements.find_coverage_problems(changed.steps, task.asked)
-    return Problems(tuple(lost)) if lost else changed
 
 
 async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[str, dict[str, str]]:

@@ -382,7 +382,6 @@ _PERFORM: dict[type, Perform] = {
     c.Focus: rungs.focus_step,
     c.MakePlan: make_plan.make_plan,
     c.Agree: make_plan.agree_on_plan,
-    c.Review: make_plan.review_plan,
     c.RuleOnChanges: change_approval.rule_on_changes,
     c.ReturnFinding: change_approval.return_finding,
     c.Compact: compact_conversation.compact_conversation,

@@ -163,7 +163,7 @@ class Steps(Struct, eq=False):
 
     def _may_begin(self) -> bool:
         task = self.stream.task
-        return not self.task_runner.ports.stop.requested and task.halt is None and not task.plan.review
+        return not self.task_runner.ports.stop.requested and task.halt is None
 
     def _find_step(self, name: str) -> Step:
         return next(step for step in self.stream.task.plan.steps if step.name == name)

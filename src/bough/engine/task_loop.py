@@ -81,7 +81,7 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
     runtime.record = stream.write
     try:
         while not stream.task.resting:
-            if stream.task.gathering and not is_over(stream.task) and not stream.task.plan.review:
+            if stream.task.gathering and not is_over(stream.task):
                 await run_steps(stream, runtime)
                 continue
             await read_messages(stream, runtime)

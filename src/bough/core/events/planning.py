@@ -75,12 +75,12 @@ class PlanRefused(Event, frozen=True):
 
 
 class PlanChanged(Event, frozen=True):
-    """A phase has finished, and the steps after it were reviewed."""
+    """The steps that have not begun differ from here on: a person's message asks for more."""
 
     steps: tuple[Step, ...]
     """The remaining steps, as they are from here on."""
     said: tuple[str, ...] = ()
-    """Each change with its reason; empty: the plan holds."""
+    """Each change with its reason; empty, in old journals: the plan holds."""
 
 
 class SplitProposed(Event, frozen=True):

@@ -47,12 +47,10 @@ def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
         dead_ends = (Note("dead_end", text) for text in event.dead_ends)
         task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *decisions, *dead_ends))))
     allowed = tuple(dict.fromkeys((*task.test_changes.allowed, *event.allowed)))
-    phase_over = event.state is State.COMPLETED and _is_phase_with_followers(task, event.child)
     children, ends = task.children, tuple(f"{event.child}: {text}" for text in event.dead_ends)
     return change(
         task,
         tree=event.tree,
-        plan={"review": task.plan.review or phase_over},
         children={
             "settled": children.settled | {event.child: event},
             "ended": children.ended | {event.child: event},
@@ -84,13 +82,6 @@ def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
         return task.examination.probes
     gone = {*event.not_asked, *(probe.name for probe in event.probes)}
     return (*(probe for probe in task.examination.probes if probe.name not in gone), *event.probes)
-
-
-def _is_phase_with_followers(task: Task, name: str) -> bool:
-    """A phase whose end may change the steps after it. Only the person changes a plan that they wrote."""
-    steps = task.plan.steps
-    phase = not task.step.steps and any(step.name == name and step.plan_first for step in steps)
-    return phase and any(step.name not in task.children.begun for step in steps)
 
 
 def _apply_children_reopened(task: Task, event: e.ChildrenReopened) -> Task:

@@ -54,7 +54,7 @@ def _apply_plan_proposed(task: Task, event: e.PlanProposed) -> Task:
 
 def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
     begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
-    return change(task, plan={"steps": (*begun, *event.steps), "review": False})
+    return change(task, plan={"steps": (*begun, *event.steps)})
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:

@@ -186,23 +186,6 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
     }
 
 
-def build_change_values(task: Task) -> dict[str, str]:
-    """Fill `plan_change.md`. The last of the steps that have ended is the phase that has just done so."""
-    past = [
-        FinishedStep(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()
-    ]
-    later = [step for step in task.plan.steps if step.name not in task.children.begun]
-    return {
-        "instructions": task.step.instructions,
-        "criteria": render_section("What must be true at the end", render_bullets(task.step.criteria)),
-        "past": "\n".join(map(str, past)),
-        "last": past[-1].name if past else "the last step",
-        "later": outline_steps(later),
-        "notes": render_section("Known so far", render_notes(list_learned_notes(task))),
-        "room": str(max(0, MOST - len(past) - len(later))),
-    }
-
-
 def build_split_values(
     task: Step, place: str, why: str, *, diff: str = "", kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:

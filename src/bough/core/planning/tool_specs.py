@@ -190,33 +190,6 @@ SPLIT = ToolSpec(
     writes=False,
 )
 
-_CHANGED = {
-    "change": {
-        "type": "string",
-        "enum": ["add", "drop", "reword"],
-        "description": "add: a new step. drop: it is no longer needed. reword: do it differently; give what differs.",
-    },
-    "reason": schema.text("Which result makes this necessary, in one sentence."),
-    "after": schema.text("For add: the name of the step that it follows. Omitted: it comes last."),
-    **{key: value for key, value in _STEP.items() if key not in ("covers", "interfaces")},
-    "name": schema.text("The step's name: a known one for drop and reword, a new one for add."),
-    "phase": _PHASE["phase"],
-}
-
-CHANGE = ToolSpec(
-    name="change",
-    description="Change the remaining steps, in one call. An empty list changes nothing.",
-    parameters=schema.table(
-        {
-            "changes": schema.tables(
-                "Only what the results make necessary. Usually [].", schema.table(_CHANGED, "change", "name", "reason")
-            )
-        },
-        "changes",
-    ),
-    writes=False,
-)
-
 ALIASES = {
     "id": "name",
     "description": "instructions",
@@ -232,7 +205,5 @@ ALIASES = {
     "sub_steps": "steps",
     "substeps": "steps",
     "phases": "steps",
-    "action": "change",
-    "why": "reason",
 }
 """Other field names that models use despite the schema."""

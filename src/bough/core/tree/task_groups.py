@@ -151,8 +151,6 @@ class TaskPlan(Struct, frozen=True):
     """Conventions of the plan that apply to every step."""
     approaches: int = 0
     """The number of plans so far."""
-    review: bool = False
-    """A phase has ended, and the steps after it have not been reviewed yet."""
     split: tuple[Step, ...] = ()
     """Smaller steps that the agent asked for."""
     problems: tuple[str, ...] = ()
