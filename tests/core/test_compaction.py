@@ -31,7 +31,7 @@ from bough.core.conversation.compaction import (
     summarize_plainly,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.pruning import EssentialFacts, build_material, list_edits, split_transcript
+from bough.core.conversation.pruning import EssentialFacts, build_material, list_edited, split_transcript
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.messages import Call, Message, Replied, Result, Said, ToolSpec, list_editors
 from bough.core.rules import CompactionRules, Rules
@@ -217,8 +217,8 @@ def test_what_a_new_tool_writes_is_found_after_a_compaction() -> None:
         Replied("", (call,)),
         Result("9", "ok", True),
     ]
-    needed = EssentialFacts("Do it.", edits=list_edits(messages, editors), editors=editors)
-    assert needed.edits == {"a.py": ("x = 2",)}
+    needed = EssentialFacts("Do it.", editors=editors)
+    assert list_edited(messages, editors) == ["a.py"]
     pinned = render_pinned(needed, PersistentList((Said(""), *messages)))
     assert ", changed since" in pinned
     assert "`a.py`" in summarize_plainly(messages, pinned, 2_000, editors)

@@ -17,6 +17,7 @@ from bough.core.conversation.pruning import (
     EssentialFacts,
     build_question,
     find_seams,
+    list_edited,
     list_errors,
     prune_context,
     prune_plainly,
@@ -26,7 +27,6 @@ from bough.core.conversation.pruning import (
 from bough.core.conversation.text_fitting import (
     contain_markdown,
     estimate_tokens,
-    extract_lines,
     fence_text,
     share_room,
     shorten_middle,
@@ -107,26 +107,6 @@ def test_room_is_shared_out_fairly(wants: list[int], room: int) -> None:
         assert own == wants
     hungry = [have for have, want in zip(own, wants, strict=True) if have < want]
     assert not hungry or min(hungry) >= max(own) - 1, "nobody is cut below another who got more"
-
-
-@given(st.lists(st.text(string.ascii_letters + " ", max_size=60), min_size=3, max_size=400), st.integers(200, 900))
-def test_an_excerpt_fits_and_shows_its_spot(lines: list[str], most: int) -> None:
-    spot = len(lines) // 2
-    text = "\n".join(lines)
-    shown = extract_lines(text, most, [spot])
-    assert estimate_tokens(shown) <= most
-    assert lines[spot] in shown.split("\n")
-    if estimate_tokens(text) > most:
-        assert "left out: `read` shows them" in shown
-
-
-def test_an_excerpt_with_many_gaps_fits_too() -> None:
-    text = "\n".join(f"{n} " + "x" * (n % 50) for n in range(2_000))
-    for most in range(10, 900, 7):
-        shown = extract_lines(text, most, [300, 900, 1500])
-        assert estimate_tokens(shown) <= most
-        assert most < 200 or "\n300 " in shown
-        assert most < 600 or all(f"\n{n} " in shown for n in (300, 900, 1500))
 
 
 def test_text_cannot_leave_its_place() -> None:
@@ -362,25 +342,20 @@ def test_many_long_dead_ends_are_all_there() -> None:
     assert text.count("- way 39: it does") == 20, "too many for the limit: none is left out all the same"
 
 
-def test_a_long_file_is_shown_where_it_matters() -> None:
+def test_a_long_file_shows_its_ends_and_a_short_one_before_it_is_whole() -> None:
     content = "\n".join(f"line_{n} = {n}" for n in range(1, 2_001))
-    needed = EssentialFacts(
-        "Do it.",
-        files={"README": "short\n", "pkg/long.py": content},
-        errors=('$ python -m pkg\n  File "/w/pkg/long.py", line 1200, in <module>\nNameError: x',),
-        edits={"pkg/long.py": ("line_700 = 700",)},
-    )
+    needed = EssentialFacts("Do it.", files={"README": "short\n", "pkg/long.py": content}, errors=("NameError: x",))
     text = prune_context("", needed)
-    assert "\nline_1200 = 1200\n" in text and "\nline_700 = 700\n" in text
     assert "\nline_1 = 1\n" in text and "\nline_2000 = 2000\n" in text
-    assert "\nline_1000 = 1000\n" not in text and "left out: `read` shows them" in text
-    assert "short" in text and estimate_tokens(text) <= LIMIT
+    assert "\nline_1000 = 1000\n" not in text and "characters left out" in text
+    assert "`README`\n```\nshort\n" in text and estimate_tokens(text) <= LIMIT
 
 
 def test_many_files_are_all_named_and_the_last_changed_is_shown() -> None:
-    contents = {f"pkg/module_{n}.py": f"value_{n} = {n}\n" * 200 for n in range(30)}
     messages = [m for n in range(30) for m in edit(f"{n}", f"pkg/module_{29 - n}.py", f"value_{29 - n} = {29 - n}")]
-    text = prune_plainly(messages, EssentialFacts("Do it.", files=contents, edits=pruning.list_edits(messages)))
+    edited = list_edited([*messages, *edit("30", "pkg/module_0.py", "")])
+    contents = {path: f"value_{29 - n} = {29 - n}\n" * 200 for n, path in enumerate(edited)}
+    text = prune_plainly(messages, EssentialFacts("Do it.", files=contents))
     assert all(f"module_{n}.py" in text for n in range(30))
     assert "value_0 = 0\nvalue_0 = 0" in text
     assert estimate_tokens(text) <= LIMIT

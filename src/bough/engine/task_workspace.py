@@ -20,7 +20,7 @@ from bough.core.acceptance.examination import is_agents_work
 from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
-from bough.core.conversation.pruning import EssentialFacts, list_edits, list_errors
+from bough.core.conversation.pruning import EssentialFacts, list_edited, list_errors
 from bough.core.errors import Exhausted, SnapshotRefused, TransientError, Unavailable
 from bough.core.events import AnyEvent, TaskHalted
 from bough.core.ids import GOAL
@@ -173,7 +173,7 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     messages = task.attempt.messages if task.attempt else ()
     editors = list_editors(runtime.ports.tools.specs)
-    edited = list_edits(messages, editors)
+    edited = list_edited(messages, editors)
     # What this agent edited last comes last: that is what is shown whole when there is little room.
     paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
     failing = task.acceptance.failing
@@ -185,7 +185,6 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
         errors=list_errors(messages, task.rules.stuck.shells),
         dead_ends=context.list_dead_ends(task),
         verdict=context.render_failure(failing) if failing else "",
-        edits=edited,
         why=task.ladder.trouble.says if task.ladder.trouble else "",
         editors=editors,
     )

@@ -16,7 +16,7 @@ from bough.core.conversation.pruning import (
     EssentialFacts,
     find_seams,
     list_calls,
-    list_edits,
+    list_edited,
     list_errors,
     list_statements,
     parse_arguments,
@@ -235,7 +235,7 @@ def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int, edit
     found = {
         HEADINGS[0]: render_bullets(said),
         HEADINGS[1]: "\n\n".join(list_errors(listed)),
-        HEADINGS[2]: render_bullets(f"`{path}`" for path in list_edits(listed, editors)),
+        HEADINGS[2]: render_bullets(f"`{path}`" for path in list_edited(listed, editors)),
         HEADINGS[3]: f"{render_bullets(list_calls(listed, 12))}\n\n{talk}",
     }
     return _join_sections({head: contain_markdown(text) for head, text in found.items()}, pinned, limit)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,9 +18,7 @@ from bough.core.conversation.text_fitting import (
     BYTES,
     contain_markdown,
     count_bytes,
-    estimate_fence,
     estimate_tokens,
-    extract_lines,
     fence_text,
     render_bullets,
     render_heading,
@@ -48,12 +45,10 @@ ERROR = 400
 """Tokens to keep of an error."""
 SAME = 200
 """A result of at least this many characters that equals an earlier one is shown once."""
-
-
 WHOLE = 10**9
 """Unlimited room."""
-Form = Callable[[int], str]
-"""A text fitted to a number of tokens."""
+AROUND = 8
+"""Tokens of the marks of a heading or a code block."""
 
 
 class EssentialFacts(Struct, frozen=True):
@@ -64,14 +59,12 @@ class EssentialFacts(Struct, frozen=True):
     check: str = ""
     """The command, or what the brief says about it."""
     files: Mapping[str, str] = {}
-    """The edited files and their current content."""
+    """The changed files and their current content, the last edited one last."""
     errors: tuple[str, ...] = ()
     """The most recent distinct ones, newest last: see `list_errors`."""
     dead_ends: tuple[str, ...] = ()
     verdict: str = ""
     """What the check said when it last ran and failed."""
-    edits: Mapping[str, tuple[str, ...]] = {}
-    """What was last written to a file: see `list_edits`. Long files are shown around it."""
     why: str = ""
     """Why the conversation is pruned: the signal's diagnosis."""
     editors: frozenset[str] = EDITORS
@@ -261,16 +254,15 @@ def parse_arguments(call: Call) -> dict[str, Any]:
         return {}
 
 
-def list_edits(messages: Iterable[Message], editors: Container[str] = EDITORS) -> dict[str, tuple[str, ...]]:
-    """The last three pieces that these tools wrote to each file; newest file last, newest piece last."""
-    found: dict[str, tuple[str, ...]] = {}
+def list_edited(messages: Iterable[Message], editors: Container[str] = EDITORS) -> list[str]:
+    """The files that these tools wrote to, the last one last."""
+    found: dict[str, None] = {}
     for call, message in pair_results(messages):
         given = parse_arguments(call) if call and message.ok and call.name in editors else {}
-        path, new = given.get("path"), given.get("new", "")
-        if isinstance(path, str):
-            pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
-            found[path] = pieces[-3:]
-    return found
+        if isinstance(path := given.get("path"), str):
+            found.pop(path, None)
+            found[path] = None
+    return list(found)
 
 
 def list_statements(messages: Iterable[Message], most: int) -> list[str]:
@@ -305,15 +297,31 @@ def _describe_outcome(result: Result, about_a_file: bool) -> str:
 # ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def prune_context(answer: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
-    """The fresh context: the model's extract, whatever it is, among the facts, which are inserted word for word.
+def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
+    """The fresh context: what was found out, whatever that is, among the facts, which are inserted word for word.
 
     Together with the template, it keeps to `limit` tokens. The task, its criteria and its check are never
     shortened: if they take more than half of the limit, the rest still gets half. The dead ends, the last error and
     the last verdict may be shortened but are never left out.
     """
-    head = "What was found out (where it differs, the files are right)"
-    return _compose(head, contain_markdown(_drop_repeated(answer, needed)), needed, limit)
+    criteria = render_bullets(needed.criteria)
+    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
+    task = "\n".join(render_heading(head, text) for head, text in told if text)
+    room = max(limit - FRAME - estimate_tokens(task), limit // 2)
+    each = max(room // 3 // max(len(needed.dead_ends), 1), 24)
+    dead_ends = render_bullets(shorten_middle(text, each) for text in needed.dead_ends)
+    tried = render_heading("Dead ends: do not try these again", dead_ends) if dead_ends else ""
+    blocks: list[tuple[str, str, Callable[[str], str]]] = [
+        ("What was found out (where it differs, the files are right)", _contain(found, needed), contain_markdown),
+        ("What the check said last", needed.verdict, fence_text),
+        ("The last error", "".join(needed.errors[-1:]), fence_text),
+        ("Errors before it", "\n\n".join(needed.errors[:-1]), fence_text),
+    ]
+    wants = [estimate_tokens(head) + estimate_tokens(text) + AROUND if text.strip() else 0 for head, text, _ in blocks]
+    wants.append(estimate_tokens(_render_files(needed.files, WHOLE)) + AROUND * (2 + len(needed.files)))
+    *given, left = share_room(wants, room - estimate_tokens(tried))
+    shown = [_fit_block(*block, most) for block, most in zip(blocks, given, strict=True)]
+    return "\n".join(part for part in (task, shown[0], tried, *shown[1:], _render_files(needed.files, left)) if part)
 
 
 def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: int = LIMIT) -> str:
@@ -321,106 +329,38 @@ def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: in
     listed = list(messages)
     said = render_bullets([shorten_middle(text, 70) for text in list_statements(listed, 5)])
     done = render_bullets(list_calls(listed, 8))
-    pieces = [f"{head}\n\n{text}" for head, text in (("Said:", said), ("Done:", done)) if text]
-    return _compose("What was said and done last", contain_markdown("\n\n".join(pieces)), needed, limit)
+    pieces = [f"{head}\n\n{text}" for head, text in (("Said last:", said), ("Done last:", done)) if text]
+    return prune_context("\n\n".join(pieces), needed, limit)
 
 
-def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str:
-    criteria = render_bullets(needed.criteria)
-    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
-    task = "\n".join(render_heading(head, text) for head, text in told if text)
-    room = max(limit - FRAME - estimate_tokens(task), limit // 2)
-    blocks: list[tuple[int, Form]] = [
-        (5, lambda most: _render_block(head, extract, most, contain_markdown)),
-        (6, lambda most: _render_dead_ends(needed.dead_ends, most)),
-        (3, lambda most: _render_block("What the check said last", needed.verdict, most, fence_text)),
-        (4, lambda most: _render_block("The last error", "".join(needed.errors[-1:]), most, fence_text)),
-        (1, lambda most: _render_block("Errors before it", "\n\n".join(needed.errors[:-1]), most, fence_text)),
-        (6, lambda most: _render_files(needed, most)),
-    ]
-    return "\n".join(text for text in (task, *_fit_forms(blocks, room)) if text)
+def _contain(found: str, needed: EssentialFacts) -> str:
+    """The text without lines that only repeat what is inserted anyway, and unable to leave its section."""
+    facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
+    told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
+    lines = (line for line in found.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)
+    return contain_markdown("\n".join(lines))
 
 
-def _fit_forms(forms: Sequence[tuple[int, Form]], room: int) -> list[str]:
-    """Each text in full if it fits, otherwise in the form for its share of the room, by weight."""
-    whole = [form(WHOLE) for _, form in forms]
-    wants = [estimate_tokens(text) + 1 if text else 0 for text in whole]
-    given = share_room(wants, room, [weight for weight, _ in forms])
-    return [
-        text if want <= own else form(own - 1)
-        for text, want, (_, form), own in zip(whole, wants, forms, given, strict=True)
-    ]
-
-
-def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:
-    """A heading and as much of the text as fits."""
+def _fit_block(head: str, text: str, form: Callable[[str], str], most: int) -> str:
+    """A heading and as much of the text as fits below it."""
     text = text.strip("\n")
     if not text.strip():
         return ""
-    room = most - estimate_tokens(render_heading(head, "") + "\n")
-    framed = room - estimate_tokens(form("")) - 4 - estimate_fence(text)
-    return render_heading(head, form(shorten_middle(text, framed)) if framed >= 12 else shorten_middle(text, room))
+    short = shorten_middle(text, most - estimate_tokens(head) - AROUND)
+    framed = render_heading(head, form(short))
+    # A text full of backticks needs a fence longer than itself.
+    return framed if estimate_tokens(framed) <= most else render_heading(head, short)
 
 
-def _render_dead_ends(dead_ends: tuple[str, ...], most: int) -> str:
-    """Each of them, shortened if there are too many, but always enough to tell them apart."""
-    if not dead_ends:
-        return ""
-    head = "Dead ends: do not try these again"
-    room = most - estimate_tokens(render_heading(head, "")) - len(dead_ends) * estimate_tokens("- \n") - 1
-    given = share_room([estimate_tokens(text) for text in dead_ends], room)
-    return render_heading(
-        head, render_bullets(shorten_middle(text, max(own, 24)) for text, own in zip(dead_ends, given, strict=True))
-    )
-
-
-def _render_files(needed: EssentialFacts, most: int) -> str:
-    """The current changed files, the latest at the end; overlong ones around what matters in them."""
-    if not needed.files:
-        return ""
-    order = [*(path for path in needed.files if path not in needed.edits), *needed.edits]
-    paths = [path for path in order if path in needed.files]
-    head = "The changed files, as they are now"
-    room = most - estimate_tokens(render_heading(head, "")) - 1
-    shown = paths[-max(room // 120, 1) :]
-    others = ", ".join(paths[: -len(shown)])
-    named = shorten_middle(f"`read` shows: {others}", room // 2) + "\n\n" if others else ""
-    forms = [(weight, partial(_render_file, needed, path)) for weight, path in enumerate(shown, 1)]
-    blocks = _fit_forms(forms, room - estimate_tokens(named))
-    return render_heading(head, named + "\n".join(blocks))
-
-
-def _render_file(needed: EssentialFacts, path: str, most: int) -> str:
-    content = needed.files[path].rstrip("\n")
-    title = f"`{path}`"
-    room = most - estimate_tokens(f"{title}\n{fence_text('')}\n") - estimate_fence(content)
-    text = extract_lines(content, room, _find_spots(path, content, needed)) if room >= 60 else ""
-    if not text:
-        return f"{title} ({content.count(chr(10)) + 1} lines: `read` shows it)" if content else f"{title} (empty)"
-    return f"{title}\n{fence_text(text)}\n"
-
-
-_PLACE = r"(?:File \")?([\w./@+-]{1,200})(?:\", line |:)(\d{1,7})\b"
-
-
-def _find_spots(path: str, content: str, needed: EssentialFacts) -> list[int]:
-    """Lines of a file that matter, the most important first: where the last error points, then the last edits."""
-    spots: list[int] = []
-    for text in (*reversed(needed.errors), needed.verdict):
-        places = [int(line) - 1 for named, line in re.findall(_PLACE, clip_text(text)) if _is_same_file(named, path)]
-        spots += places[-1:]
-    for piece in reversed(needed.edits.get(path, ())):
-        at = content.find(piece.strip("\n"))
-        spots += [content.count("\n", 0, at)] if at >= 0 else []
-    return spots
-
-
-def _is_same_file(named: str, path: str) -> bool:
-    return named == path or named.endswith(f"/{path}") or path.endswith(f"/{named.removeprefix('./')}")
-
-
-def _drop_repeated(answer: str, needed: EssentialFacts) -> str:
-    """The answer without lines that only repeat what is inserted anyway."""
-    facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
-    told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
-    return "\n".join(line for line in answer.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)
+def _render_files(files: Mapping[str, str], most: int) -> str:
+    """The files: the last in full or its ends, and those before it while there is room; the others by name."""
+    most -= AROUND * 2 + sum(estimate_tokens(path) + AROUND for path in files)
+    shown: list[str] = []
+    for older, path in zip(reversed(range(len(files))), reversed(files), strict=True):
+        text = files[path].rstrip("\n")
+        fits = estimate_tokens(text) + AROUND <= most
+        fenced = fence_text(text if fits else shorten_middle(text, most // 2 if older else most - AROUND))
+        whole = bool(text) and (fits or most >= 120) and estimate_tokens(fenced) <= most
+        most -= estimate_tokens(fenced) if whole else 0
+        shown.append(f"`{path}`\n{fenced}\n" if whole else f"`{path}` ({text.count(chr(10)) + 1} lines)\n")
+    return render_heading("The changed files, as they are now", "\n".join(reversed(shown))) if shown else ""

@@ -60,58 +60,14 @@ def _decode(raw: bytes) -> str:
     return raw.decode("utf-8", "ignore")
 
 
-def share_room(wants: Sequence[int], room: int, weights: Sequence[int] | None = None) -> list[int]:
-    """Room shared by weight: none gets more than it wants, and the others get what it does not need."""
-    weighed = list(weights or [1] * len(wants))
+def share_room(wants: Sequence[int], room: int) -> list[int]:
+    """Room shared evenly: none gets more than it wants, and the others get what it does not need."""
     given = [0] * len(wants)
-    hungry = [place for place, want in enumerate(wants) if want > 0]
-    while hungry and room > 0:
-        whole = sum(weighed[place] for place in hungry)
-        content = [place for place in hungry if wants[place] * whole <= room * weighed[place]]
-        for place in content or hungry:
-            given[place] = wants[place] if content else room * weighed[place] // whole
-        if not content:
-            break
-        room -= sum(wants[place] for place in content)
-        hungry = [place for place in hungry if place not in content]
+    waiting = sorted((want, place) for place, want in enumerate(wants) if want > 0)
+    for taken, (want, place) in enumerate(waiting):
+        given[place] = max(min(want, room // (len(waiting) - taken)), 0)
+        room -= given[place]
     return given
-
-
-def extract_lines(text: str, most: int, spots: Sequence[int] = ()) -> str:
-    """Lines of a text in at most `most` tokens: those around the spots (line numbers from 0, the most important first),
-    then its head and tail. Lines in brackets say what was left out and how to see it."""
-    if estimate_tokens(text) <= most:
-        return text
-    lines = [line if count_bytes(line) <= 300 else f"{take_head(line, 290)} …" for line in text.split("\n")]
-    if len(lines) < 3 or len(text) > 2_000_000:
-        return shorten_middle(text, most)
-    wanted = [*dict.fromkeys(spot for spot in spots if 0 <= spot < len(lines))][:3]
-    kept = _choose_lines([*wanted, 0, len(lines) - 1], lines, most)
-    return "\n".join(_mark_gaps(lines, kept)) if kept else shorten_middle(text, most)
-
-
-def _choose_lines(spots: list[int], lines: list[str], most: int) -> list[int]:
-    """The lines nearest to a spot, nearer for spots that come first, as many as fit."""
-    room = (most - 24 * (len(spots) + 1)) * BYTES
-    far = {at: min(abs(at - spot) + 5 * rank for rank, spot in enumerate(spots)) for at in range(len(lines))}
-    kept: list[int] = []
-    for at in sorted(far, key=far.__getitem__):
-        room -= count_bytes(lines[at]) + 1
-        if room < 0:
-            break
-        kept.append(at)
-    return sorted(kept)
-
-
-def _mark_gaps(lines: list[str], kept: list[int]) -> list[str]:
-    shown: list[str] = []
-    before = -1
-    for at in [*kept, len(lines)]:
-        if at > before + 1:
-            shown.append(f"[… lines {before + 2}-{at} left out: `read` shows them …]")
-        shown += lines[at : at + 1]
-        before = at
-    return shown
 
 
 # ── texts among other texts ─────────────────────────────────────────────────────────────────────────────────────────
@@ -130,11 +86,6 @@ def fence_text(text: str, language: str = "") -> str:
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
-
-
-def estimate_fence(content: str) -> int:
-    """Tokens for the extra backticks of a fence around text that contains fences."""
-    return max((len(run) for run in re.findall(r"`{3,}", content)), default=0)
 
 
 _WRAPPED = r"(?s)\A\s*(`{3,})(?:markdown|md|text)?[ \t]*\n(.*)\n\1\s*\Z"
