@@ -356,7 +356,7 @@ def _render_files(files: Mapping[str, str], most: int) -> str:
     """The files: the last in full or its ends, and those before it while there is room; the others by name."""
     most -= AROUND * 2 + sum(estimate_tokens(path) + AROUND for path in files)
     shown: list[str] = []
-    for older, path in zip(reversed(range(len(files))), reversed(files), strict=True):
+    for older, path in zip(reversed(range(len(files))), [*files][::-1], strict=True):
         text = files[path].rstrip("\n")
         fits = estimate_tokens(text) + AROUND <= most
         fenced = fence_text(text if fits else shorten_middle(text, most // 2 if older else most - AROUND))
