@@ -8,8 +8,8 @@ them. Arms: `plain` is a loop of three rounds (whole file, run the tests, feed t
 for as long as its tokens last, `plain-anew` starts over every three rounds, `plain-several` with every
 question, after eight answers to it; `aider` is aider with whole files and its
 automatic tests; `ladder` is bough as it comes, without a flag, each exercise with an empty state folder; `warm` is the
-same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder,
-`best-of` has --best-of 8. The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
+same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder.
+The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
 `no-again` repairs as a strong model would and makes no further attempts, `no-several` asks for one answer at a time,
 `two` has two tactics (whole file, repair), `only-T` one (`only-whole`, `only-repair`, …),
 `without-T` leaves one out. Every arm but `plain` may use the same tokens on an exercise. The verdict is this script's
@@ -53,7 +53,6 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
     "tools": ("", ["--protocol", "tools"]),
     "ladder": ("", []),
     "warm": ("", []),
-    "best-of": ("", ["--best-of", "8", "--jobs", "1"]),
     "no-switch": (f"[ladder]\nrungs = {json.dumps(RUNGS)}\n", []),
     "no-again": ("[ladder]\nattempts = 1\n", []),
     "no-several": ("[ladder]\nanswers = 1\n", []),

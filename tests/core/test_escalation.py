@@ -60,7 +60,6 @@ def test_attempts_in_text_are_bounded_and_need_a_check_that_judges() -> None:
     assert "attempts" not in {
         rung(text, taken={"attempts": LadderRules().attempts}),
         rung(text, provable=False),
-        rung(text, attempted=True),
         rung(text, rounds_left=0),
         rung(text, rules=LadderRules(attempts=1)),
     }

@@ -333,13 +333,6 @@ def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> N
     assert run.journal.of(e.WorkspaceRestored)[-1].tree == first.tree
 
 
-def test_best_of_begins_with_attempts_and_the_first_that_is_proven_counts(tmp_path: Path) -> None:
-    run, asked = in_text([WRONG, WRONG, GOOD], tmp_path, protocol="text", best_of=3, jobs=1)
-    assert run.outcome.completed
-    assert len({body.get("temperature") for body in asked}) == 2
-    assert run.outcome.spend.rounds == len(asked) == 3
-
-
 def test_unreadable_answers_in_text_are_said_and_bounded(tmp_path: Path) -> None:
     run, asked = in_text([TALK], tmp_path, protocol="text", rounds=30)
     assert not run.outcome.completed

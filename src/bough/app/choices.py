@@ -19,7 +19,7 @@ from bough.core.errors import Unavailable, UsageError
 from bough.core.model_chain import TIERS, Fallbacks, add_fallbacks
 from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.guidance import ApprovalAdvice
-from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
+from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import CheckRules, Rules
 from bough.core.settings.agent_settings import OWN, list_answering
 from bough.ports import Approval, Model
@@ -54,8 +54,6 @@ class Choices(Struct, frozen=True):
     """What they can reach on the network."""
     base_url: str | None = None
     protocol: Literal["auto", "tools", "text"] | None = None
-    best_of: int | None = None
-    """Fresh attempts at the goal; the first one proven counts."""
     record: Path | None = None
     rounds: int | None = None
     tokens: int | None = None
@@ -110,13 +108,6 @@ class Choices(Struct, frozen=True):
         sandbox = replace(configured.sandbox, **{name: value for name, value in said.items() if value is not None})
         check = replace(configured.check, setup=self.setup or configured.check.setup)
         return replace(configured, sandbox=sandbox, check=check)
-
-    def attempts(self, goal: Step) -> Step:
-        """The goal, as several attempts at it where the person wants that."""
-        if not self.best_of:
-            return goal
-        tries = build_attempts(goal, self.best_of)
-        return replace(goal, steps=tries, plan_first=False, parallel=True, join="any")
 
     def limits(self, configured: Limits) -> Limits:
         limits = set_rounds(configured, self.rounds) if self.rounds is not None else configured

@@ -83,7 +83,7 @@ class Session(Delivery, frozen=True):
         if earlier is not None and not isinstance(goal, Plan):
             goal = replace(goal, test_command=goal.test_command or earlier.check)
         rules = at.rules or choices.rules(self.config.limits)
-        plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
+        plan = validate_plan(goal if isinstance(goal, Plan) else Plan(mark_plan_first(goal, rules)))
         agents = choices.agents(self.config.builders.named())
         configured = (earlier.models if earlier else None) or self.config.models
         models = choices.models(configured, find_substitute_model(plan.goal, agents))
@@ -339,10 +339,9 @@ class Session(Delivery, frozen=True):
 def _choose_jobs(root: Path, choices: Choices, goal: Step, slots: int) -> int:
     """Agents that may work at once: as many as the workers have slots, where there are workers. git merges their work,
     which older versions cannot do."""
-    asked = choices.jobs or choices.best_of
-    jobs = asked or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
+    jobs = choices.jobs or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
     if jobs > 1 and (there := find_git_version(root)) < NEEDS:
-        if asked is None:
+        if choices.jobs is None:
             return 1
         named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
         raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")

@@ -292,9 +292,8 @@ def _name_older_failures(task: Task, verdict: Verdict) -> str:
 def _is_unchanged(task: Task) -> bool:
     """A goal for agents, and no file changed: a passing check says nothing about it. A written plan may change nothing
     on purpose."""
-    attempts = bool(task.step.steps) and all(step.attempt for step in task.step.steps)
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
-    return task.id == GOAL and task.tree == task.base and checked and (classify_step(task.step) == "agent" or attempts)
+    return task.id == GOAL and task.tree == task.base and checked and classify_step(task.step) == "agent"
 
 
 def _repair(task: Task) -> c.Command:
@@ -334,11 +333,10 @@ def _repair(task: Task) -> c.Command:
 
 
 def _count_allowed_repairs(task: Task) -> int:
-    """Where further attempts are a rung, a repair is one of them; one of several attempts gets one."""
+    """Where further attempts are a rung, a repair is one of them."""
     ladder = task.rules.ladder
-    if not task.in_text or "attempts" not in ladder.rungs or ladder.attempts <= 1:
-        return task.rules.max_repairs
-    return min(1, task.rules.max_repairs) if task.step.attempt else 0
+    again = task.in_text and "attempts" in ladder.rungs and ladder.attempts > 1
+    return 0 if again else task.rules.max_repairs
 
 
 def is_agentless(step: Step) -> bool:

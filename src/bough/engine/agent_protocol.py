@@ -270,8 +270,6 @@ async def _render_text_brief(
         "check": context.render_section("The check", f"bough runs `{check.command}`; it must pass.") if check else "",
         "closing": task_files.render_closing(known),
     }
-    if task.step.attempt:  # Others' results would only make it like them.
-        told |= {"above": "", "results": "", "notes": ""}
     return context.render(ports.prompt(f"text_{role}"), told)
 
 

@@ -130,8 +130,6 @@ class Situation(Struct, frozen=True):
     """Nothing says which protocol suits its model."""
     provable: bool = False
     """A check has told wrong work from right."""
-    attempted: bool = False
-    """It is itself one of several attempts."""
     spare: bool = False
     """An answer to the last question was paid for and not tried yet."""
     hinted: bool = False
@@ -154,7 +152,6 @@ class Situation(Struct, frozen=True):
             and self.rounds_left >= self.planning.min_split
             and not self.times("decompose")
             and self.trouble.cause != "faults"
-            and not self.attempted
         )
 
     @property
@@ -163,7 +160,6 @@ class Situation(Struct, frozen=True):
         return (
             self.in_text
             and (self.provable or (self.trouble.cause == "faults" and self.times("attempts") < UNUSABLE))
-            and not self.attempted
             and not self.parent
             and (self.trouble.pattern != EMPTY or self.spare)
             and "attempts" in self.rules.rungs

@@ -9,7 +9,6 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
@@ -142,8 +141,6 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     its own."""
     summarize: bool = False
     """The parent gets a summary of its children instead of each one's result."""
-    attempt: int = 0
-    """Its number among several fresh attempts at the same step, from 1; 0: the only one."""
     runs_on: tuple[str, ...] = ()
     """Tags that a worker must have to run it, where tasks are dispatched to workers."""
     temperature: float | None = None
@@ -272,27 +269,4 @@ def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> St
 
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
-"""Identical answers would make one attempt of many."""
-
-
-def build_attempts(step: Step, count: int) -> tuple[Step, ...]:
-    """`count` copies of the step, each to run on its own."""
-    return tuple(
-        replace(
-            step,
-            name=f"attempt-{number}",
-            title=f"attempt {number} of {count}",
-            steps=(),
-            plan_first=False,
-            parallel=False,
-            join="all",
-            needs=(),
-            files=(),
-            on_error="escalate",
-            condition=None,
-            summarize=False,
-            attempt=number,
-            temperature=TEMPERATURES[(number - 1) % len(TEMPERATURES)],
-        )
-        for number in range(1, count + 1)
-    )
+"""Of further attempts at the same task: identical answers would make one of many."""

@@ -208,6 +208,5 @@ class Task(Struct, frozen=True):
             provable=self.step.requires_testing
             and self.acceptance.verdict is not None
             and self.acceptance.verdict.ruling == "failed",
-            attempted=self.step.attempt > 0,
             spare=bool(self.ladder.spare),
         )

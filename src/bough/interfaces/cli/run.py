@@ -78,12 +78,6 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
     "Agents that may work at once (default: 1; 4, or the workers' slots, for a workflow with parallel steps).",
     click.IntRange(1, 1000),
 )
-@option(
-    "--best-of",
-    "N",
-    "Make N fresh attempts at the goal, up to --jobs at once; the first that passes wins.",
-    click.IntRange(2, 64),
-)
 @option("--remote", "GIT", "A git remote that all workers reach, for a large project.", default="")
 @flag("--flat", "Run it as one piece of work, without a plan.", default=None)
 @flag("--yes", "Accept the proposed plan, and ask no questions.")
@@ -182,7 +176,6 @@ def _read_work(
         "--file": file,
         "--check": check,
         "--flat": chosen["flat"],
-        "--best-of": chosen["best_of"],
         "--continue": chosen["continues"],
     }
     twice = next((name for name, value in others.items() if value), None)
