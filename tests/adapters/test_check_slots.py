@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from bough.adapters.verifiers.check_slots import CheckSlots, count_processors
-from bough.core.tree.urgency import URGENCY
 from bough.ports import Finished, Sandbox, Workspace
 
 
@@ -59,23 +58,22 @@ def test_checks_take_turns_also_when_some_fail_or_are_called_off() -> None:
     asyncio.run(main())
 
 
-def test_the_most_urgent_step_is_next_and_a_slot_is_never_lost() -> None:
+def test_a_slot_that_is_given_to_someone_called_off_is_not_lost() -> None:
     async def main() -> None:
         slots, order = CheckSlots(1), list[int]()
 
-        async def check(urgency: int) -> None:
-            URGENCY.set(urgency)
+        async def check(number: int) -> None:
             await slots.take(lambda line: None)
-            order.append(urgency)
+            order.append(number)
             slots.release()
 
         await slots.take(lambda line: None)
-        waiting = [asyncio.create_task(check(urgency)) for urgency in (1, 3, 2, 3)]
+        waiting = [asyncio.create_task(check(number)) for number in range(4)]
         await asyncio.sleep(0)
-        slots.release()  # to the first of the two most urgent …
-        waiting[1].cancel()  # … who is called off at this very moment
+        slots.release()  # to the first …
+        waiting[0].cancel()  # … who is called off at this very moment
         await asyncio.gather(*waiting, return_exceptions=True)
-        assert order == [3, 2, 1]
+        assert order == [1, 2, 3]
         await asyncio.wait_for(slots.take(lambda line: None), 240)
 
     asyncio.run(main())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core.planning.plan import Step
-from bough.core.tree.urgency import by_urgency, measure_urgency, weight
+from bough.core.tree.urgency import by_urgency, weight
 
 
 def names(*steps: Step) -> list[str]:
@@ -40,10 +40,3 @@ def test_a_phase_weighs_what_it_takes_one_after_the_other() -> None:
 def test_hundreds_in_a_row_do_not_recurse() -> None:
     steps = tuple(Step(f"s{n}", "x", needs=(f"s{n - 1}",) if n else ()) for n in range(3_000))
     assert names(*reversed(steps))[0] == "s0"
-
-
-def test_urgency_counts_all_that_has_to_come_after_a_step() -> None:
-    first, second, beside = Step("a", "x"), Step("b", "x", needs=("a",)), Step("c", "x")
-    steps = (first, second, beside)
-    assert [measure_urgency(steps, step, 5, parallel=True) for step in steps] == [7, 6, 6]
-    assert [measure_urgency(steps, step, 5, parallel=False) for step in steps] == [8, 7, 6]

@@ -14,8 +14,6 @@ from bough import Step, app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Plan
-from bough.core.tree.urgency import URGENCY
-from bough.engine.merge_queue import AHEAD, Guess, MergeQueue, QueuedStep
 from bough.testing import ScriptedModel, call
 from tests.harness import by_progress, git
 from tests.shipped import AGENT_ONLY
@@ -120,25 +118,3 @@ def test_checks_take_turns_however_many_agents_there_are(tmp_path: Path) -> None
 def make_part(prompt: Prompt) -> Answer:
     name = prompt.key.partition("#")[0].rpartition("part")[2]
     return by_progress(call("write", path=f"p{name}", content="made"), call("done", summary="made"))(prompt)
-
-
-def test_the_most_urgent_step_is_merged_next() -> None:
-    """After those that are being proven ahead of their turn."""
-
-    async def main() -> list[str]:
-        queue, merged = MergeQueue(asyncio.Lock()), list[str]()
-
-        async def no_guess(car: QueuedStep, tree: str) -> Guess | None:
-            return None
-
-        async def merge(name: str, urgency: int) -> None:
-            URGENCY.set(urgency)
-            async with queue.turn(None, no_guess, lambda: "tree"):
-                await asyncio.sleep(0)
-                merged.append(name)
-
-        first = [merge(f"first-{n}", 1) for n in range(1 + AHEAD)]
-        await asyncio.gather(*first, merge("later", 1), merge("last", 0), merge("chain", 3))
-        return merged
-
-    assert asyncio.run(main()) == [*(f"first-{n}" for n in range(1 + AHEAD)), "chain", "later", "last"]

@@ -24,7 +24,6 @@ from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, Needed,
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
-from bough.ports.slots import UrgentSlots
 
 AHEAD = 4
 """Steps that may be proven at once ahead of their turn; 0: none."""
@@ -67,20 +66,19 @@ class QueuedStep:
 
 
 class MergeQueue:
-    """The steps of one task that wait for the head, in order. The order is settled only for those that are proven ahead
-    of their turn; of the others, the most urgent is next: a chain of steps waits for each of its merges."""
+    """The steps of one task that wait for the head, in order; the next few are proven ahead of their turn."""
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
         self._queued: list[QueuedStep] = []
-        self._places = UrgentSlots(1 + AHEAD)
+        self._places = asyncio.Semaphore(1 + AHEAD)
 
     @asynccontextmanager
     async def turn(
         self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
     ) -> AsyncIterator[QueuedStep]:
         """Hold the head alone. Meanwhile `guess` tries the step on the expected head."""
-        await self._places.take()
+        await self._places.acquire()
         queued = QueuedStep(need, self._queued[-1] if self._queued else None)
         self._queued.append(queued)
         guessing: asyncio.Task[Guess | None] | None = None

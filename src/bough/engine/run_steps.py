@@ -30,7 +30,6 @@ from bough.core.tree.next_moves import (
 )
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
-from bough.core.tree.urgency import URGENCY, measure_urgency, weight
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import StepStarter
 from bough.engine.step_merger import StepMerger, list_merge_tasks
@@ -250,10 +249,6 @@ class Steps(Struct, eq=False):
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
         """One step, from its start until its work is part of its parent."""
-        around = self.stream.task
-        after = max(URGENCY.get() - weight(around.step), 0)
-        # For all that this asyncio task starts.
-        URGENCY.set(measure_urgency(around.plan.steps, step, after, around.step.parallel))
         if wait and await self.task_runner.ports.stop.wait(wait):
             return  # It starts when the run is resumed.
         task = self.stream.task

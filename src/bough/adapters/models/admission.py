@@ -1,4 +1,4 @@
-"""Agents wait here until an endpoint can take their request (pace.py), the most urgent step first.
+"""Agents wait here until an endpoint can take their request (pace.py), in the order in which they come.
 
 Waiting is not a failure: nothing is recorded, no retry is counted, and a run's limits end it as they end a call. The
 one exception: when the request that probes whether a server is back fails, it counts for everyone who waits for it, as
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from bisect import insort
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -25,7 +24,6 @@ from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.errors import Exhausted, NotServed, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
-from bough.core.tree.urgency import URGENCY
 from bough.ports import Model
 from bough.ports.steering import Stop
 
@@ -55,7 +53,6 @@ class _Applicant(Struct, frozen=True, eq=False):
     tokens: int
     let_in: asyncio.Future[Sent]
     say: Say
-    urgency: int
 
 
 class Gate:
@@ -99,8 +96,8 @@ class Gate:
 
     async def _wait(self, model: str, tokens: int, say: Say, stop: Stop) -> Sent:
         let_in: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        waiting = _Applicant(model, tokens, let_in, say, URGENCY.get())
-        insort(self._waiting, waiting, key=lambda each: -each.urgency)  # behind those who are as urgent
+        waiting = _Applicant(model, tokens, let_in, say)
+        self._waiting.append(waiting)
         self._let_in()
         if let_in.done():
             return let_in.result()

@@ -1,17 +1,17 @@
 """Limits how many checks run at once: agents mostly wait for a model, but a check needs a processor.
 
 A slot is held while one process of a check runs, and never while waiting for anything else. So every holder finishes,
-and nobody waits forever, here or in the merge queue. The most urgent step gets the next free slot.
+and nobody waits forever, here or in the merge queue.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from bough.ports import Finished, Sandbox
-from bough.ports.slots import UrgentSlots
 
 
 def count_processors() -> int:
@@ -26,7 +26,7 @@ class CheckSlots:
     def __init__(self, count: int | None = None) -> None:
         """`count`: None for one per processor."""
         self.count = count or count_processors()
-        self._slots = UrgentSlots(self.count)
+        self._slots = asyncio.Semaphore(self.count)
 
     def limit(self, sandbox: Sandbox) -> Sandbox:
         """The sandbox, for checks: every command takes a slot."""
@@ -34,10 +34,10 @@ class CheckSlots:
 
     async def take(self, say: Callable[[str], None]) -> None:
         """Wait for a slot, and show why."""
-        waits = self._slots.full
+        waits = self._slots.locked()
         if waits:
             say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
-        await self._slots.take()
+        await self._slots.acquire()
         if waits:
             say("")  # Otherwise the reason would stay on the screen until the check prints something.
 
