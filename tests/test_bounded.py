@@ -180,9 +180,7 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "conflicts": lambda _: lambda text: (list_hunks(text.encode()), find_leftover_markers(text.encode())),
     "a receipt": lambda _: lambda text: read_receipt(text.encode(), "r"),
     "a path": lambda _: lambda text: find_edge(text.replace("\n", "/")[:LONGEST_PATH], "", PLAIN, ""),
-    "an outline": lambda _: (
-        lambda text: outlined([line[:LONGEST_PATH] for line in text.split("\n")], text, 2_000, text)
-    ),
+    "an outline": lambda _: lambda text: outlined([line[:LONGEST_PATH] for line in text.split("\n")], text, 2_000),
     "a git configuration": lambda _: keep_harmless,
     "an editable install": lambda _: lambda text: _read_mapped_folders(f"MAPPING = {{{text}"),
     "output for a model": lambda _: lambda text: (to_plain_text(text), extract_errors(text), count_told(text)),

@@ -12,7 +12,6 @@ PAYMENTS = [
     "services/billing/README.md",
 ]
 PATHS = [*MANY, *PAYMENTS, "Makefile", "README.md"]
-OWNERS = "# who\n* @everyone\nservices/billing/ @money\nservices/part001/ @parts\n"
 
 
 def test_few_files_are_all_listed() -> None:
@@ -20,12 +19,10 @@ def test_few_files_are_all_listed() -> None:
 
 
 def test_what_the_goal_names_comes_first() -> None:
-    shown = outlined(PATHS, "Invoices are rounded wrongly: see the rounding of invoices in billing.", 12_000, OWNERS)
+    shown = outlined(PATHS, "Invoices are rounded wrongly: see the rounding of invoices in billing.", 12_000)
     about = shown.partition("What the goal seems to be about:\n")[2].splitlines()
     assert about[:2] == ["services/billing/invoices/rounding.py", "services/billing/invoices/test_rounding.py"]
     assert "services/billing/ (4 files)" in shown
-    assert "services/billing/ @money" in shown
-    assert "@parts" not in shown
     assert "Makefile" in shown.partition("What the goal")[0]
     assert "services/part000/ (100: py)" in shown
     assert f"There are {len(PATHS):,}" in shown
@@ -41,4 +38,4 @@ def test_a_path_in_the_goal_counts_more_than_words() -> None:
 def test_there_is_always_room() -> None:
     for goal in ("", "the", "module", "billing"):
         for limit in (500, 12_000):
-            assert len(outlined(PATHS, goal, limit, OWNERS * 1_000)) <= limit
+            assert len(outlined(PATHS, goal, limit)) <= limit

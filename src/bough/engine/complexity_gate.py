@@ -22,7 +22,7 @@ from bough.core.planning.guidance import (
     read_estimate,
     read_gate_reading,
 )
-from bough.core.planning.outline import OWNERS, outlined
+from bough.core.planning.outline import outlined
 from bough.core.planning.prompt_values import RepositoryFacts, Size
 from bough.core.planning.tool_specs import GATE
 from bough.core.textual.paths import NAMES
@@ -81,13 +81,12 @@ async def describe_repository(task: Task, runtime: TaskRuntime) -> RepositoryFac
 async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> RepositoryFacts:
     """`goal`: selects what is shown of many files."""
     paths = await workspaces.paths(tree)
-    own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES, *OWNERS])
-    owners = next((own[name] for name in OWNERS if name in own), "")
+    own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES])
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
     return RepositoryFacts(
         size=await _measure(workspaces, tree, paths),
         command=command,
-        files=await asyncio.to_thread(outlined, paths, goal, prompt_values.OUTLINE, owners),
+        files=await asyncio.to_thread(outlined, paths, goal, prompt_values.OUTLINE),
         built="".join(built).strip(),
         project=next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
     )

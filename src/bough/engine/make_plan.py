@@ -99,11 +99,10 @@ async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Ba
     asked = bool(task.plan.problems)
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        """Asks the planner once for files that it does not name, and whether the plan can be wider; never rejects a
-        plan for that."""
+        """Asks the planner once for files that it does not name; never rejects a plan for that."""
         nonlocal agreed, asked
         agreed, again, asked = read_conventions(answer), asked, True
-        return read_plan(task.step, answer, room, runtime.run.jobs > 1 and not again, task.asked, asked_again=again)
+        return read_plan(task.step, answer, room, runtime.run.jobs > 1 and not again, task.asked)
 
     def proposed(steps: tuple[Step, ...]) -> list[e.AnyEvent]:
         return [e.PlanProposed(steps, agreed), *([] if ask else _accept_plan(task, steps, runtime, "the plan", agreed))]

@@ -19,9 +19,6 @@ from bough.core.planning.similarity import find_alike, find_shared_words, is_rep
 from bough.core.planning.tool_specs import ALIASES, MOST, PLAN, SPLIT
 from bough.core.tree.file_overlap import find_expected_files
 
-SPINE = 5
-"""Steps in one chain from which a planner is asked whether the chain is necessary."""
-
 
 def read_plan(
     goal: Step,
@@ -29,13 +26,10 @@ def read_plan(
     depth_left: int,
     at_once: bool = False,
     requirements: Sequence[Requirement] = (),
-    *,
-    asked_again: bool = True,
 ) -> tuple[Step, ...] | Problems:
     """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases.
     `at_once`: steps will run in parallel, so it must be known which files each changes. Each of the
-    `requirements` has to be covered by a step. Unless the planner was `asked_again` already, a plan in which no two
-    steps can run in parallel is questioned once."""
+    `requirements` has to be covered by a step."""
     read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
@@ -43,12 +37,6 @@ def read_plan(
     if at_once and not found:
         found = _find_missing_files(steps)
     found += find_coverage_problems(steps, requirements) if steps else []
-    if not found and not asked_again and is_serial(steps):
-        found.append(
-            f"All {len(steps)} steps wait for one another, so only one engineer can work at a time, and each waits for "
-            "the slowest. Can the plan be wider: settle the names they share first (`interfaces`, `conventions`), and "
-            "let steps need only what they really use? If it cannot, give the same plan again."
-        )
     return Problems(tuple(dict.fromkeys(found))) if found else steps
 
 
@@ -70,12 +58,6 @@ def read_conventions(answer: Answer) -> tuple[str, ...]:
     """What the plan says for every step."""
     read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     return () if isinstance(read_answer, str) else tuple(dict.fromkeys(read_answer.conventions))
-
-
-def is_serial(steps: Sequence[Step]) -> bool:
-    """Many steps, no two of which can run in parallel."""
-    before = (find_all_needs(step, steps) for step in steps)
-    return len(steps) >= SPINE and all(len(needs) == number for number, needs in enumerate(before))
 
 
 def _build_level(parent: Step, items: Sequence[g.StepDraft], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:

@@ -1,21 +1,18 @@
-"""What a planner sees of a repository's files: all of them if they fit; otherwise what the goal names, the packages,
-the folders and their owners."""
+"""What a planner sees of a repository's files: all of them if they fit; otherwise what the goal names, the packages
+and the folders."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 
-OWNERS = ("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Where owners are listed; the first that exists counts."""
 MANIFESTS = frozenset(
     """pyproject.toml setup.py setup.cfg package.json Cargo.toml go.mod pom.xml build.gradle build.gradle.kts
     CMakeLists.txt Gemfile composer.json mix.exs Package.swift BUILD BUILD.bazel deno.json pubspec.yaml""".split()  # noqa: SIM905
 )
 """A folder with one of these is a package."""
-NAMED, PACKAGES, FOLDERS, OWNING = 0.42, 0.25, 0.2, 0.08
+NAMED, PACKAGES, FOLDERS = 0.45, 0.27, 0.23
 """Shares of the limit."""
 _COMMON = frozenset(
     """the and for with that this from into should must can not are was all any but has have its one use add new fix
@@ -27,9 +24,8 @@ _RARE = 0.02
 _FEW = 40
 
 
-def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> str:
-    """The files, one per line, or as much about them as fits. `goal`: its text. `owners`: the text of the file that
-    lists the owners of folders."""
+def outlined(paths: Sequence[str], goal: str, limit: int) -> str:
+    """The files, one per line, or as much about them as fits. `goal`: its text."""
     ordered = sorted(paths, key=lambda path: (path.count("/"), path))
     if sum(len(path) + 1 for path in ordered) <= limit:
         return "\n".join(ordered)
@@ -41,15 +37,10 @@ def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> s
         if nearest is not None:
             counts[nearest] += files
     packages = sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
-    # The lines about what the goal names, otherwise all.
-    lines = [" ".join(line.split()) for line in owners.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("#") and " " in line]
-    about = [line for line in lines if any(_owns(line.split()[0], path) for path in list(named)[:50])]
     parts = [
         ("What the goal seems to be about", _listed(named, int(limit * NAMED))),
         ("Packages", _listed([f"{folder}/ ({files:,} files)" for folder, files in packages], int(limit * PACKAGES))),
         ("Folders, by number of files", _listed(_folders(ordered), int(limit * FOLDERS))),
-        ("Owners", _listed(about or lines, int(limit * OWNING))),
     ]
     top = _listed([path for path in ordered if "/" not in path], limit)
     head = f"There are {len(paths):,}: too many to list. `search` and `list` find others."
@@ -115,8 +106,3 @@ def _place(path: str) -> tuple[str, str]:
     """Folder and extension."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""
-
-
-def _owns(pattern: str, path: str) -> bool:
-    plain = pattern.strip("/")
-    return path == plain or path.startswith(f"{plain}/") or fnmatchcase(path, plain) or pattern == "*"
