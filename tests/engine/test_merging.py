@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.core.rules import Rules
 from bough.core.tree.task_state import State
-from bough.testing import Fuse, ScriptedModel, call
-from bough.testing.fuse import Blown
+from bough.testing import ScriptedModel, call
 from bough.views.run_view import view_run
 from bough.views.task_rows import describe_task
 from tests import zygote
@@ -36,7 +34,7 @@ from tests.engine.test_parallel import (
     text_of,
     writes,
 )
-from tests.harness import begin, by_progress, git, resume
+from tests.harness import by_progress, git, resume
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -98,22 +96,14 @@ def test_renames_survive_edits_of_the_old_names(tmp_path: Path, monkeypatch: pyt
     assert set(agents.asked) == set(does), "nobody was asked to merge"
 
 
-@pytest.mark.parametrize("works", [True, False])
-def test_a_lock_file_is_made_again_by_its_own_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
-) -> None:
-    """Both steps add a package; this `uv` makes the lock file out of what both wanted, or cannot."""
+def test_a_lock_file_that_both_changed_is_a_conflict_without_markers(tmp_path: Path) -> None:
+    """Whoever resolves it is told the command that makes it."""
     project = make_project(tmp_path / "p", wants="a\n")
     (project / "uv.lock").write_text("1 a\n")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "more")
-    uv = tmp_path / "tools" / "uv"
-    uv.parent.mkdir()
-    uv.write_text("#!/bin/sh\ncat -n wants.txt > uv.lock\n" if works else "#!/bin/sh\nexit 1\n")
-    uv.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{uv.parent}:{os.environ['PATH']}")
     goal = both(*(step(name, f"grep -q {name} wants.txt && grep -q {name} uv.lock") for name in "xy"))
-    resolve = call("bash", command="cat -n wants.txt > uv.lock")
+    resolve = call("bash", command="grep '<<<' uv.lock; cat -n wants.txt > uv.lock")
     agents = Agents(x__merge=by_progress(resolve, DONE), y__merge=by_progress(resolve, DONE))
     agents.says |= {
         name: by_progress(call("bash", command=f"echo {name} >> wants.txt; cat -n wants.txt > uv.lock"), DONE)
@@ -125,51 +115,9 @@ def test_a_lock_file_is_made_again_by_its_own_program(
     lock = git(project / ".bough" / "repo.git", "show", f"{outcome.tree[0].tree}:uv.lock")
     assert {line.split()[1] for line in lock.splitlines()} == {"a", "x", "y"}
     (merged,) = journal.of(e.ChildMerged)
-    assert merged.remade == (("uv.lock",) if works else ())
-    assert merged.conflicts == (() if works else ("uv.lock",))
-    assert {task.path for task in outcome.tree} >= {"goal", "x", "y"}
-    assert any("merge" in task.path for task in outcome.tree) == (not works), "a model is asked only when it must be"
-
-
-def test_killed_while_a_lock_file_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At points between the merge and its record: it is made again, and nobody is asked."""
-    uv = tmp_path / "tools" / "uv"
-    uv.parent.mkdir()
-    uv.write_text("#!/bin/sh\ncat -n wants.txt > uv.lock\n")
-    uv.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{uv.parent}:{os.environ['PATH']}")
-    goal = both(*(step(name, f"grep -q {name} wants.txt && grep -q {name} uv.lock") for name in "xy"))
-    says = {
-        name: by_progress(call("bash", command=f"echo {name} >> wants.txt; cat -n wants.txt > uv.lock"), DONE)
-        for name in "xy"
-    }
-
-    def model() -> ScriptedModel:
-        return ScriptedModel(lambda prompt: says[prompt.key.partition("#")[0]](prompt))
-
-    def wanting(name: str) -> Path:
-        project = make_project(tmp_path / name, wants="a\n")
-        (project / "uv.lock").write_text("1 a\n")
-        git(project, "add", "-A")
-        git(project, "commit", "-qm", "more")
-        return project
-
-    fuse = Fuse()
-    asyncio.run(begin(wanting("whole"), model(), goal=goal, jobs=2, fuse=fuse))
-    recorded = fuse.points.index("before append ChildMerged")
-    merged = fuse.points.index("before merge")
-    assert recorded - merged > 4, "it is made in a workspace, which has points of its own"
-    for at in range(merged + 1, recorded + 1, 6):
-        project = wanting(f"p{at}")
-        with pytest.raises(Blown):
-            asyncio.run(begin(project, model(), goal=goal, jobs=2, fuse=Fuse(at)))
-        outcome = asyncio.run(resume(project, model()))
-        assert outcome.completed, outcome.summary
-        lock = git(project / ".bough" / "repo.git", "show", f"{outcome.tree[0].tree}:uv.lock")
-        assert {line.split()[1] for line in lock.splitlines()} == {"a", "x", "y"}
-        assert {task.path for task in outcome.tree} == {"goal", "x", "y"}, "nobody was asked to merge"
-        assert look(project).of(e.ChildMerged)[-1].remade == ("uv.lock",)
-        assert not left_behind(project)
+    assert merged.conflicts == ("uv.lock",)
+    briefs = [started.brief for started in journal.of(e.AttemptStarted)]
+    assert any("Regenerate it with `uv lock`" in brief and "<<<<" not in brief for brief in briefs)
 
 
 def test_a_ready_step_says_for_whom_it_waits(tmp_path: Path) -> None:

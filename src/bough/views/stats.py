@@ -60,7 +60,7 @@ class Stats(Struct):
     conflicts: int = 0
     """Merges that git could not do on its own."""
     merged_without_model: int = 0
-    """Conflicts that were resolved without a model: both sides only added, or a lock file was regenerated."""
+    """Conflicts that were resolved without a model: both sides only added."""
     merge_rounds: int = 0
     """Rounds of tasks that resolved conflicts."""
     merge_tokens: int = 0
