@@ -269,4 +269,4 @@ def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> St
 
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
-"""Of further attempts at the same task: identical answers would make one of many."""
+"""Temperatures of further attempts at the same task, since identical answers would make one attempt of many."""
