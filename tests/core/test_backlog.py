@@ -226,7 +226,8 @@ def test_a_changed_goal_is_worth_another_try() -> None:
 
 
 def test_goals_that_change_the_same_file_are_kept_apart_while_there_is_a_choice() -> None:
-    story = Story("Fix cart.py", "Rewrite cart.py", "Fix report.py")
+    cart = [GoalEntry(goal, files=("cart.py",)) for goal in ("Fix cart.py", "Rewrite cart.py")]
+    story = Story(*cart, "Fix report.py")
     story.begin()
     assert story.moves("fix-cart-py") == [Take("fix-report-py")]
     story.take("fix-report-py")
@@ -331,7 +332,7 @@ def test_a_checklist_with_details() -> None:
     assert first.source == "goals.md:3"
 
 
-def test_toml_json_lines_and_user_stories() -> None:
+def test_toml_and_json_lines() -> None:
     toml = '[[goals]]\ngoal = "a"\nname = "x"\nneeds = ["b"]\ncost = 1.5\n[[goals]]\ngoal = "b"\n'
     assert [(name, entry.goal, entry.needs, entry.cost) for name, entry in read_list(toml, "g.toml")] == [
         ("x", "a", ("b",), 1.5),
@@ -339,22 +340,6 @@ def test_toml_json_lines_and_user_stories() -> None:
     ]
     lines = '{"goal": "a", "labels": "ui"}\n\n"b"\n'
     assert [(entry.goal, entry.labels) for _, entry in read_list(lines, "g.jsonl")] == [("a", ("ui",)), ("b", ())]
-    stories = {
-        "userStories": [
-            {"id": "US-001", "title": "T", "description": "D", "acceptanceCriteria": ["one", "two"], "priority": 2},
-            {"id": "US-002", "title": "Done", "passes": True},
-        ]
-    }
-    ((name, entry),) = read_list(json.dumps(stories), "prd.json")
-    assert (name, entry.priority) == ("us-001", -2)
-    assert entry.goal == "T\n\nD\n\nAcceptance criteria:\n- one\n- two"
-
-
-def test_user_stories_in_markdown() -> None:
-    text = "# PRD\n\n### US-001: Sort the list\n\nAs a user …\n\n**Acceptance Criteria:**\n- [ ] ascending\n\n"
-    text += "### US-002: Done\n- [x] all\n\n## Notes\n- [ ] not a goal\n"
-    ((name, entry),) = read_list(text, "prd.md")
-    assert (name, entry.title) == ("us-001", "Sort the list") and "- [ ] ascending" in entry.goal
 
 
 @pytest.mark.parametrize(

@@ -66,17 +66,14 @@ def test_lists_from_files_of_every_kind(meet: Meet) -> None:
     )
     ann.write("goals.toml", f'[[goals]]\ngoal = "{CLAMP}"\nname = "clamp"\ncheck = "{CHECK}"\nlabels = ["math"]\n')
     line = {"goal": "Write a poem.", "name": "poem", "rounds": 5}
-    stories = {"userStories": [{"id": "US-1", "title": "Sing", "acceptanceCriteria": ["It sings."]}]}
     for name in ("goals.md", "goals.toml"):
         ann.bough("backlog", "add", "--file", name, status=0)
     ann.bough("backlog", "add", "--file", "-", stdin=json.dumps(line) + "\n", status=0)
-    ann.write("prd.json", json.dumps(stories))
-    ann.bough("backlog", "add", "--file", "prd.json", status=0)
     goals = ann.bough("backlog", "list", "--json", status=0).json
     assert [each["goal"] for each in goals][:1] == [SHOUT]
-    assert len(goals) == 5
+    assert len(goals) == 4
     assert [each["name"] for each in ann.bough("backlog", "list", "--label", "math", "--json").json] == ["clamp"]
-    ann.bough("backlog", "drop", "poem", next(each["name"] for each in goals if "Sing" in each["goal"]), status=0)
+    ann.bough("backlog", "drop", "poem", status=0)
     ann.bough("backlog", "run", status=0)
     assert {each["kind"] for each in morning(ann).values()} == {"proven"}
     assert len(ann.git("branch", "--list", "bough/*").split()) == 3

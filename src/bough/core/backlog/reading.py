@@ -1,5 +1,4 @@
-"""Lists of goals as people write them: a Markdown checklist, TOML, JSON lines, the user stories of a product document,
-and the issues of a tracker.
+"""Lists of goals as people write them: a Markdown checklist, TOML, JSON lines, and the issues of a tracker.
 
 A list is the person's own word: it may name checks, needs and limits. An issue is somebody else's text: it is the goal
 and nothing else."""
@@ -25,9 +24,6 @@ FIELDS = tuple(name for name in GoalEntry.__struct_fields__ if name not in ("goa
 _MANY = ("needs", "labels", "files")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+\[(?P<done>[ xX])\][ \t]+(?P<text>.*)")
 _FIELD = re.compile(r"(?:[-*+][ \t]+)?\*{0,2}(?P<key>[A-Za-z_-]+)\*{0,2}[ \t]*:\*{0,2}[ \t]*(?P<value>.+)")
-_HEADING = re.compile(r"(?P<marks>#{1,6})[ \t]+(?P<text>.*)")
-_STORY = re.compile(r"(?i)\b(?:(?:US|STORY)-?\s?\d+|user story\b.*)")
-_MARK = re.compile(r"(?i)^\W*((?:US|STORY)-?\s?\d+)\s*[:.–-]*\s*")
 
 
 def read_list(text: str, file: str) -> list[Named]:
@@ -43,13 +39,12 @@ def read_list(text: str, file: str) -> list[Named]:
             raise UsageError(f"{file} has no [[goals]]: write one such table for each goal.")
         found = [_convert(goal, f"{file}, goal {number}") for number, goal in enumerate(goals, 1)]
     elif kind in ("json", "jsonl", "ndjson") or (kind not in ("md", "markdown") and text.lstrip()[:1] in '{["'):
-        found = _read_json(text, file)
+        found = [_convert(goal, f"{file}, goal {number}") for number, goal in enumerate(read_documents(text, file), 1)]
     else:
-        found = list(_read_stories(text, file)) or list(_read_checklist(text, file))
+        found = list(_read_checklist(text, file))
     if not found:
         raise UsageError(
-            f"There are no open goals in {file}: write them as `- [ ] GOAL`, as [[goals]] in TOML, as JSON lines, or "
-            "as user stories."
+            f"There are no open goals in {file}: write them as `- [ ] GOAL`, as [[goals]] in TOML, or as JSON lines."
         )
     return found
 
@@ -91,38 +86,7 @@ def _make_entry(title: str, details: list[str], source: str) -> Named:
     return _convert({**said, "goal": goal}, source)
 
 
-def _read_stories(text: str, file: str) -> Iterator[Named]:
-    """User stories under headings, each with its acceptance criteria."""
-    lines = text.splitlines()
-    heads = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.fullmatch(line))]
-    for at, (number, match) in enumerate(heads):
-        if not _STORY.search(match["text"]):
-            continue
-        level = len(match["marks"])
-        ends = (other for other, head in heads[at + 1 :] if len(head["marks"]) <= level)
-        details = lines[number + 1 : next(ends, len(lines))]
-        boxes = [box["done"] for line in details if (box := _ITEM.fullmatch(line))]
-        if boxes and " " not in boxes:
-            continue  # All its criteria are ticked.
-        name, entry = _make_entry(_MARK.sub("", match["text"]) or match["text"], details, f"{file}:{number + 1}")
-        mark = _MARK.match(match["text"])
-        yield name or (slug(mark[1]) if mark else ""), entry
-
-
 # ── data ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_json(text: str, file: str) -> list[Named]:
-    documents = read_documents(text, file)
-    if len(documents) == 1 and isinstance(documents[0], Mapping):
-        stories = documents[0].get("userStories", documents[0].get("user_stories"))
-        if isinstance(stories, list):
-            return [
-                _convert_story(story, f"{file}, story {n}")
-                for n, story in enumerate(stories, 1)
-                if (not (isinstance(story, Mapping) and (story.get("passes") is True or story.get("done") is True)))
-            ]
-    return [_convert(document, f"{file}, goal {number}") for number, document in enumerate(documents, 1)]
 
 
 def read_documents(text: str, file: str) -> list[Any]:
@@ -140,20 +104,6 @@ def read_documents(text: str, file: str) -> list[Any]:
             except (ValueError, RecursionError):
                 raise UsageError(f"{file}, line {number} is not valid JSON.") from None
     return documents
-
-
-def _convert_story(story: Any, place: str) -> Named:
-    if not isinstance(story, Mapping):
-        raise UsageError(f"{place} is not a table.")
-    criteria = story.get("acceptanceCriteria", story.get("acceptance_criteria")) or []
-    parts = [str(story.get(key, "")).strip() for key in ("title", "description")]
-    if isinstance(criteria, list) and criteria:
-        parts.append("Acceptance criteria:\n" + "\n".join(f"- {one}" for one in criteria))
-    said: dict[str, Any] = {"goal": "\n\n".join(part for part in parts if part)}
-    said |= {key: story[key] for key in FIELDS if key in story and key != "priority"}
-    if isinstance(story.get("priority"), int):  # In such lists 1 comes first.
-        said["priority"] = -story["priority"]
-    return _convert({**said, "name": slug(str(story["id"])) if story.get("id") else ""}, place)
 
 
 def _convert(said: Any, place: str) -> Named:

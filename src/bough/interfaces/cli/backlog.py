@@ -98,10 +98,10 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
 
 
 @command.command(
-    "add", epilog=format_example('bough backlog add "Fix the totals"', "bough backlog add --file prd.json")
+    "add", epilog=format_example('bough backlog add "Fix the totals"', "bough backlog add --file goals.md")
 )
 @click.argument("goal", required=False)
-@option("--file", "F", "Read a list: Markdown, TOML, JSON lines, user stories; `-`: stdin.")
+@option("--file", "F", "Read a list: Markdown, TOML, JSON lines; `-`: stdin.")
 @option("--name", "ITEM", "Its name (default: from its first words).", to="item", default="")
 @_goal_options
 @dir_option
@@ -113,8 +113,8 @@ async def add(
     """Add goals to the list.
 
     A file is a Markdown checklist (`- [ ] GOAL`; what is indented below belongs to the goal, and lines such as
-    `check: CMD`, `needs: ITEM` or `priority: 2` set its fields), TOML with [[goals]], one JSON object a line, or a
-    product document with user stories and acceptance criteria. Ticked items are left out.
+    `check: CMD`, `needs: ITEM` or `priority: 2` set its fields), TOML with [[goals]], or one JSON object a line.
+    Ticked items are left out.
     """
     from bough.core.backlog.reading import read_list
 
