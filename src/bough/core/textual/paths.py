@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from bough.core.messages import EDITORS
+from bough.core.verdict.language import is_test_path
 
 _FENCE = re.compile(r"^[ \t>*-]{0,6}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _NESTING = frozenset({"markdown", "md", "mdx"})
@@ -130,9 +131,6 @@ SUFFIXES = {tag: tuple(suffixes.split()) for _, tags, suffixes in _LANGUAGES for
 """File extensions of a language, by tag."""
 TAGS = {end: tags.split()[0] for _, tags, suffixes in reversed(_LANGUAGES) if tags for end in suffixes.split()}
 NAMES = {end: name for name, _, suffixes in reversed(_LANGUAGES) if name for end in suffixes.split()}
-_TEST = re.compile(
-    r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*[._-](test|tests|spec))\.\w+$|(^|/)conftest\.py$"
-)
 
 
 class CandidateFiles(Struct, frozen=True):
@@ -154,10 +152,6 @@ def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str
     new = (said for said, path in found.items() if not path)
     both = dict.fromkeys((*filter(None, found.values()), *(path for path in changed if path in there), *new))
     return CandidateFiles(listed, tuple(both))
-
-
-def is_test(path: str) -> bool:
-    return bool(_TEST.search(path))
 
 
 def find_path(block: Block, known: CandidateFiles) -> str:
@@ -186,7 +180,7 @@ def find_path(block: Block, known: CandidateFiles) -> str:
         if len(fitting) == 1:
             return fitting[0]
         if line is lines[-1] and fitting:
-            product = [path for path in fitting if not is_test(path)]
+            product = [path for path in fitting if not is_test_path(path)]
             return product[0] if len(product) == 1 else ""
     return ""
 
@@ -221,10 +215,12 @@ def find_only_path(block: Block, known: CandidateFiles) -> str:
     suffixes = SUFFIXES.get(block.language)
     fitting = [path for path in known.meant if suffixes is None or path.rpartition(".")[2] in suffixes]
     code = [path for path in fitting if path.rpartition(".")[2] not in _WORDS]
-    product = [path for path in code if not is_test(path)]
+    product = [path for path in code if not is_test_path(path)]
     if product:
         return product[0]
-    others = [path for path in known.paths if not is_test(path) and suffixes and path.rpartition(".")[2] in suffixes]
+    others = [
+        path for path in known.paths if not is_test_path(path) and suffixes and path.rpartition(".")[2] in suffixes
+    ]
     return others[0] if len(others) == 1 else ""
 
 

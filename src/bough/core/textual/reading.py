@@ -19,6 +19,7 @@ from bough.core.messages import Call, Stop
 from bough.core.textual import paths
 from bough.core.textual.paths import Block, CandidateFiles, find_blocks
 from bough.core.textual.python_source import parse_python
+from bough.core.verdict.language import is_test_path
 
 _DECODER = json.JSONDecoder(strict=False)
 _NAMED = re.compile(r'\{\s*"(?:name|function|tool)"\s*:')
@@ -192,7 +193,7 @@ def _read_unnamed(unnamed: list[Block], known: CandidateFiles) -> list[Call]:
 
 def _is_whole_file(block: Block, path: str) -> bool:
     """It looks like that file: code, and not tests or program output."""
-    if _TESTS.search(block.text) and not paths.is_test(path):
+    if _TESTS.search(block.text) and not is_test_path(path):
         return False
     if block.language in paths.SUFFIXES:
         return True
@@ -280,7 +281,7 @@ def _drop_tests(found: list[Call], known: CandidateFiles) -> tuple[list[Call], t
     """Small models like to rewrite the tests along with the work. Existing ones stay, if there is other work."""
     changes = [(call, _get_path(call)) for call in found if call.name in known.editors]
     there = set(known.paths)
-    aside = [call for call, path in changes if paths.is_test(path) and path in there]
+    aside = [call for call, path in changes if is_test_path(path) and path in there]
     if not aside or len(aside) == len(changes):
         return found, ()
     return [call for call in found if call not in aside], tuple(dict.fromkeys(_get_path(call) for call in aside))

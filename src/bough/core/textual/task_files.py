@@ -13,7 +13,8 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES, estimate_tokens, fence_text, shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
-from bough.core.textual.paths import TAGS, Block, CandidateFiles, find_only_path, is_test
+from bough.core.textual.paths import TAGS, Block, CandidateFiles, find_only_path
+from bough.core.verdict.language import is_test_path
 
 ANSWER = 1_500
 """Tokens of its own last answer that the model sees again."""
@@ -116,10 +117,12 @@ def choose_files(known: CandidateFiles) -> list[str]:
     """The paths to show, the most needed first: the work, its tests, then what else the task names."""
     there = set(known.paths)
     meant = [path for path in known.meant if path in there]
-    product = [path for path in meant if not is_test(path) and not _is_prose(path)]
+    product = [path for path in meant if not is_test_path(path) and not _is_prose(path)]
     stems = {path.rpartition("/")[2].partition(".")[0] for path in product}
-    beside = [path for path in known.paths if is_test(path) and any(stem in path.rpartition("/")[2] for stem in stems)]
-    tests = [path for path in meant if is_test(path)] or beside
+    beside = [
+        path for path in known.paths if is_test_path(path) and any(stem in path.rpartition("/")[2] for stem in stems)
+    ]
+    tests = [path for path in meant if is_test_path(path)] or beside
     return list(dict.fromkeys((*product, *tests, *meant)))[:FILES]
 
 
@@ -127,20 +130,20 @@ def render_files(texts: Mapping[str, str], order: Sequence[str], most: int, view
     """Each file in a block under its path. The work and its tests come last: small models weigh what they read last."""
     kept: dict[str, str] = {}
     for path in order:
-        if path not in texts or "\0" in texts[path][:1000] or (is_test(path) and not view.tests):
+        if path not in texts or "\0" in texts[path][:1000] or (is_test_path(path) and not view.tests):
             continue
         text = shorten_middle(_condense(path, texts[path], view).rstrip("\n"), max(most, 0))
         if text or not texts[path].strip():
             kept[path] = text
             most -= estimate_tokens(text) + 12
     turn = -1 if view.tests_first else 1
-    ranked = sorted(kept, key=lambda path: (-turn * _is_prose(path), turn * is_test(path), order.index(path)))
+    ranked = sorted(kept, key=lambda path: (-turn * _is_prose(path), turn * is_test_path(path), order.index(path)))
     return "\n\n".join(f"{path}\n{fence_text(kept[path], _find_language(path))}" for path in ranked)
 
 
 def _condense(path: str, text: str, view: View) -> str:
     """A text or a test without what says nothing, as far as the view shows it."""
-    if not view.most or not (is_test(path) or _is_prose(path)):
+    if not view.most or not (is_test_path(path) or _is_prose(path)):
         return text
     empty = _ADDRESS if _is_prose(path) else _COMMENT
     lines = [line for line in text.split("\n") if line.strip() and not empty.match(line)]
@@ -157,7 +160,9 @@ def render_hints(verdict: Verdict, texts: Mapping[str, str], view: View) -> str:
         return ""
     shown = []
     for failure in verdict.failures[: view.hints]:
-        source = next((found for path in texts if is_test(path) and (found := _find_test(texts[path], failure.id))), "")
+        source = next(
+            (found for path in texts if is_test_path(path) and (found := _find_test(texts[path], failure.id))), ""
+        )
         said = shorten_middle(extract_errors(failure.text or failure.id), HINT)
         shown.append(f"```\n{source}\n```\nIt failed with:\n{said}" if source else f"{failure.id}\n{said}")
     return "\n\n".join([f"\n{view.lead}", *(shown or [render_failing(verdict)])]) + "\n"
@@ -210,7 +215,7 @@ def find_target(known: CandidateFiles) -> str:
 
 def list_others(known: CandidateFiles, path: str) -> list[str]:
     """Other code files that the task is about."""
-    return [each for each in known.meant if each != path and not is_test(each) and not _is_prose(each)]
+    return [each for each in known.meant if each != path and not is_test_path(each) and not _is_prose(each)]
 
 
 def render_closing(known: CandidateFiles) -> str:
