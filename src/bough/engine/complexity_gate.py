@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -57,9 +56,7 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
         found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
     proposed = choose_proposal(found, task.rules.planning.max_depth)
     read = read_gate_reading(asked.answer) if asked.answer is not None else GateReading()
-    estimated = e.Estimated(
-        found.atomic, found.steps, found.phases, found.domains, found.reason, proposed, read.programs
-    )
+    estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
     yield [*asked.events, read_requirements(task, read), estimated]
 
 
@@ -103,17 +100,8 @@ async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> S
     return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
 
 
-def describe_means(task: Task, jobs: int, rounds: int) -> str:
-    """What a plan can use: parallel engineers, rounds, cores, and installed programs that the result has to behave
-    like, as the gate reads the goal."""
-    programs = task.plan.estimate.programs if task.plan.estimate else ()
+def describe_means(jobs: int, rounds: int) -> str:
+    """What a plan can use: parallel engineers, rounds and cores."""
     cores = os.cpu_count() or 1
     at_once = "one engineer works at a time" if jobs == 1 else f"up to {jobs} engineers work at the same time"
-    lines = [f"{at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."]
-    if found := [name for name in dict.fromkeys(programs) if "/" not in name and shutil.which(name)]:
-        lines.append(
-            f"Programs that the goal names and that are installed: {', '.join(found)}. Where the goal wants the same "
-            "behaviour as one of them, the first step is a harness that runs both and compares, and every later step "
-            "is proven with it: what the program does counts more than what anyone remembers of it."
-        )
-    return "\n".join(f"- {line}" for line in lines)
+    return f"- {at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."

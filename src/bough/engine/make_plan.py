@@ -148,7 +148,7 @@ async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> B
 
 async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[str, dict[str, str]]:
     known, run = await describe_repository(task, runtime), runtime.run
-    means = describe_means(task, run.jobs, grants.LEAF_ROUNDS if run.grows else max(1, task.left.rounds))
+    means = describe_means(run.jobs, grants.LEAF_ROUNDS if run.grows else max(1, task.left.rounds))
     if depth(task.id):
         return "phase_planner", prompt_values.build_phase_values(task, run.plan.goal, known, room, means)
     return "planner", prompt_values.build_planner_values(task, known, room, means)

@@ -234,7 +234,7 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
         goal=context.build_planner_goal(task),
         gate=prompt_values.build_gate_values(task, known, rounds, grows=run.grows),
         planner=prompt_values.build_planner_values(
-            task, known, room, describe_means(task, run.jobs, LEAF_ROUNDS if run.grows else rounds)
+            task, known, room, describe_means(run.jobs, LEAF_ROUNDS if run.grows else rounds)
         ),
         requirements=task.asked,
         room=room,

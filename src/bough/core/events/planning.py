@@ -25,7 +25,7 @@ class Estimated(Event, frozen=True):
     proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
     """What follows: one leaf, one level of steps, or phases with steps of their own."""
     programs: tuple[str, ...] = ()
-    """Programs that the result has to behave like, as the gate reads the goal."""
+    """Programs that the result has to behave like, as an earlier version asked."""
 
 
 class RequirementsRead(Event, frozen=True):

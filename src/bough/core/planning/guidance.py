@@ -46,8 +46,6 @@ class GateReading(Struct, frozen=True):
     requirements: Lines = ()
     """The first words of each requirement."""
     kinds: tuple[NamedKind, ...] = ()
-    programs: Lines = ()
-    """Programs that the result has to behave like."""
 
 
 def read_estimate(answer: Answer) -> SizeEstimate | Problems:

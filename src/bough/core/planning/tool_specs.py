@@ -120,10 +120,6 @@ GATE = ToolSpec(
                 "error, an item of an enumeration, a document. At most 60."
             ),
             "kinds": KINDS,
-            "programs": schema.texts(
-                "Programs that the result must behave like or be compared with, by the name of their command. "
-                "Usually []."
-            ),
             "reason": schema.text("One or two sentences: what has to change, and why that makes it big or small."),
             "steps": schema.number(
                 "1 if it is atomic. Otherwise the number of steps, where a step is what one engineer does in one "
