@@ -33,7 +33,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.core.stuck.marks import count_repetitions, find_trouble, mask_text, sketch_text
 from bough.core.textual.cleaning import clean_markdown, clean_message, escape_text
 from bough.core.textual.task_files import extract_errors
-from bough.core.tree.file_overlap import find_named_files, list_touched_files
+from bough.core.tree.file_overlap import list_touched_files
 from bough.core.verdict.alteration import alter
 from bough.core.verdict.build_files import only_adds, restore_registration
 from bough.core.verdict.canary import list_file_changes, list_test_changes
@@ -176,7 +176,7 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "references": lambda _: read_references,
     "lists of goals": lambda _: read_lines,
     "a goal": lambda _: lambda text: read_goal(build_goal_step(text or "a")),
-    "diffs": lambda _: lambda text: (split_diff(text), list_touched_files(text), find_named_files(text)),
+    "diffs": lambda _: lambda text: (split_diff(text), list_touched_files(text)),
     "conflicts": lambda _: lambda text: (list_hunks(text.encode()), find_leftover_markers(text.encode())),
     "a receipt": lambda _: lambda text: read_receipt(text.encode(), "r"),
     "a path": lambda _: lambda text: find_edge(text.replace("\n", "/")[:LONGEST_PATH], "", PLAIN, ""),

@@ -9,6 +9,7 @@ from functools import partial
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation.context import list_passed_probes
+from bough.core.conversation.text_fitting import keep_ends
 from bough.core.errors import SnapshotRefused
 from bough.core.ids import GOAL
 from bough.core.journal.task_fold import fold_task
@@ -45,7 +46,7 @@ async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -
         await restore_workspace(workspace, task)
         yield [e.CommandFinished(False, str(error), finished.exit_status, tree=task.tree, seconds=finished.seconds)]
         return
-    shown = task_result.keep_ends(text, rules.shown)
+    shown = keep_ends(text, rules.shown)
     blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
     yield [
         e.CommandFinished(
@@ -81,11 +82,11 @@ async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRu
 async def summarize_steps(command: c.Summarise, task: Task, runtime: TaskRuntime) -> Batches:
     """Have the fast model do it; when it is unavailable or the budget is spent, the steps' results are truncated."""
     whole = task_result.join_step_results(task)
-    plain = e.Summarized(task_result.keep_ends(whole, SUMMARY), "rule")
+    plain = e.Summarized(keep_ends(whole, SUMMARY), "rule")
     if not whole or task.left.rounds < 1:
         yield [plain]
         return
     values = {"instructions": task.step.instructions or task.step.name, "results": whole}
     asked = await try_consult(task, runtime, "summary", "fast", values)
     text = asked.answer.text.strip() if asked.answer is not None else ""
-    yield [*asked.events, e.Summarized(task_result.keep_ends(text, SUMMARY), "model") if text else plain]
+    yield [*asked.events, e.Summarized(keep_ends(text, SUMMARY), "model") if text else plain]

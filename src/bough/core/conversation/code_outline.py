@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance.verdict import Difference
-from bough.core.conversation.text_fitting import fence_text, share_room
-from bough.core.planning.prompt_values import keep_ends
+from bough.core.conversation.text_fitting import fence_text, keep_ends, share_room
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import Disagreement, Verdict
 from bough.core.budget.limits import Spend, compute_remaining
+from bough.core.conversation.text_fitting import keep_ends
 from bough.core.conversation.text_fitting import render_bullets as render_bullets
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
@@ -226,7 +227,7 @@ def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | Non
         settled,
         verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
         cases=verdict.cases if verdict is not None else settled.cases,
-        result=task_result.keep_ends(f"{settled.result}\n\nMerging it: {said}") if said else settled.result,
+        result=keep_ends(f"{settled.result}\n\nMerging it: {said}", task_result.ROOM) if said else settled.result,
         files=tuple(sorted({*settled.files, *work.outcome.files})) if said else settled.files,
         probes=tuple(probe for probe in settled.probes if probe.name not in dropped),
         not_asked=tuple(sorted(dropped)),

@@ -41,6 +41,15 @@ def shorten_middle(text: str, most: int) -> str:
     return f"{head.rstrip()}\n[… {gone:,} characters left out …]\n{tail}"
 
 
+def keep_ends(text: str, most: int) -> str:
+    """The head and tail of a text of more than `most` characters; a little more of the tail, which says how it went."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    head, tail = text[: most * 2 // 5].rstrip(), text[-max(most * 3 // 5 - 60, 1) :].lstrip()
+    return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}"
+
+
 def take_head(text: str, most: int) -> str:
     """The beginning of a text in at most `most` bytes."""
     if text.isascii():

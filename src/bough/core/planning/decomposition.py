@@ -17,7 +17,6 @@ from bough.core.planning import given_steps as g
 from bough.core.planning.plan import Step, derive_step, find_all_needs
 from bough.core.planning.similarity import find_alike, find_shared_words, is_repetition, is_smaller
 from bough.core.planning.tool_specs import ALIASES, MOST, PLAN, SPLIT
-from bough.core.tree.file_overlap import find_expected_files
 
 
 def read_plan(
@@ -46,7 +45,7 @@ def _find_missing_files(steps: Sequence[Step]) -> list[str]:
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
         beside = next((other for other in others if step.name not in after[other.name]), None)
-        if beside is not None and not step.plan_first and not step.steps and not find_expected_files(step):
+        if beside is not None and not step.plan_first and not step.steps and not step.files:
             found.append(
                 f"Step `{step.name}` may run at the same time as `{beside.name}`: give its `files`, so that no two "
                 "steps change the same one at once."

@@ -17,7 +17,7 @@ from bough.core.conversation.context import (
     render_section,
 )
 from bough.core.conversation.structured_answer import Problems
-from bough.core.conversation.text_fitting import fence_text
+from bough.core.conversation.text_fitting import fence_text, keep_ends
 from bough.core.events.planning import Estimated
 from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import MOST
@@ -82,16 +82,6 @@ class FinishedStep(Struct, frozen=True):
         return (
             f"{line}\n\nIts changes are kept in commit `{self.commit}`:\n\n{fence_text(keep_ends(self.work, WORK))}\n"
         )
-
-
-def keep_ends(text: str, limit: int) -> str:
-    """The head and tail of an overlong text."""
-    half = limit // 2
-    return (
-        text
-        if len(text) <= limit
-        else f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
-    )
 
 
 def outline_steps(steps: Sequence[Step]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
+from bough.core.conversation.text_fitting import keep_ends
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
@@ -22,7 +23,7 @@ def render_task_result(task: Task) -> str:
         text = "\n".join(part for part in (verdict.reason, verdict.output) if part)
     else:
         text = render_summaries(task) or task.outcome.result
-    return keep_ends(text)
+    return keep_ends(text, ROOM)
 
 
 def get_summary(task: Task) -> str:
@@ -88,12 +89,3 @@ def describe_verdict(task: Task) -> str:
     """What its check said; empty if there was none."""
     verdict = task.acceptance.verdict
     return verdict.reason if verdict is not None and verdict.command else ""
-
-
-def keep_ends(text: str, room: int = ROOM) -> str:
-    """The head and tail of an overlong text."""
-    text = text.strip()
-    if len(text) <= room:
-        return text
-    head, tail = text[: room * 2 // 5].rstrip(), text[-(room * 3 // 5) + 60 :].lstrip()
-    return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}"
