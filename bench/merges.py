@@ -149,9 +149,8 @@ class Bench:
         began = time.perf_counter()
         done = subprocess.run(argv, cwd=self.repo, capture_output=True, check=False)
         found.git_seconds = time.perf_counter() - began
-        ids = [bytes.fromhex(tree) for tree in (pair.base, pair.ours, pair.theirs)]
         began = time.perf_counter()
-        joined = merge_trees(self.repository.git, self.repository.objects, *ids)
+        joined = merge_trees(self.repository, pair.base, pair.ours, pair.theirs)
         found.seconds = time.perf_counter() - began
         found.clean = not joined.both and not joined.conflicts
         if done.returncode == 0:

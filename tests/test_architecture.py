@@ -249,7 +249,7 @@ OPENERS = {
     "bough's own folder, in which `trust/home` has found no link, pipe or device before anything in it is opened": """
         adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
         adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
-        adapters/workspaces/home adapters/workspaces/merge
+        adapters/workspaces/home
         adapters/workspaces/objects adapters/workspaces/ownership
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan

@@ -10,19 +10,14 @@ a run starts from goes there instead, as the branch refs/bough/trees/TREE, and o
 from __future__ import annotations
 
 import itertools
-import os
 import re
-import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sql import PATIENCE
 from bough.adapters.workspaces.git_program import run_remote_git
-from bough.adapters.workspaces.objects import Batch, unpack
 from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.trees import GitTrees
 
@@ -133,20 +128,7 @@ class Exchange:
         if len(body) > SMALL:
             self._repository.git.run("index-pack", "--stdin", feed=body)  # it becomes visible when it is complete
         else:
-            self._unpack(body)
-
-    def _unpack(self, body: bytes) -> None:
-        """Separately first: what is wanted becomes durable in the same way as everything else of bough's."""
-        objects = self._repository.objects
-        aside = tempfile.mkdtemp(prefix="tmp_bough_", dir=self._repository.path / "log")
-        try:
-            self._repository.git.run("unpack-objects", "-q", feed=body, objects=os.fsencode(aside))
-            with Batch(objects) as batch:
-                for path in Path(aside).glob("??/*"):
-                    batch.add(*unpack(path.read_bytes()))
-                batch.flush()
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            self._repository.write("unpack-objects", "-q", feed=body)
 
 
 def share(workspaces: GitTrees, server: Server, remote: str = "") -> None:

@@ -187,15 +187,14 @@ def bring_tree(repository: Repository, root: Path, tree: str) -> None:
 
 
 def apply_patch(repository: Repository, base: str, patch: bytes) -> str:
-    git = repository.git
     with tempfile.TemporaryDirectory(prefix="bough-tree-") as aside:
         index = Path(aside) / "index"
-        git.run("read-tree", base, index=index)
+        repository.git.run("read-tree", base, index=index)
         try:
-            git.run("-c", "core.fsync=all", "apply", "--cached", "--whitespace=nowarn", feed=patch, index=index)
+            repository.write("apply", "--cached", "--whitespace=nowarn", feed=patch, index=index)
         except WorkspaceError as error:
             why = str(error).partition(": ")[2].rstrip(".")
             raise UsageError(
                 f"The patch does not apply to what it is compared with ({why}): name that with --base."
             ) from None
-        return os.fsdecode(git.run("-c", "core.fsync=all", "write-tree", index=index)).strip()
+        return os.fsdecode(repository.write("write-tree", index=index)).strip()

@@ -56,8 +56,6 @@ class Objects:
         """Known to be on the disk: written by us, or named by a journal."""
         self._logs = os.fsencode(repo / "log")
         self._log = _Log(self._logs)
-        self.aside = b"%s/tmp_bough_%d_%s" % (self._logs, os.getpid(), os.urandom(6).hex().encode())
-        """A folder for what git itself writes; `recover` knows it by its prefix."""
 
     def empty(self) -> bool:
         """Whether nothing was ever kept."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from bough.adapters.workspaces.apply import Move, format_path
-from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, find_differing
+from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, find_differing, write_tree
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.objects import Batch, Objects
+from bough.adapters.workspaces.objects import Batch, Objects, unpack
 from bough.core.errors import WorkspaceError
 
 REMEMBERED = 8
@@ -179,6 +182,33 @@ class Repository:
             made = batch.add(b"commit", "\n".join(lines).encode() + _encode_message(message))
             batch.flush()
         return made.hex()
+
+    def write(self, *args: str, **how: Any) -> bytes:
+        """Run a git command that writes objects. They go aside first: git flushes them one by one, or not at all, and
+        here they become durable together, in the same way as everything else of bough's."""
+        aside = tempfile.mkdtemp(prefix="tmp_bough_", dir=self.path / "log")
+        try:
+            out = self.git.run(*args, objects=os.fsencode(aside), **how)
+            with Batch(self.objects) as batch:
+                for path in Path(aside).glob("??/*"):
+                    batch.add(*unpack(path.read_bytes()))
+                batch.flush()
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        return out
+
+    def alter(self, tree: str, put: Mapping[bytes, File | None], batch: Batch) -> str:
+        """A tree like this one, except for these paths; None: there is nothing. All in the batch is durable then."""
+        found = self.listings.found(tree).copy()
+        for path, file in put.items():
+            if file is not None:
+                found.replace(path, file)
+            elif found.file(path) is not None:
+                found.remove(path)
+        made = write_tree(found, batch).hex()
+        batch.flush()
+        self.listings.know(made, found)
+        return made
 
     def branch(self, run: str, task: str) -> Path:
         return self.path / "refs" / "bough" / make_safe_name(run) / make_safe_name(task)

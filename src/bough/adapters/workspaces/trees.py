@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.workspaces.apply import Applying, Move, format_path
-from bough.adapters.workspaces.file_index import LINK, Entry, File, write_tree
+from bough.adapters.workspaces.file_index import LINK, Entry, File
 from bough.adapters.workspaces.given_change import apply_patch, bring_tree
 from bough.adapters.workspaces.home import prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
@@ -98,23 +98,18 @@ class GitTrees:
     @in_thread("combine files")
     def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         repository = self._prepared(tree, base)
-        found = repository.listings.found(tree).copy()
-        back = repository.at(base, paths)
-        for path in repository.at(tree, paths):
-            found.remove(path)
-        for path, file in back.items():
-            found.replace(path, file)  # Where one has a file and the other a folder, the base's stays.
+        found, back = repository.listings.found(tree), repository.at(base, paths)
+        # Where one has a file and the other a folder, the base's stays.
+        put: dict[bytes, File | None] = {**dict.fromkeys(repository.at(tree, paths)), **back}
         with Batch(repository.objects) as batch:
             for name, text in texts.items():
                 path = os.fsencode(name)
-                known = found.file(path)
+                known = put[path] if path in put else found.file(path)
                 id = batch.add(b"blob", text.encode(errors="surrogateescape"))
-                found.replace(path, File(known.mode if known is not None else b"100644", id, b"", sure=False))
-            made = write_tree(found, batch)
-            batch.flush()
-        repository.listings.know(made.hex(), found)
-        repository.publish(made.hex(), tree)
-        return made.hex()
+                put[path] = File(known.mode if known is not None else b"100644", id, b"", sure=False)
+            made = repository.alter(tree, put, batch)
+        repository.publish(made, tree)
+        return made
 
     @in_thread("read files")
     def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
@@ -147,8 +142,7 @@ class GitTrees:
     @in_thread("merge the work of two tasks")
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         repository = self._prepared(base, ours, theirs)
-        ids = (bytes.fromhex(require_tree_id(tree)) for tree in (base, ours, theirs))
-        merged = merge_trees(repository.git, repository.objects, *ids)
+        merged = merge_trees(repository, *map(require_tree_id, (base, ours, theirs)))
         for tree in filter(None, (merged.tree, merged.marked)):
             repository.publish(tree, ours)
         return merged
