@@ -212,8 +212,8 @@ def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     assert again.status == 0, "it is over, and well: `until bough resume` ends"
     assert "is finished" in again.out
     said = bough(own.folder, "rewind", "--say", "Add it up.")
-    assert said.status == 2 and "--say needs --to POINT" in said.err
-    said = bough(own.folder, "rewind", own.name, "goal", "--to", "1", "--say", "Add it up.")
+    assert said.status == 2 and "--to POINT" in said.err
+    said = bough(own.folder, "rewind", own.name, "--task", "goal", "--to", "1", "--say", "Add it up.")
     assert "Add it up." in bough(own.folder, "log").out
     assert said.status == 0 and f"bough resume {own.name}" in said.out
     assert bough(own.folder, "diff").out == ""

@@ -74,5 +74,5 @@ def test_the_points_of_a_task_with_steps_are_where_one_had_ended(project: Path) 
     out = bough(project, "rewind").out
     assert "point 0" in out and "before its first step" in out
     assert "point 1" in out and "its step phase is completed" in out
-    inside = bough(project, "rewind", "latest", "phase/one").out
+    inside = bough(project, "rewind", "--task", "phase/one").out
     assert "round 0" in inside and "write one.txt" in inside

@@ -72,7 +72,7 @@ def make_calls(seed: int, count: int) -> list[Call]:
         if made.of == "run" and chance.random() < 0.15:
             given[chance.choice(UNKNOWN)] = "x"
         needed = {one[0] for one in made.arguments if one[2] is Parameter.empty}
-        if (made.name in ("rewind", *LISTED) and needed - {*given}) or (made.name == "say" and not given):
+        if (made.name in LISTED and needed - {*given}) or (made.name == "say" and not given):
             continue  # The command line has another meaning for these: it lists points, or asks for the word.
         calls.append((made.name, chance.choice(RUNS) if made.of == "run" else "backlog", given))
     return calls
@@ -88,13 +88,12 @@ def to_words(name: str, place: str, given: dict[str, Any], as_json: bool) -> lis
         fields = {**given.pop("fields", {})}
         fields = {key: value[0] if isinstance(value, list) else value for key, value in fields.items()}
         if name == "move_goal":
-            fields = {"before": given["before"]} if given.get("before") else {"last": True}
+            fields = {key: given[key] for key in ("before", "last") if given.get(key)}
         words = ["backlog", LISTED[name]]
         behind = [given["goal"]]
     else:
         words, behind = [name, *(["--json"] if as_json else [])], [place]
         behind += [given.pop("text")] if "text" in given else []
-        behind += [given.pop("task", "") or "goal"] if name == "rewind" else []
         fields = given
     for key, value in fields.items():
         option = f"--{key.replace('_', '-')}"

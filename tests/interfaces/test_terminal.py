@@ -181,7 +181,7 @@ def test_plain_terminals(project: Path, show: Show, env: dict[str, str]) -> None
 def test_looking_on_a_terminal(project: Path, show: Show) -> None:
     with WireModel(repair()) as wire:
         assert show(project, run_args(wire.base_url)).ended() == 0
-    for command in (["show"], ["runs"], ["status"], ["log"], ["diff"], ["rewind"]):
+    for command in (["show"], ["runs"], ["status"], ["log"], ["diff"]):
         screen = show(project, command, columns=30)
         assert screen.ended() == 0
         assert "\x1b[" in screen.text, f"{command} has colour"

@@ -335,7 +335,7 @@ def test_a_command_that_needs_approval(meet: Meet) -> None:
         name = page.home()["runs"][0]["run"]
         (waiting,) = page.run(name)["waiting"]
         assert waiting["kind"] == "command" and "deploy" in waiting["question"]
-        ann.bough("approve", name, "--command", "no", "--say", "Do not deploy.", status=0)
+        ann.bough("approve", name, "--deny", "--say", "Do not deploy.", status=0)
         # The second answer comes too late.
         assert page.do(name, "command", id=waiting["id"], allow=True, say="")[0] != 200
         ended = ann.end(run)

@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
-from bough.operations.table import OperationResult, operation
+from bough.operations.table import OPERATIONS, OperationResult, operation
 from bough.ports import Approval
-from bough.views.formatting import first_sentence, pluralize
+from bough.views.formatting import first_sentence, format_clock, pluralize
 from bough.views.vocabulary import DONE, STATUS_WORDS, describe_recheck, describe_status
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ class RewoundRun(RunResult, frozen=True, kw_only=True):
     task: str
     round: int
     tree: str
+
+
+class RewindPoints(RunResult, frozen=True, kw_only=True):
+    task: str
+    points: list[Any]
 
 
 class ChangedFiles(RunResult, frozen=True, kw_only=True):
@@ -175,7 +180,7 @@ async def say(
 @operation(
     "bough rewind",
     "bough rewind amber-heron --to 3",
-    "bough rewind amber-heron buffer/insert-line --to 0",
+    "bough rewind amber-heron --task buffer/insert-line --to 0",
     'bough rewind amber-heron --to 3 --say "Use a table, not recursion"',
     "bough resume amber-heron",
     json="As JSON: the points, or the point it was rewound to.",
@@ -184,15 +189,37 @@ async def rewind(
     opened: Session,
     run: str,
     *,
-    to: Annotated[int, "The point to continue from; 0: before the first."],
-    task: Annotated[str, "The task whose points are meant."] = GOAL,
+    task: Annotated[str, "The task whose points are meant (default: the goal)."] = GOAL,
+    to: Annotated[int | None, "The point to continue from; 0: before the first."] = None,
     say: Annotated[str, "What to do differently; passed to a fresh agent."] = "",
-) -> RewoundRun:
-    """Rewind a run to an earlier point, from which `resume` continues it."""
+) -> RewoundRun | RewindPoints:
+    """Rewind a run to an earlier point.
+
+    Without --to, lists the points of a task that RUN (default: the latest) can be rewound to: the ends of its rounds
+    and, for a task with smaller steps, the ends of those steps. With --to, every task of the run returns to its state
+    at that moment, and `bough resume` continues from there: what was finished by then is kept, what started later
+    starts over. Later events stay in the journal but no longer count, except for their cost. Your own files are not
+    touched.
+    """
     await opened.find_task(run, task := task or GOAL)
-    rewound = await opened.rewind(run, to, task, say)
-    said = f"Rewound {run} to point {to} of {task}: {rewound.words}."
-    return RewoundRun(run=run, task=task, round=to, tree=rewound.tree, said=said, next="resume")
+    if to is not None:
+        rewound = await opened.rewind(run, to, task, say)
+        said = f"Rewound {run} to point {to} of {task}: {rewound.words}."
+        return RewoundRun(run=run, task=task, round=to, tree=rewound.tree, said=said, next="resume")
+    if say:
+        raise UsageError(
+            f"What to do differently needs a point to begin at, --to POINT: `bough rewind {run}` lists them."
+        )
+    points = await opened.points(run, task)
+    room, word = len(str(len(points) - 1)), "point" if any(point.has_steps for point in points) else "round"
+    lines = [
+        f"{word} {number:>{room}}  {format_clock(point.at)}  {point.tree[:10]}  {point.words}"
+        for number, point in enumerate(points)
+    ]
+    listed = [{"round": n, "happened": one.words, "tree": one.tree, "at": one.at} for n, one in enumerate(points)]
+    lines += [f"`bough rewind {run} --to POINT` rewinds it to one of them."] if lines else []
+    said = "\n".join(lines) or f"{run} has not started: nothing to rewind."
+    return RewindPoints(run=run, task=task, points=listed, said=said)
 
 
 @operation("bough undo", "bough undo amber-heron", json="As a JSON object: the run and the files.")
@@ -209,9 +236,20 @@ async def undo(opened: Session, run: str) -> ChangedFiles:
 # ── what a run asks ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@operation(person=True)
-async def answer(opened: Session, run: str, *, text: str, task: str = "") -> SentMessage:
-    """Answer a run's question; of several, that task's."""
+@operation('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron", person=True, resumes=True)
+async def answer(
+    opened: Session,
+    run: str,
+    *,
+    text: str,
+    task: Annotated[str, "Which task's question, when several have one."] = "",
+) -> SentMessage:
+    """Answer a run's question and resume it.
+
+    A run that has tried everything asks you: at the terminal or, with --ask-later, by waiting without a process (exit
+    status 5); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
+    asking at another terminal resumes there. Exit status: as for `bough run`.
+    """
     from bough.services.run_messages import answer_question
 
     holder = await answer_question(opened, run, text, task)
@@ -219,12 +257,41 @@ async def answer(opened: Session, run: str, *, text: str, task: str = "") -> Sen
     return SentMessage(run=run, task=task or None, holder=holder, said=said, next="" if holder else "resume")
 
 
-@operation(person=True)
-async def approve(opened: Session, run: str, *, allow: bool, say: str = "", task: str = "") -> AnsweredRun:
-    """Allow or refuse that original tests change, all or those of one task; `say` tells the agent why not."""
+@operation(
+    "bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'", person=True, resumes=True
+)
+async def approve(
+    opened: Session,
+    run: str,
+    *,
+    allow: Annotated[bool, "Do not allow it: the agent is told and continues."] = True,
+    task: Annotated[str, "Which task's, when several wait."] = "",
+    say: Annotated[str, "With --deny: what to do instead, or what the plan should be like."] = "",
+) -> OperationResult:
+    """Approve or deny what a run asks about: tests, a plan, a command.
+
+    A run waits for you (exit status 8) when the original tests do not pass on the new code and nothing in the goal
+    demands that they change. `bough status` shows each test: what it expected before and what it expects now. The run
+    resumes with your answer.
+
+    A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
+    continues there, and the first answer counts. A plan that you deny is not used, or with --say made again.
+    """
     from bough.services.run_messages import list_waiting
 
+    if allow and say.strip():
+        raise UsageError("What to do instead belongs to a refusal: `bough approve --deny --say TEXT`.")
     live = await opened.holder(run) is not None
+    waiting = [one for one in await list_waiting(opened, run, task=task) if one.kind != "question"]
+    if any(one.kind != "tests" for one in waiting):
+        if len(waiting) > 1:
+            listed = ", ".join(f"{one.kind} of {one.task}" for one in waiting)
+            raise UsageError(f"Several things of {run} wait for you ({listed}): choose one with --task.")
+        if waiting[0].kind == "command":
+            return await OPERATIONS["command"].does(opened, run, allow=allow, say=say, task=task)
+        return await OPERATIONS["plan"].does(
+            opened, run, says="yes" if allow else "change" if say else "no", task=task, text=say
+        )
     tests = await opened.rule_on_changes(run, allow=allow, say=say, task=task)
     left = [] if live else await list_waiting(opened, run)
     said = f"{ALLOWED[allow]}: {', '.join(tests)}." + (f" {len(left)} more to answer." if left else "")

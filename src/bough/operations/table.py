@@ -53,6 +53,8 @@ class Operation(Struct, frozen=True):
     do less."""
     runs: bool = False
     """It is a run: a page starts it as a process of its own, and a tool, which waits for it, too."""
+    resumes: bool = False
+    """A run that nobody runs, and that has nothing more to ask, continues with it."""
     group: str = ""
     """The heading under which `bough --help` lists it."""
     command: str = ""
@@ -114,7 +116,7 @@ def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
     try:
         return convert(value, kind, strict=not texts)
     except ValidationError as error:
-        said = re.sub(r"`(\w+)`", lambda found: WORDS.get(found[1], found[0]), str(error))
+        said = re.sub(r"`(\w+)( \| null)?`", lambda found: WORDS.get(found[1], found[0]), str(error))
         raise UsageError(f"`{name}` is invalid: {said[:1].lower()}{said[1:]}.") from None
 
 

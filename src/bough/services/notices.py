@@ -149,9 +149,9 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
         case "plan":
             steps = waiting.plan.goal.steps if waiting.plan is not None else ()
             listed = "".join(f"\n- {step.name}: {first_sentence(step.instructions)}" for step in steps)
-            return f"{waiting.question}{listed}", ("yes", "no"), f"bough approve {name}{task} --plan yes"
+            return f"{waiting.question}{listed}", ("yes", "no"), f"bough approve {name}{task}"
         case "command":
-            return waiting.question, ("yes", "no"), f"bough approve {name}{task} --command yes"
+            return waiting.question, ("yes", "no"), f"bough approve {name}{task}"
         case _:
             tests = "".join(f"\n- {one.test}" for one in waiting.tests)
             return f"{waiting.question}{tests}", ("yes", "no"), f"bough approve {name}{task}"

@@ -195,7 +195,7 @@ async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: 
 
 class AskAnywhere(Struct, frozen=True, eq=False):
     """Shows a command line to the person, here and elsewhere at once; the first answer counts. Without a terminal it
-    waits `wait` seconds for an answer from elsewhere: the dashboard, or `bough approve --command`."""
+    waits `wait` seconds for an answer from elsewhere: the dashboard, or `bough approve`."""
 
     _inbox: Inbox
     _terminal: Permit | None

@@ -65,7 +65,7 @@ def _list_steps(run: RunView, status: str) -> list[Suggestion]:
             stop = (f"bough stop {name}", "stop it; it can be resumed")
             asked = [(f'bough answer {name} "…"', "answer its question")] if run.question else []
             if run.held:
-                asked.append((f"bough approve {name} --command yes", "approve the command that is waiting"))
+                asked.append((f"bough approve {name}", "approve the command that is waiting"))
             return [*asked, (f"bough log {name} --follow", "watch it"), say, stop]
         case _:
             return [(f"bough resume {name}", "resume it"), look]

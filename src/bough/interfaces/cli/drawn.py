@@ -20,6 +20,7 @@ from bough.interfaces.cli.options import (
     json_option,
     list_option,
     option,
+    run_options,
 )
 from bough.interfaces.cli.printing import print_json
 from bough.operations import OPERATIONS
@@ -33,9 +34,11 @@ METAVARS = {
     "goal": "ITEM",
     "before": "ITEM",
     "at": "TIME",
+    "say": "TEXT",
+    "to": "POINT",
 }
-NAMES = {"labels": "--label"}
-"""Options that are called otherwise: they may be given several times."""
+NAMES = {"labels": "--label", "allow": "--deny"}
+"""Options that are called otherwise: what may be given several times, and what turns something off."""
 Before = Callable[..., Awaitable[dict[str, Any] | None]]
 
 
@@ -44,32 +47,45 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
     where they do not want it."""
     made = OPERATIONS[name]
     texts = [one for one in made.arguments if not one[3]]
+    keys = {key for key, *_ in made.arguments}
 
-    async def command(folder: Path, as_json: bool = False, **said: Any) -> int:
+    async def command(folder: Path, as_json: bool = False, apply: bool = False, **said: Any) -> int:
         place = said.pop("name" if made.of == "list" else "run", None)
-        given = {key: value for key, value in said.items() if value not in (None, False, ())}
+        given = {key: said.pop(key) for key in [*said] if key in keys}
+        given = {key: value for key, value in given.items() if value not in (None, False, ())}
         if made.of == "run" and place and texts and not given:
             raise click.UsageError(f"name the RUN first: bough {name} latest {shlex.quote(place)}")
         arguments = made.read(given, texts=True)
-        async with app.open_session(folder, create=made.begins) as opened:
+        choices = app.Choices(**said)
+        async with app.open_session(folder, create=made.begins, choices=choices) as opened:
             found = await made.find(opened, place)
             asked = await before(opened, *found, **arguments) if before is not None and not as_json else {}
             if asked is None:
                 return 0
             result = await made.does(opened, *found, **arguments, **asked)
+            if made.resumes and result.next:
+                from bough.interfaces.cli.execution import make_display
+                from bough.interfaces.cli.resume import continue_run
+
+                (display := make_display(as_json)).notice(result.said)
+                return await continue_run(opened, found[0], display, choices, apply, as_json)
         print_operation(result, as_json)
         return result.exit_status
 
-    if made.json:
+    if made.resumes:
+        command = run_options(command)
+    elif made.json:
         command = json_option(made.json)(command)
     if made.of == "list":
         command = list_option(command)
-    for key, kind, _, about in reversed(made.arguments):
-        if about:
+    for key, kind, default, about in reversed(made.arguments):
+        if about and default is True:
+            command = click.option(NAMES[key], key, flag_value="false", help=about)(command)
+        elif about:
             command = _draw_option(key, kind, about)(command)
     command = dir_option(command)
     for key, kind, default, _ in reversed(texts):  # What needs no explanation is an argument.
-        command = _draw_argument(key, kind, required=default is Parameter.empty)(command)
+        command = _draw_argument(key, kind, required=default is Parameter.empty and made.of != "run")(command)
     if made.of == "run":  # Where words follow, the run has to be named, too.
         command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
     drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand, help=made.about)(command)
@@ -80,7 +96,7 @@ def _draw_option(key: str, kind: Any, about: str) -> Callable[[Any], Any]:
     name = NAMES.get(key, f"--{key.replace('_', '-')}")
     if kind is bool:
         return flag(name, about)
-    return option(name, METAVARS.get(key, key.upper()), about, to=key, multiple=key in NAMES)
+    return option(name, METAVARS.get(key, key.upper()), about, to=key, multiple=get_origin(kind) is tuple)
 
 
 def _draw_argument(key: str, kind: Any, *, required: bool) -> Callable[[Any], Any]:

@@ -52,7 +52,7 @@ async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
             words = _list_options({f"--{key}": value for key, value in arguments.items() if key != "what"})
             return {"run": await _start_run(root, name, *words, "--", *filter(None, [arguments.get("what")]))}
         made = await drawn.call(root, run or str(given.pop("list", "")), given)
-        resumed = [await resume(root, made.facts["run"])] if name in ("answer", "approve") and made.next else []
+        resumed = [await resume(root, made.facts["run"])] if drawn.resumes and made.next else []
         commands = [f"`{line}`" for line in made.facts.get("commands", ()) if not made.facts["address"]]
         return {**made.facts, "said": " ".join((made.said, *commands, *resumed))}
     if name not in table:
