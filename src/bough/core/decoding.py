@@ -1,8 +1,30 @@
-"""What decoding raises for bytes that somebody else wrote."""
+"""What decoding raises for bytes and values that somebody else wrote, and how people are told."""
 
 from __future__ import annotations
+
+import re
 
 import msgspec
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 """Malformed, no text, or nested too deeply."""
+WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "null": "nothing",
+    "array": "a list",
+    "object": "a table",
+}
+"""The names of types, in the words of people."""
+
+
+def describe_misfit(error: msgspec.ValidationError) -> str:
+    """Say what is wrong with a value: `expected a whole number, got text`."""
+
+    def name(found: re.Match[str]) -> str:
+        return " or ".join(WORDS.get(one, one) for one in found[1].split(" | "))
+
+    said = re.sub(r"`([a-z |]+)`", name, str(error))
+    return f"{said[:1].lower()}{said[1:]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
@@ -12,6 +11,7 @@ from msgspec import NODEFAULT, Struct, ValidationError, convert, defstruct
 from msgspec.structs import asdict
 
 from bough.core.backlog.entry import GoalEntry
+from bough.core.decoding import describe_misfit
 from bough.core.errors import UsageError
 from bough.core.textual.spelling import shorten_line, suggest_word
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from bough.app.session import Session
 
 Place = Literal["run", "list", "project"]
-WORDS = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "null": "nothing"}
-"""The names of types, in the words of people."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -116,8 +114,7 @@ def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
     try:
         return convert(value, kind, strict=not texts)
     except ValidationError as error:
-        said = re.sub(r"`(\w+)( \| null)?`", lambda found: WORDS.get(found[1], found[0]), str(error))
-        raise UsageError(f"`{name}` is invalid: {said[:1].lower()}{said[1:]}.") from None
+        raise UsageError(f"`{name}` is invalid: {describe_misfit(error)}.") from None
 
 
 def list_arguments(does: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_o
 import msgspec
 from msgspec import Meta, ValidationError
 
+from bough.core.decoding import describe_misfit
 from bough.core.planning.plan import MAX_TRANSITIONS, ContextMode, Join, OnError, Role, Step, Tier
 from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.problems import KeyPath, Source, suggest_nearest
@@ -275,8 +276,8 @@ def read_table(source: Source, at: KeyPath, said: Table, shape: Any) -> Table:
             continue
         try:
             kept[name] = msgspec.convert(value, _TABLES.get(name, keys[name]))
-        except ValidationError:
-            source.wrong((*at, name), _explain_misfit(name, keys[name], value))
+        except ValidationError as error:
+            source.wrong((*at, name), _explain_misfit(name, keys[name], value, error))
     if "retry" in kept:
         kept["retry"] = read_table(source, (*at, "retry"), kept["retry"], RetryKeys)
     if "transitions" in kept:
@@ -297,46 +298,10 @@ def _explain_unknown(name: str, shape: Any) -> str:
     return f"{owner} has no key `{shorten_line(name)}`: {suggest_nearest(name, keys)}"
 
 
-def _explain_misfit(name: str, type_: Any, value: Any) -> str:
+def _explain_misfit(name: str, type_: Any, value: Any, error: ValidationError) -> str:
     if (name, value) == ("role", "planner"):
         return "No step has the role `planner`: write `plan_first = true` for one that is planned when it starts."
-    expected = msgspec.json.schema(type_)
-    if "enum" in expected and isinstance(value, str):
-        return f"`{name}` cannot be `{shorten_line(value)}`: {suggest_nearest(value, expected['enum'])}"
-    return f"`{name}` takes {_describe_expected(expected)}, not {_describe_value(value)}."
-
-
-def _describe_expected(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(f'"{choice}"' for choice in schema["enum"])
-    if "anyOf" in schema:
-        return schema["description"].partition(": ")[2].rstrip(".") or "text, a number, true or false"
-    match schema.get("type"):
-        case "string":
-            return "text in quotes"
-        case "boolean":
-            return "true or false"
-        case "integer" | "number" as kind:
-            return f"a {'whole ' * (kind == 'integer')}number from {schema['minimum']:g} to {int(schema['maximum'])}"
-        case "array" if "$ref" in schema["items"]:
-            return "a list of tables"
-        case "array" if schema["items"]["type"] == "string":
-            return "a list of texts"
-        case "array":
-            return f"a list, each {_describe_expected(schema['items'])}"
-    return "a table" + " of texts by name" * ("additionalProperties" in schema)
-
-
-def _describe_value(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return "a number like this one" if abs(value) > 1e9 else f"{value}"
-        case str():
-            return "text"
-        case list():
-            return "this list" if value else "an empty list"
-        case dict():
-            return "this table"
-    return "a date or a time"
+    choices = msgspec.json.schema(type_).get("enum")
+    if choices and isinstance(value, str):
+        return f"`{name}` cannot be `{shorten_line(value)}`: {suggest_nearest(value, choices)}"
+    return f"`{name}` is invalid: {describe_misfit(error).partition(' - at ')[0]}."

@@ -1,14 +1,14 @@
 """What is wrong with a workflow file: every problem at once, each with its place and a fix.
 
-The standard library's parser says what a TOML text means but not where. `Places` says where and nothing else: it is
-used on texts that the standard parser has accepted, and only to report a problem.
+The standard library's parser says what a TOML text means but not where: to report a problem, a text that it has
+accepted is cut into its statements, which it reads one by one.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -29,102 +29,39 @@ _TOKEN = re.compile(
 )
 
 
-class Places:
-    """The offset at which each key, table and element of a text begins."""
+def find_offsets(text: str) -> dict[KeyPath, int]:
+    """Where the line begins that a key, a table or an element of an array is written on, or begins to be."""
+    offsets: dict[KeyPath, int] = {(): 0}
+    numbers: dict[KeyPath, int] = {}
+    """Of each array that is written as tables, the number of the last one."""
+    table: KeyPath = ()
+    begin = depth = 0
+    for token in _TOKEN.finditer(f"{text}\n"):
+        depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
+        if token[0] != "\n" or depth:
+            continue
+        statement: Any = tomllib.loads(text[begin : token.end()])
+        if text[begin:].lstrip(" \t").startswith("["):
+            table = ()
+            while statement:
+                ((key, statement),) = statement.items()
+                table = (*table, key)
+                offsets.setdefault(table, begin)
+                if isinstance(statement, list):
+                    numbers[table], statement = numbers.get(table, -1) + 1, {}
+                if table in numbers:
+                    table = (*table, numbers[table])
+                    offsets.setdefault(table, begin)
+        for path in _list_paths(statement, table):
+            offsets.setdefault(path, begin)
+        begin = token.end()
+    return offsets
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.offsets: dict[KeyPath, int] = {(): 0}
-        self._lengths: dict[KeyPath, int] = {}
-        """How many elements each array that is written as tables has so far."""
-        tokens = [(match.start(), match[0]) for match in _TOKEN.finditer(text) if match[0][0] not in "# \t\r"]
-        self._ahead = [(len(text), ""), *reversed(tokens)]
-        """What is still to be read; the next token is the last of the list."""
-        table: KeyPath = ()
-        while not self._reaches(""):
-            table = self._read_header() if self._next() == "[" else self._read_pair(table)
 
-    def line(self, path: KeyPath, needle: str = "") -> int:
-        """Return the line, from 1, of the value at a path or, if there is none, around it; with a needle, of its first
-        occurrence from there on."""
-        while path not in self.offsets:
-            path = path[:-1]
-        offset = self.offsets[path]
-        if needle:
-            offset = max(offset, self._text.find(needle, offset))
-        return self._text.count("\n", 0, offset) + 1
-
-    def _next(self) -> str:
-        return self._ahead[-1][1]
-
-    def _take(self) -> str:
-        return self._ahead.pop()[1] if self._next() else ""
-
-    def _takes(self, mark: str) -> bool:
-        """Whether the next token is this one; then it is read."""
-        return self._next() == mark and bool(self._take())
-
-    def _reaches(self, end: str) -> bool:
-        """Whether the next token, on this line or another, is the end of what is being read; then it is read."""
-        while self._takes("\n"):
-            pass
-        return not self._next() or self._takes(end)
-
-    def _read_header(self) -> KeyPath:
-        begin = self._ahead[-1][0]
-        self._take()
-        several = self._takes("[")
-        *above, last = self._read_keys()
-        self._takes("]")
-        self._takes("]")
-        path: KeyPath = ()
-        for key in above:
-            path = (*path, key)
-            self.offsets.setdefault(path, begin)
-            if path in self._lengths:
-                path = (*path, self._lengths[path] - 1)
-        path = (*path, last)
-        self.offsets.setdefault(path, begin)
-        if several:
-            number = self._lengths.get(path, 0)
-            self._lengths[path] = number + 1
-            path = (*path, number)
-            self.offsets[path] = begin
-        return path
-
-    def _read_pair(self, table: KeyPath) -> KeyPath:
-        """Read a key with its value, and return the table that they are in."""
-        path, begin = table, self._ahead[-1][0]
-        for key in self._read_keys():
-            path = (*path, key)
-            self.offsets.setdefault(path, begin)
-        self._takes("=")
-        self._read_value(path)
-        return table
-
-    def _read_keys(self) -> list[str]:
-        keys: list[str] = []
-        while not keys or self._takes("."):
-            raw = self._take()
-            quoted = raw[:1] in ("'", '"')
-            keys.append(next(iter(tomllib.loads(f"{raw} = 0"))) if quoted else raw)
-        return keys
-
-    def _read_value(self, path: KeyPath) -> None:
-        if self._takes("["):
-            number = 0
-            while not self._reaches("]"):
-                self.offsets[(*path, number)] = self._ahead[-1][0]
-                self._read_value((*path, number))
-                number += 1
-                self._reaches(",")
-        elif self._takes("{"):
-            while not self._reaches("}"):
-                self._read_pair(path)
-                self._reaches(",")
-        else:
-            while self._next() not in (",", "]", "}", "\n", ""):
-                self._take()
+def _list_paths(value: Any, at: KeyPath) -> Iterator[KeyPath]:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*at, key)
+        yield from _list_paths(inner, (*at, key))
 
 
 LONGEST_LIST = 12
@@ -162,7 +99,7 @@ class Source:
         self.table: dict[str, Any] = {}
         self._text = text.removeprefix("\ufeff")
         self._problems = problems
-        self._places: Places | None = None
+        self._offsets: dict[KeyPath, int] = {}
         try:
             self.table = parse_toml(self._text)
         except RecursionError:
@@ -172,9 +109,14 @@ class Source:
 
     def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
         """Record a problem with the value of a key; `needle` is the part of the value it is about."""
-        if self._places is None:
-            self._places = Places(self._text)
-        self._add(self._places.line(at, needle), text)
+        self._offsets = self._offsets or find_offsets(self._text)
+        if not needle and at in self._offsets and isinstance(key := (at or (0,))[-1], str):
+            needle = key  # The value that it is in may take several lines.
+        while at not in self._offsets:
+            at = at[:-1]
+        offset = self._offsets[at]
+        offset = max(offset, self._text.find(needle, offset)) if needle else offset
+        self._add(self._text.count("\n", 0, offset) + 1, text)
 
     def _add(self, line: int, text: str) -> None:
         self._problems[Problem(self.file, line, " ".join(text.split()))] = None
