@@ -22,7 +22,7 @@ from bough.app import config as settings
 from bough.app.choices import Choices
 from bough.app.journal import Journal
 from bough.core import events as e
-from bough.core.errors import UsageError
+from bough.core.errors import NewerRun, UsageError
 from bough.core.ids import BACKLOG, CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
 from bough.core.journal.run_fold import Run, plan_rewind
 from bough.core.journal.task_fold import list_points
@@ -133,6 +133,17 @@ class Project(Journal, frozen=True):
             for file in (f"pr-{name}.md", name_activity_file(name)):
                 (self.home / file).unlink(missing_ok=True)
             await self.store.forget(claim)
+
+    async def list_removable(self, unfinished: bool) -> dict[str, float]:
+        """Runs that nobody runs, each with the time of its last event, oldest first; `unfinished`: also those that can
+        be resumed."""
+        found = {}
+        for name in await self.store.runs():
+            with suppress(NewerRun):  # Whether it is over is for that bough to say.
+                over = (await self.run(name)).end is not None
+                if (over or unfinished) and not await self.holder(name):
+                    found[name] = (await self.store.read(name, RUN))[-1].at
+        return dict(sorted(found.items(), key=lambda each: each[1]))
 
     async def clear_inspections(self) -> list[str]:
         """Remove what checks before any run left behind when they were killed; returns their names."""

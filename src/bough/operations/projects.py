@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import time
+from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from bough.core.errors import UsageError
 from bough.operations.runs import RunResult
 from bough.operations.table import OperationResult, operation
+from bough.views.formatting import format_size, pluralize
 from bough.views.vocabulary import describe_status
 
 if TYPE_CHECKING:
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 HookEvent = Literal[
     "run_finished", "given_up", "budget", "needs_you", "backlog_finished", "before_apply", "before_push"
 ]
+AGES = {"h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0, "m": 30 * 86_400.0, "y": 365 * 86_400.0}
+SIZES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 MOST_CHECKS = 40
 """Runs of the check in which parts of a change are taken out."""
 
@@ -25,6 +31,18 @@ MOST_CHECKS = 40
 class CalledHooks(OperationResult, frozen=True, kw_only=True):
     event: str
     calls: list[Any]
+
+
+class RemovedRuns(OperationResult, frozen=True, kw_only=True):
+    removed: list[str]
+
+
+class PrunedRuns(OperationResult, frozen=True, kw_only=True):
+    runs: list[str]
+    removed: bool
+    before: int
+    """Bytes that bough kept, and keeps now."""
+    after: int
 
 
 class ExaminedChange(RunResult, frozen=True, kw_only=True):
@@ -129,3 +147,87 @@ async def examine(
     rows, said = (await opened.evidence(outcome.run)).rows, f"Examined {trees.says}: {describe_status(outcome.status)}."
     status = outcome.exit_status
     return ExaminedChange(run=outcome.run, status=outcome.status, requirements=rows, said=said, exit_status=status)
+
+
+@operation(
+    "bough rm amber-heron",
+    "bough rm amber-heron teal-finch --yes",
+    of="project",
+    person=True,
+    json="As a JSON object: the runs that were removed.",
+)
+async def rm(
+    opened: Session,
+    *,
+    runs: tuple[str, ...],
+    yes: Annotated[bool, "Also work that was never applied."] = False,
+) -> RemovedRuns:
+    """Remove runs, with their work.
+
+    Their events, checkouts and contents are deleted; applied changes stay in your files. Work that was never applied is
+    removed only with --yes. A live run is not removed: stop it first.
+    """
+    names = list(dict.fromkeys([await opened.find(run) for run in runs]))
+    unapplied = [name for name in names if not (await opened.run(name)).applied and await opened.diff(name, True)]
+    if unapplied and not yes:
+        raise UsageError(f"The work of {', '.join(unapplied)} was never applied: pass --yes to remove it anyway.")
+    for name in names:
+        await opened.remove(name)
+    await opened.tidy()
+    return RemovedRuns(removed=names, said=f"Removed {names[0] if len(names) == 1 else pluralize(len(names), 'run')}.")
+
+
+@operation(
+    "bough prune --dry-run",
+    "bough prune --older-than 2w",
+    "bough prune --max-size 2G",
+    of="project",
+    person=True,
+    json="As a JSON object: the runs, and bytes before and after.",
+)
+async def prune(
+    opened: Session,
+    *,
+    older_than: Annotated[
+        str, "Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given)."
+    ] = "",
+    max_size: Annotated[str, "Remove the oldest until .bough is at most this size: 500M, 2G."] = "",
+    unfinished: Annotated[bool, "Also runs that could be resumed."] = False,
+    dry_run: Annotated[bool, "Only list them."] = False,
+) -> PrunedRuns:
+    """Remove old runs.
+
+    By age, by the size of .bough, or both. Runs that can still be resumed are kept, and so are live ones. Applied
+    changes stay in your files; unapplied work is removed with its run.
+    """
+    age = _read_amount(older_than or ("" if max_size else "30d"), AGES, "d")
+    size, before, now = _read_amount(max_size, SIZES, ""), opened.size(), time.time()
+    ended = await opened.list_removable(unfinished)
+    chosen = [name for name, at in ended.items() if now - at > age]
+    left, killed = [name for name in ended if name not in chosen], list[str]()
+    if not dry_run:
+        killed = await opened.clear_inspections()
+        for name in chosen:
+            await opened.remove(name)
+        await opened.tidy()
+    while not dry_run and left and opened.size() > size:
+        chosen.append(left.pop(0))
+        await opened.remove(chosen[-1])
+        await opened.tidy()
+    after = opened.size()
+    said = [f"Removed what {pluralize(len(killed), 'killed check')} left behind."] if killed else []
+    if chosen and dry_run:
+        said.append(f"Would remove {pluralize(len(chosen), 'run')}: {', '.join(chosen)}.")
+    elif chosen:
+        uses = f".bough uses {format_size(after)}, down from {format_size(before)}"
+        said.append(f"Removed {pluralize(len(chosen), 'run')}: {uses}.")
+    said = said or [f"Nothing to remove: .bough uses {format_size(before)}."]
+    return PrunedRuns(runs=chosen, removed=not dry_run, before=before, after=after, said="\n".join(said))
+
+
+def _read_amount(text: str, units: Mapping[str, float], usual: str) -> float:
+    """A number with a unit, `30d` or `2G`; infinite where none is given."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]?)(?:i?b)?", text.strip().lower())
+    if text and (found is None or (found[2] or usual) not in units):
+        raise UsageError(f"`{text}` is no amount: give a number and one of {', '.join(filter(None, units))}.")
+    return float(found[1]) * units[found[2] or usual] if found else inf

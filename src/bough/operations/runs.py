@@ -12,7 +12,14 @@ from bough.core.ids import GOAL
 from bough.operations.table import OPERATIONS, OperationResult, operation
 from bough.ports import Approval
 from bough.views.formatting import first_sentence, format_clock, pluralize
-from bough.views.vocabulary import DONE, STATUS_WORDS, describe_recheck, describe_status
+from bough.views.vocabulary import (
+    DONE,
+    STATUS_WORDS,
+    describe_recheck,
+    describe_status,
+    describe_verdict,
+    list_shortcomings,
+)
 
 if TYPE_CHECKING:
     from bough.app.session import Session
@@ -70,6 +77,12 @@ class AnsweredRun(RunResult, frozen=True, kw_only=True):
     command: str = ""
 
 
+class JudgedRun(RunResult, frozen=True, kw_only=True):
+    verdict: Any = None
+    accepted: str = ""
+    """By whom and why, where a person has."""
+
+
 class RecheckedRun(RunResult, frozen=True, kw_only=True):
     onto: str
     commit: str
@@ -83,6 +96,7 @@ class RunReceipt(RunResult, frozen=True, kw_only=True):
     receipt: Any
 
 
+NOT_PROVEN = 5
 ASKED = "As a JSON object: the run, and who was asked."
 WHEN = {False: "after its current effect", True: "now"}
 ALLOWED = {False: "Not allowed", True: "Allowed"}
@@ -439,6 +453,49 @@ async def pr(
 
 
 # ── what a run has shown ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@operation(
+    "bough verify",
+    "bough verify amber-heron --check 'pytest -q tests/test_report.py'",
+    json="As a JSON object: the run and the verdict.",
+    person=True,
+)
+async def verify(
+    opened: Session,
+    run: str,
+    *,
+    check: Annotated[str, "The command that proves it, instead of the run's own."] = "",
+    accept_failing: Annotated[bool, "Tests that failed before the work may still fail; no others may."] = False,
+    accept: Annotated[bool, "Take work that is finished and not proven as it is, in your name."] = False,
+    reason: Annotated[str, "With --accept: why; it is recorded."] = "",
+) -> JudgedRun:
+    """Check a run's work again, or accept it.
+
+    The check (the run's own, or the one you give) runs on the run's result in a fresh checkout, as strictly as before.
+    The new verdict becomes the result of a finished run; no model is called, and nothing is changed. Work that was not
+    proven is completed if the check also fails without the work.
+
+    With --accept nothing runs: the work counts as completed because you say so, and the journal, the report and
+    `bough pr` say that it was you.
+
+    Exit status: 0 if it passes, else 5.
+    """
+    from bough.app.choices import Choices, RunObserver
+
+    if accept and (check or accept_failing):
+        raise UsageError("--accept runs no check: it cannot be combined with --check or --accept-failing.")
+    if reason and not accept:
+        raise UsageError("A reason is recorded with --accept: see `bough verify --help`.")
+    if accept:
+        accepted = await opened.accept(run, reason.strip())
+        return JudgedRun(run=run, accepted=accepted, said=f"{run} is {accepted}.")
+    choices = Choices(check=check, accept_failing=accept_failing)
+    verdict = (await opened.verify(run, choices, RunObserver())).verdict
+    end = (await opened.run(run)).end
+    proven = verdict.ruling == "passed" if end is None else end.end == "completed"
+    lines = [describe_verdict(verdict), f"  {verdict.reason}", *(f"  {line}" for line in list_shortcomings(verdict, 5))]
+    return JudgedRun(run=run, verdict=verdict, said="\n".join(lines), exit_status=0 if proven else NOT_PROVEN)
 
 
 @operation()

@@ -126,6 +126,11 @@ def format_cost(spend: Spend) -> str:
     return f"{format_money(spend.cost)}+" if spend.unpriced else format_money(spend.cost)
 
 
+def format_size(size: int) -> str:
+    """`12.3 MB`, `4.1 GB`"""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
+
+
 def format_duration(seconds: float) -> str:
     """`0.4 s`, `12 s`, `3m 05s`, `1h 02m`, `2d 03h`"""
     if seconds < 9.95:

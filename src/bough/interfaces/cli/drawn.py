@@ -34,6 +34,11 @@ METAVARS = {
     "goal": "ITEM",
     "before": "ITEM",
     "at": "TIME",
+    "check": "CMD",
+    "max_size": "SIZE",
+    "older_than": "AGE",
+    "reason": "TEXT",
+    "runs": "RUN",
     "say": "TEXT",
     "to": "POINT",
 }
