@@ -161,10 +161,10 @@ class Project(Journal, frozen=True):
             await self.store.post(f"{BACKLOG}{backlog}", CONTROL, removed)
 
     def size(self) -> int:
-        """Bytes that bough keeps for this project."""
+        """Bytes that bough keeps for this project, without what an open journal writes beside itself."""
         found = 0
         for folder, _, files in os.walk(self.home):
-            for name in files:
+            for name in files if folder != str(self.home) else {*files} - {"journal.db-wal", "journal.db-shm"}:
                 with suppress(OSError):  # gone meanwhile
                     found += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118
         return found
