@@ -80,7 +80,7 @@ class AnsweredRun(RunResult, frozen=True, kw_only=True):
 class JudgedRun(RunResult, frozen=True, kw_only=True):
     verdict: Any = None
     accepted: str = ""
-    """By whom and why, where a person has."""
+    """The person who took it as it is, and why; empty: nobody."""
 
 
 class RecheckedRun(RunResult, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ def find_offsets(text: str) -> dict[KeyPath, int]:
     """Where the line begins that a key, a table or an element of an array is written on, or begins to be."""
     offsets: dict[KeyPath, int] = {(): 0}
     numbers: dict[KeyPath, int] = {}
-    """Of each array that is written as tables, the number of the last one."""
+    """The number of the last element of each array that is written as tables."""
     table: KeyPath = ()
     begin = depth = 0
     for token in _TOKEN.finditer(f"{text}\n"):
