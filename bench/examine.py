@@ -6,8 +6,10 @@
     python -m bench.examine judge --mirror DIR --base-url URL --model M [--faults]    # whoever answers is the model
 
 DIR has a git repository NAME/repo for each library. A commit is chosen by a rule: the newest ones, without merges, that
-change product code and tests, whose suite passes, and whose tests fail on the product of the commit before. The
-unrelated hunks and the faults are made from the syntax of the touched functions, before anything is measured.
+change product code and tests (none with a clock in it), whose suite passes, and whose tests fail on the product of the
+commit before. The unrelated hunks are made from the syntax of the touched functions. The faults are written by hand,
+from the commit alone, in code that it changes and against what its message asks, so that its tests still pass where
+that can be. All this comes before anything is measured. Each library runs from its tree, with what NEEDS installs.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ import argparse
 import ast
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,8 @@ from tests.wire import WireModel
 SET = Path(__file__).with_suffix(".json")
 CHECK = "python3 -m pytest -q -o addopts= -o pythonpath='src .' -p no:cacheprovider"
 COMMITS, EACH, PLANTS, BRANCHES, LATER = 40, 3, 30, 30, 60
+NEEDS = "freezegun html5lib lxml orderedmultidict parameterized pytest-mock pytz six webencodings whatever"
+"""What is installed besides bough's own development set."""
 LARGEST = 120
 """Changed lines of product code."""
 INSIDE = (
@@ -59,10 +64,12 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def passes(folder: Path) -> bool:
+def passes(folder: Path, tests: Sequence[str] = ()) -> bool:
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     try:
-        done = subprocess.run(CHECK, shell=True, cwd=folder, env=env, capture_output=True, timeout=90)
+        done = subprocess.run(
+            f"{CHECK} {shlex.join(tests)}", shell=True, cwd=folder, env=env, capture_output=True, timeout=90
+        )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
@@ -80,15 +87,17 @@ def is_product(path: str) -> bool:
 
 
 def list_candidates(repo: Path) -> Iterator[dict[str, Any]]:
-    for line in git(repo, "log", "--no-merges", "--first-parent", "-n400", "--format=%H%x09%s").strip().split("\n"):
-        commit, _, subject = line.partition("\t")
-        counts = [row.split("\t") for row in git(repo, "show", "--numstat", "--format=", commit).splitlines()]
-        paths = [row[2] for row in counts if len(row) == 3]
+    log = git(repo, "log", "--no-merges", "--first-parent", "-n400", "--numstat", "--format=%x00%H%x09%s")
+    for entry in log.split("\0")[1:]:
+        head, *rows = entry.strip().split("\n")
+        commit, _, subject = head.partition("\t")
+        counts = [row.split("\t") for row in rows if row.count("\t") == 2]
+        paths = [row[2] for row in counts]
         product = [path for path in paths if is_product(path)]
         size = sum(int(row[0]) + int(row[1]) for row in counts if row[-1] in product and row[0] != "-")
-        tested = any(is_test(path) and path.endswith(".py") for path in paths)
-        if tested and product and size <= LARGEST and len(subject.split()) > 3 and not subject.startswith("Merge"):
-            yield {"commit": commit, "subject": subject, "product": product}
+        tests = [path for path in paths if is_test(path) and path.endswith(".py")]
+        if tests and product and size <= LARGEST and len(subject.split()) > 3 and not subject.startswith("Merge"):
+            yield {"commit": commit, "subject": subject, "product": product, "tests": tests}
 
 
 def choose_commits(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -104,12 +113,16 @@ def choose_commits(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[s
                     break
                 git(clone, "checkout", "-q", "-f", one["commit"])
                 git(clone, "clean", "-fdxq")
-                if not passes(clone):
+                there = [path for path in one.pop("tests") if (clone / path).is_file()]
+                made = {"library": library, **one, "plant": plant(clone, one, total), "fault": {}}
+                if not there or not made["plant"] or not passes(clone, there):
                     continue
-                made = {"library": library, **one, "plant": plant(clone, one, total), "fault": find_fault(clone, one)}
                 for path in one["product"]:
                     git(clone, "checkout", "-q", f"{one['commit']}^", "--", path, check=False)
-                if made["plant"] and not passes(clone):
+                if passes(clone, there):
+                    continue
+                git(clone, "checkout", "-q", "-f", one["commit"])
+                if passes(clone):
                     found, total = found + 1, total + 1
                     print(library, one["commit"][:10], one["subject"], flush=True)
                     yield made
@@ -139,7 +152,8 @@ def list_touched(clone: Path, one: dict[str, Any]) -> Iterator[tuple[str, str, s
 
 
 def plant(clone: Path, one: dict[str, Any], number: int) -> dict[str, Any]:
-    """An unrelated hunk: every second one before the middle statement of the first touched function of two or more."""
+    """An unrelated hunk: every second one before the middle statement of the first touched function of two or more,
+    where the first product file has one."""
     inside = number % 2 == 0
     for path, text, _, functions in list_touched(clone, one):
         lines = text.splitlines(True)
@@ -148,42 +162,17 @@ def plant(clone: Path, one: dict[str, Any], number: int) -> dict[str, Any]:
             at = bodies[0][(len(bodies[0]) + 1) // 2]
             added = f"{' ' * at.col_offset}{INSIDE[number % len(INSIDE)]}\n"
             return {"path": path, "line": at.lineno, "text": added, "inside": True}
-        if not inside:
+        if not inside or not bodies:
             return {"path": path, "line": len(lines) + 1, "text": OUTSIDE[number % len(OUTSIDE)], "inside": False}
     return {}
 
 
-def find_fault(clone: Path, one: dict[str, Any]) -> dict[str, Any]:
-    """The first fault of a kind that models make in a line of the commit."""
-    for path, text, changed, _ in list_touched(clone, one):
-        lines = text.splitlines()
-        for kind, line, old, new in sorted(list_faults(text), key=lambda fault: fault[1]):
-            if line in changed and lines[line - 1].count(old) == 1:
-                return {"kind": kind, "path": path, "line": line, "old": old, "new": new}
-    return {}
-
-
-def list_faults(text: str) -> Iterator[tuple[str, int, str, str]]:
-    swaps = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Compare(ops=[op]) if type(op) in swaps:
-                old, new = swaps[type(op)]
-                yield "boundary", node.lineno, f" {old} ", f" {new} "
-            case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=int(value))):
-                yield "boundary", node.lineno, ast.unparse(node.right), str(value + 1)
-            case ast.If(test=test) if test.lineno == test.end_lineno:
-                yield "missed case", node.lineno, ast.unparse(test), "False"
-            case ast.BoolOp(op=ast.And()):
-                yield "missed case", node.lineno, " and ", " or "
-            case ast.Raise(exc=ast.Call(func=ast.Name(id=name))):
-                yield "wrong error", node.lineno, f"{name}(", "RuntimeError("
-            case ast.Call(func=ast.Attribute(attr="copy"), args=[]):
-                yield "mutated argument", node.lineno, ".copy()", ""
-            case ast.Call(func=ast.Name(id="list" | "dict" | "set" as name), args=[ast.Name(id=given)]):
-                yield "mutated argument", node.lineno, f"{name}({given})", given
-            case ast.Return(value=ast.Constant(value=bool(value))):
-                yield "missed case", node.lineno, str(value), str(not value)
+def put_fault(clone: Path, fault: dict[str, str]) -> None:
+    file = clone / fault["path"]
+    text = file.read_text("utf-8")
+    if text.count(fault["old"]) != 1:
+        raise ValueError(f"{fault['path']} has {text.count(fault['old'])} times {fault['old']!r}")
+    file.write_text(text.replace(fault["old"], fault["new"]), "utf-8")
 
 
 # ── one change ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -252,12 +241,8 @@ def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: 
     git(ann.project, "checkout", "-q", "-B", "main", f"{one['commit']}^")
     git(ann.project, "checkout", "-q", "-b", "work", one["commit"])
     if fault:
-        path = ann.project / one["fault"]["path"]
-        lines = path.read_text("utf-8").splitlines(True)
-        at = one["fault"]["line"] - 1
-        lines[at] = lines[at].replace(one["fault"]["old"], one["fault"]["new"])
-        path.write_text("".join(lines), "utf-8")
-        ann.git("commit", "-qam", "Also.")
+        put_fault(ann.project, one["fault"])
+        ann.git("commit", "-qa", "--amend", "--no-edit")
     goal = git(ann.project, "log", "-1", "--format=%B", one["commit"])
     began = time.monotonic()
     status, said = run(ann, "examine", "main..work", "--goal", goal, "--check", CHECK)
@@ -356,7 +341,8 @@ def main() -> None:
     parser.add_argument("--model", default="relay")
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--number", type=int, default=0)
-    parser.add_argument("--results", type=Path)
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="every Nth change, from the Kth on")
+    parser.add_argument("--results", type=Path, help="a line a change, appended; what it has is not done again")
     asked = parser.parse_args()
     if asked.what == "choose":
         found = json.loads(SET.read_text()) if SET.exists() else []
@@ -364,31 +350,39 @@ def main() -> None:
             found.append(one)
             SET.write_text(json.dumps(found[:COMMITS], indent=1) + "\n")
         return
-    chosen: list[dict[str, Any]] = json.loads(SET.read_text())
-    chosen = [one for one in chosen if one["fault"]] if asked.faults else chosen
     most = {"needless": PLANTS, "moved": BRANCHES, "judge": COMMITS}[asked.what]
-    results, totals = [], Counter[str]()
-    for one in chosen[: asked.number or most]:
+    part, parts = map(int, asked.part.split("/"))
+    chosen: list[dict[str, Any]] = json.loads(SET.read_text())[: asked.number or most][part - 1 :: parts]
+    kept = asked.results.read_text().splitlines() if asked.results and asked.results.exists() else []
+    results = [json.loads(line) for line in kept]
+    for one in chosen:
+        if any(one["commit"] == each["commit"] for each in results):
+            continue
         place = Path(tempfile.mkdtemp(dir="/var/tmp"))
         try:
             if asked.what == "needless":
                 told = examine_needless(place, asked.mirror, one)
-                totals.update(changes=1, named=told["named"], hunks=told["hunks"], wrong=told["wrong"])
             elif asked.what == "moved":
                 told = recheck(place, asked.mirror, one)
-                totals.update(branches=1, right=told["right"])
             else:
                 told = judge(place, asked.mirror, one, asked.base_url, asked.model, asked.faults)
-                totals.update(
-                    {"changes": 1, f"status {told['status']}": 1, "shown by a right case": any(told["cases"])}
-                )
         finally:
             shutil.rmtree(place, ignore_errors=True)
         results.append({"library": one["library"], "commit": one["commit"], **told})
         print(json.dumps(results[-1]), flush=True)
         if asked.results:
-            asked.results.write_text("".join(f"{json.dumps(each)}\n" for each in results))
-    print(dict(totals))
+            with asked.results.open("a") as file:
+                file.write(f"{json.dumps(results[-1])}\n")
+    print(count(results))
+
+
+def count(results: list[dict[str, Any]]) -> dict[str, int]:
+    totals = Counter[str](changes=len(results))
+    for told in results:
+        totals.update({key: int(told[key]) for key in ("named", "hunks", "wrong", "right") if key in told})
+        if "cases" in told:
+            totals.update({f"status {told['status']}": 1, "shown by a right case": any(told["cases"])})
+    return dict(totals)
 
 
 if __name__ == "__main__":
