@@ -3,7 +3,8 @@
     @pytest.mark.parametrize("at", sample(range(0, 142, 2), 4))
 
 Every fourth row runs, and the first of them changes with the commit, so that every row has its turn and none is learned
-by heart. The seed is printed; TESTS_SEED sets it, to repeat what another run did.
+by heart. `in_turn` does the same with tests that are no rows of a table and take long: one of four runs with a commit.
+The seed is printed; TESTS_SEED sets it, to repeat what another run did.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from zlib import crc32
 
 import pytest
 
 Row = TypeVar("Row")
+TURNS = 4
 SEED = "TESTS_SEED"
 ALL = bool(os.environ.get("TESTS_ALL"))
 long = pytest.mark.skipif(not ALL, reason="scripts/check --all runs it")
@@ -37,3 +40,9 @@ def find_seed() -> int:
 def sample(rows: Iterable[Row], every: int) -> list[Row]:
     found = list(rows)
     return found if ALL else found[find_seed() % every :: every]
+
+
+def in_turn(test: Any) -> Any:
+    """Run a test that takes seconds with one commit of four."""
+    mine = crc32(f"{test.__module__}.{test.__name__}".encode()) % TURNS
+    return pytest.mark.skipif(not ALL and find_seed() % TURNS != mine, reason="another commit runs it")(test)

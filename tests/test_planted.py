@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agen
 BENCH = Path(__file__).parent.parent / "bench"
 
 
+@in_turn
 def test_planted_bugs_are_found_and_a_wrong_finding_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BOUGH_ACCEPTANCE_EXAMINE")
     results = tmp_path / "results.jsonl"

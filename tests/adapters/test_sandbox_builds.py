@@ -17,6 +17,7 @@ from bough.adapters.sandboxes.supervisors import probe
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.ports import Finished
 from tests.adapters.test_sandbox import shell
+from tests.sampling import in_turn
 
 pytestmark = pytest.mark.skipif(bool(probe()), reason=f"no namespaces here: {probe()}")
 
@@ -46,6 +47,7 @@ def work(tmp_path: Path, files: dict[str, str], line: str, network: str = "off")
     return finished
 
 
+@in_turn
 def test_pytest_with_xdist(tmp_path: Path) -> None:
     files = {"test_a.py": "def test_a(tmp_path): (tmp_path / 'x').write_text('')\ndef test_b(): pass\n"}
     said = work(tmp_path, files, f"{sys.executable} -m pytest -q -n 2 -p no:cacheprovider")

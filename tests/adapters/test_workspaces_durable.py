@@ -29,6 +29,7 @@ from tests.adapters.test_workspaces import (
     take,
     write,
 )
+from tests.sampling import in_turn
 
 
 def edited(root: Path, edits: int) -> list[str]:
@@ -253,6 +254,7 @@ with open(sys.argv[2], "a") as journal:
 """
 
 
+@in_turn
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     root = project(tmp_path / "p", {"a.txt": "a", "src/b.py": "b" * 1000})
     base = take(root)

@@ -21,6 +21,7 @@ from tests.engine.telling import Told
 from tests.engine.test_examine import BUILDER, RIGHT, WRONG, Court, carried
 from tests.engine.test_talk import _WORK, stuck
 from tests.harness import begin, by_progress, journal_of, make_project, resume, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -31,6 +32,7 @@ HOPELESS = in_order(act("write", path="pick.py", content=f"{WRONG}\n"), DONE)
 
 
 @pytest.mark.usefixtures("acceptance_as_shipped")
+@in_turn
 def test_an_answer_helps_a_goal_whose_probes_fail(tmp_path: Path) -> None:
     """The commonest question of a night. What led to it counts from zero; what was spent does not."""
     run = carried(tmp_path, Court(BUILDER, prober=HOPELESS), ask_later=True, flat=True, max_depth=0)

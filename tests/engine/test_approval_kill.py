@@ -12,7 +12,7 @@ from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, begin, by_progress, journal_of, make_project, resume
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -57,6 +57,7 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> list[int]:
     return found[::2]  # before each: what is after it is before the next effect
 
 
+@in_turn
 def test_a_crash_around_every_decision(points: list[int], tmp_path: Path) -> None:
     assert len(points) >= 5
     for at in sample(points, 3):

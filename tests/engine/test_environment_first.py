@@ -17,6 +17,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
 from tests.engine.libraries import DONE, environment, library, look
 from tests.harness import allow_settings, git, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -150,6 +151,7 @@ def test_the_check_can_be_replaced_on_the_way_and_afterwards(library: Path) -> N
     asyncio.run(go_on())
 
 
+@in_turn
 def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
     """Installed as editable in the environment, it would be the person's: not seen, and not what was changed."""
     packages = environment(library)
@@ -204,6 +206,7 @@ def test_near():
 """
 
 
+@in_turn
 def test_single_tests_that_cannot_run_are_set_aside(library: Path) -> None:
     environment(library)
     (library / "tests" / "test_far.py").write_text(NEEDY)
@@ -249,6 +252,7 @@ def test_the_projects_own_set_up_is_offered_and_run(library: Path) -> None:
     assert (found.passed, found.lacking) == (1, "") and not (library / "only_here.py").exists()
 
 
+@in_turn
 def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) -> None:
     environment(library)
     for name, called, needs in (("lib", "helper", ""), ("app", "app", "'helper'"), ("other", "other", "")):
@@ -271,6 +275,7 @@ def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) ->
     assert any("test_run" in failure.id for failure in verdict.failures)
 
 
+@in_turn
 def test_what_was_compiled_in_place_comes_along_while_it_fits(library: Path) -> None:
     environment(library)
     (library / ".gitignore").write_text(".venv/\n*.so\n")

@@ -14,6 +14,7 @@ from tests.engine.telling import told
 from tests.engine.test_examine import Court
 from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -50,6 +51,7 @@ PROBES = [
 ]
 
 
+@in_turn
 def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
     builder = in_order(
         act("write", path="twice.py", content=written(SIGNS)),

@@ -16,7 +16,7 @@ from tests.engine.telling import spent_by_events
 from tests.engine.test_examine import CHECK, EMPTY, FIRST, GOAL, RIGHT, STABLE, TEST, WRONG
 from tests.engine.test_examine_steps import PLAN
 from tests.harness import allow_settings, begin, by_progress, journal_of, make_project, resume
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -52,6 +52,7 @@ def project_in(folder: Path) -> Path:
     return project
 
 
+@in_turn
 def test_a_crash_in_an_examination(tmp_path: Path) -> None:
     fuse = Fuse()
     asyncio.run(begin(project_in(tmp_path / "whole"), ScriptedModel(answer), goal=GOAL, check=CHECK, fuse=fuse))
@@ -91,6 +92,7 @@ def of_steps(prompt: Prompt) -> Answer:
     return _STEPS[prompt.key.partition("#")[0]](prompt)
 
 
+@in_turn
 def test_a_crash_while_probes_run_at_a_merge_and_while_the_whole_is_reviewed(tmp_path: Path) -> None:
     def project(name: str) -> Path:
         folder = project_in(tmp_path / name)

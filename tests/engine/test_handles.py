@@ -15,6 +15,7 @@ from bough.testing import ScriptedModel, call
 from bough.trust.files import Place, read_own
 from tests.engine.test_backlog import House
 from tests.harness import FIXED, make_project, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -48,6 +49,7 @@ def test_a_run_leaves_no_handle_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open handles")
+@in_turn
 async def test_a_night_and_the_steps_of_a_run_keep_nothing_open_from_one_to_the_next(tmp_path: Path) -> None:
     """Within one process: what each kept would add up over hours."""
     counts: list[int] = []

@@ -21,7 +21,7 @@ from bough.views.run_view import Outcome
 from tests import zygote
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import QUICK_CHECK, begin, journal_of, make_project, resume
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -67,6 +67,7 @@ def victim(verb: str, project: Path, point: int | None) -> zygote.Forked:
     return zygote.start("tests.engine.victim", verb, str(project), "-" if point is None else str(point))
 
 
+@in_turn
 def test_real_kills_one_after_the_other(tmp_path: Path) -> None:
     """Each life is killed for real a few points further on, until one gets through."""
     project = make_project(tmp_path / "p")

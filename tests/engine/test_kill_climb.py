@@ -11,7 +11,7 @@ from bough.testing import Fuse
 from bough.testing.fuse import Blown
 from tests.engine import climb
 from tests.harness import make_project
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -55,6 +55,7 @@ def test_the_story_climbs_every_rung(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2], ids=["once_it_is_written", "before_it_is_written"])
+@in_turn
 def test_every_life_dies_at_the_next_step_of_the_ladder(tmp_path: Path, at: int) -> None:
     """A life gets as far as the next thing that the ladder writes, and dies right after it, or right before the one
     that follows: every effect in between is lost, or done and not written."""

@@ -35,6 +35,7 @@ from tests.engine.test_parallel import (
     writes,
 )
 from tests.harness import by_progress, git, resume
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -44,6 +45,7 @@ def victim(verb: str, project: Path, point: int) -> tuple[int, str]:
     return zygote.start("tests.engine.merge_victim", verb, str(project), str(point)).wait()
 
 
+@in_turn
 def test_five_steps_append_to_one_file_and_are_killed_eight_times(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", list="entry zero\n")
     status, output = victim("start", project, 20)

@@ -23,6 +23,7 @@ from bough.testing import ScriptedModel
 from bough.views.run_view import Outcome
 from tests.engine.cast import DONE, act
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -55,6 +56,7 @@ def run(project: Path, **chosen: Any) -> tuple[Outcome, Journal]:
     return outcome, asyncio.run(journal_of(project))
 
 
+@in_turn
 def test_a_liar_is_found_out_and_a_stronger_agent_repairs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_LIMITS_MAX_REPAIRS", "1")
     monkeypatch.setenv("SOME_KEY", "very-secret-value")
@@ -118,6 +120,7 @@ def test_one_that_ignores_its_budget_is_cut_off(tmp_path: Path) -> None:
     assert verdict.verdict.ruling == "failed", "what is there is checked all the same"
 
 
+@in_turn
 def test_killed_in_the_middle_of_its_turn(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     mark = f"sleep 31{os.getpid()}"

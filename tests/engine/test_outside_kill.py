@@ -20,6 +20,7 @@ from bough.ports.agents import Talk, TurnEnded, TurnProgress
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project, ports_in
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -103,6 +104,7 @@ def assert_told_whole(journal: Journal) -> None:
     assert len({event.tree for event in whole}) == 2, "the claim changed nothing"
 
 
+@in_turn
 def test_a_crash_at_every_point_of_a_turn(tmp_path: Path) -> None:
     found = points(make_project(tmp_path / "whole"))
     assert_told_whole(asyncio.run(journal_of(tmp_path / "whole")))

@@ -16,7 +16,7 @@ from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.engine.test_parallel import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
 
@@ -94,6 +94,7 @@ def test_a_crash_while_steps_run_at_once(tmp_path: Path, at: int) -> None:
     told_whole(project, asyncio.run(resume(project, ScriptedModel(model_answer))))
 
 
+@in_turn
 def test_crashes_one_after_the_other(tmp_path: Path) -> None:
     """Each life ends a little further on, until one gets through."""
     project = make_project(tmp_path / "p", text=LINES)

@@ -22,7 +22,7 @@ from bough.core.workflow.writing import write_workflow
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal, by_progress, journal_of, make_project
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -244,6 +244,7 @@ def answering(*answers: Approval | None) -> tuple[RunObserver, list[tuple[tuple[
     return RunObserver(approve=approve), shown
 
 
+@in_turn
 def test_small_plans_are_taken_larger_ones_are_asked_about(tmp_path: Path) -> None:
     for size, expected in ((5, []), (11, ["ask"]), (16, ["recommend"])):
         watch, shown = answering(Approval("yes"))

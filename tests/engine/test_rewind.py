@@ -36,7 +36,7 @@ from tests.engine.test_parallel import (
     writes,
 )
 from tests.engine.test_parallel_kill import GOAL, model_answer
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -143,6 +143,7 @@ def test_a_parent_goes_back_to_where_a_step_had_ended(tmp_path: Path) -> None:
         go_back(project, 9)
 
 
+@in_turn
 def test_from_every_point_of_every_task_of_a_parallel_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     asyncio.run(bough.run(GOAL, dir=project, model=ScriptedModel(said_again), jobs=2))

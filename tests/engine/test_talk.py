@@ -30,6 +30,7 @@ from bough.services import run_messages
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, FIXED, Journal, begin, by_progress, git, journal_of, make_project, resume, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -81,6 +82,7 @@ def assert_heard(project: Path) -> Journal:
     return journal
 
 
+@in_turn
 def test_a_word_is_heard_before_the_work_is_completed_whenever_the_process_dies(tmp_path: Path) -> None:
     project, fuse = make_project(tmp_path / "p", repository=False), Fuse()
     asyncio.run(begin(project, ScriptedModel(heedful(project)), fuse=fuse))
@@ -154,6 +156,7 @@ async def asking(project: Path, fuse: Fuse | None, answer: str | None, again: bo
         return Journal(await session.store.read("test-run"))
 
 
+@in_turn
 def test_a_crash_around_a_question_asks_it_once(tmp_path: Path) -> None:
     fuse, hint = Fuse(), "a plus, not a minus"
     asyncio.run(asking(make_project(tmp_path / "p", repository=False), fuse, hint, again=False))

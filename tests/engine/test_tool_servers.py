@@ -22,6 +22,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -59,6 +60,7 @@ def outputs(journal: Journal) -> list[str]:
     return [event.output.partition("instruction]\n")[2] or event.output for event in journal.of(e.ToolFinished)]
 
 
+@in_turn
 def test_a_server_that_dies_hangs_or_floods_never_takes_the_run_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +120,7 @@ def _wait_for(port: int) -> None:
         time.sleep(0.05)
 
 
+@in_turn
 def test_killed_in_the_middle_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = f"server of {os.getpid()}"  # Another test's may run at the same time.
     config(tmp_path, monkeypatch, small(mark=server))

@@ -15,6 +15,7 @@ from acp import schema
 
 from bough.testing import call
 from tests.harness import FIXED, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -122,6 +123,7 @@ def test_a_goal_a_follow_up_and_the_same_session_after_a_restart(tmp_path: Path)
     assert seen.text().count("completed: ") >= 2
 
 
+@in_turn
 def test_cancelled_and_killed_it_continues_with_the_next_prompt(tmp_path: Path) -> None:
     project, sessions = make_project(tmp_path / "p"), list[str]()
 

@@ -14,6 +14,7 @@ import pytest
 from bough.testing import call
 from tests.harness import git, make_project
 from tests.interfaces.shell import environment
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -117,6 +118,7 @@ def list_steps() -> list[tuple[str, str]]:
     return found
 
 
+@in_turn
 def test_a_planted_checkout_is_neither_imported_nor_started_by_the_installation(tmp_path: Path) -> None:
     root, temp = make_project(tmp_path / "checkout"), tmp_path / "temp"
     temp.mkdir()

@@ -22,6 +22,7 @@ from tests.harness import git, make_project
 from tests.interfaces import shell
 from tests.interfaces.shell import Said, bough, ended, environment, here, live, until
 from tests.postgres import new_schema
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -235,6 +236,7 @@ def test_an_imported_issue_becomes_a_draft_that_closes_it_with_the_rights_of_gh_
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["sqlite", "postgresql"])
+@in_turn
 def test_two_processes_share_a_list_and_take_no_goal_twice(
     project: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
 ) -> None:

@@ -23,7 +23,9 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
 from bough.core.tree.task_state import State
+from tests import zygote
 from tests.interfaces.shell import until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 from ..postgres import new_schema
@@ -32,7 +34,6 @@ from ..wire import KEY, WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
-BOUGH = [sys.executable, "-m", "bough"]
 FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
     f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n{tags}\n"
     for n, tags in enumerate(("runs_on = ['first']", "", ""))
@@ -58,11 +59,16 @@ class Provider:
         return Answer(calls=(Call("c2", "done", '{"summary": "written"}'),))
 
 
+def start(env: dict[str, str], *args: str) -> subprocess.Popen[str]:
+    """A process of bough, with both of its streams in one."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return zygote.open_process(*args, cwd=Path.cwd(), env=env, waiting=True, **streams)
+
+
 @contextmanager
 def worker(folder: Path, env: dict[str, str], *options: str) -> Iterator[subprocess.Popen[str]]:
     folder.mkdir()
-    command = [*BOUGH, "worker", "--dir", str(folder), "--sandbox", "none", "--lease", "2", *options]
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with start(env, "worker", "--dir", str(folder), "--sandbox", "none", "--lease", "2", *options) as process:
         try:
             assert process.stdout is not None and "1 slot" in process.stdout.readline()
             yield process
@@ -70,6 +76,7 @@ def worker(folder: Path, env: dict[str, str], *options: str) -> Iterator[subproc
             process.kill()
 
 
+@in_turn
 def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     store = new_schema()
     provider = Provider()
@@ -84,20 +91,17 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
         worker(tmp_path / "two", env, "--tag", "first", "--name", "two") as second,
     ):
         asking = ["--model", "openai:m", "--base-url", wire.base_url, "--sandbox", "none", "--workers"]
-        asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *asking]
-        with subprocess.Popen(asking, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        with start(env, "run", "--dir", str(project), "--workflow", "flow", *asking) as run:
             assert provider.asked.wait(120), "nobody took leaf-0"
-            listed = subprocess.run(
-                [*BOUGH, "workers", "--json", "--dir", str(project)], env=env, check=True, capture_output=True
-            )
-            busy = {each["name"] for each in json.loads(listed.stdout) for _, task in each["tasks"] if task == "leaf-0"}
+            _, listed, _ = zygote.run("bough", "workers", "--json", "--dir", str(project), env=env, waiting=True)
+            busy = {each["name"] for each in json.loads(listed) for _, task in each["tasks"] if task == "leaf-0"}
             (first if busy == {"one"} else second).kill()
             left = second if busy == {"one"} else first
             provider.go.set()
             output, _ = run.communicate(timeout=200)
             assert run.returncode == 0, output
-        drain = [*BOUGH, "worker", "--drain", "--dir", str(project), "--name", "two" if busy == {"one"} else "one"]
-        subprocess.run(drain, env=env, check=True, capture_output=True)
+        drain = ["worker", "--drain", "--dir", str(project), "--name", "two" if busy == {"one"} else "one"]
+        assert zygote.run("bough", *drain, env=env, waiting=True)[0] == 0
         assert left.wait(240) == 0
 
     async def look() -> list[e.Record]:
@@ -128,13 +132,13 @@ def test_a_worker_refuses_what_its_owner_does_not_allow(tmp_path: Path) -> None:
     env = {**os.environ, "BOUGH_STORE": new_schema(), "OPENAI_API_KEY": KEY}
     with WireModel(Provider()) as wire, worker(tmp_path / "one", env, "--tag", "first", "--name", "one") as serving:
         options = ["--model", "openai:m", "--base-url", wire.base_url, "--sandbox", "none", "--workers"]
-        asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *options]
-        with subprocess.Popen(asking, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        with start(env, "run", "--dir", str(project), "--workflow", "flow", *options) as run:
             output, _ = run.communicate(timeout=200)
         assert run.returncode == 1 and "does not allow base_url" in output and "bough resume" in output, output
         assert serving.poll() is None and not wire.requests, "no key left the worker"
 
 
+@in_turn
 def test_hooks_are_those_of_who_started_the_run_never_the_workers(tmp_path: Path) -> None:
     """A worker with hooks does the work, which fails; only the person who started the run is told."""
     project, told = tmp_path / "project", {name: tmp_path / f"{name}.told" for name in ("starter", "worker")}
@@ -159,10 +163,10 @@ def test_hooks_are_those_of_who_started_the_run_never_the_workers(tmp_path: Path
 
     with WireModel(claim) as wire, worker(tmp_path / "one", envs["worker"], "--name", "one"):
         options = ["--model", "openai:m", "--base-url", wire.base_url, "--sandbox", "none", "--workers"]
-        asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *options]
-        run = subprocess.run(asking, env=envs["starter"], capture_output=True, text=True, check=False)
+        asking = ["run", "--dir", str(project), "--workflow", "flow", *options]
+        _, said, _ = zygote.run("bough", *asking, env=envs["starter"], waiting=True)
         (notice,) = until(heard)
-    assert (notice["hook_event_name"], notice["status"]) == ("given_up", "failed"), run.stdout
+    assert (notice["hook_event_name"], notice["status"]) == ("given_up", "failed"), said
     assert "the check still fails" in notice["message"], "as the worker found out"
     assert not told["worker"].exists() and not (tmp_path / "worker-home/state/bough/hooks").exists()
 

@@ -17,11 +17,13 @@ import pytest
 
 from bough.adapters.executors.fleet import Worker, explain_wait
 from bough.core.messages import Answer, Call
+from tests import zygote
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 from ..postgres import OwnServer, new_schema
 from ..wire import KEY, Reply, Status, WireModel
-from .test_cluster import BOUGH, worker
+from .test_cluster import start, worker
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
@@ -62,8 +64,7 @@ def make_project(tmp_path: Path, flow: str = FLOW) -> Path:
 @contextmanager
 def running(project: Path, env: dict[str, str], url: str) -> Iterator[subprocess.Popen[str]]:
     asking = ["--model", "openai:m", "--base-url", url, "--sandbox", "none", "--workers"]
-    asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *asking]
-    with subprocess.Popen(asking, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+    with start(env, "run", "--dir", str(project), "--workflow", "flow", *asking) as run:
         try:
             yield run
         finally:
@@ -71,10 +72,9 @@ def running(project: Path, env: dict[str, str], url: str) -> Iterator[subprocess
 
 
 def told(project: Path, env: dict[str, str], *args: str) -> Any:
-    done = subprocess.run(
-        [*BOUGH, *args, "--json", "--dir", str(project)], env=env, capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    status, shown, wrong = zygote.run("bough", *args, "--json", "--dir", str(project), env=env, waiting=True)
+    assert status == 0, wrong
+    return json.loads(shown)
 
 
 def until(found: Any, what: str) -> Any:
@@ -85,6 +85,7 @@ def until(found: Any, what: str) -> Any:
     return value
 
 
+@in_turn
 def test_a_worker_without_a_usable_key_is_set_aside_and_named(tmp_path: Path, env: dict[str, str]) -> None:
     project = make_project(tmp_path)
     wire = WireModel(write_file)
@@ -105,18 +106,13 @@ def test_a_worker_without_a_usable_key_is_set_aside_and_named(tmp_path: Path, en
         (listed,) = told(project, env, "workers")
         assert listed["name"] == "bad" and listed["trouble"]
         with worker(tmp_path / "good", env, "--name", "good"):
-            again = subprocess.run(
-                [*BOUGH, "resume", "--dir", str(project), "--workers"],
-                env=env,
-                capture_output=True,
-                text=True,
-                timeout=150,
-            )
-            assert again.returncode == 0, again.stdout + again.stderr
+            status, *said = zygote.run("bough", "resume", "--dir", str(project), "--workers", env=env, waiting=True)
+            assert status == 0, said
             troubles = {each["name"]: bool(each["trouble"]) for each in told(project, env, "workers")}
             assert troubles["good"] is False
 
 
+@in_turn
 def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str, str]) -> None:
     project = make_project(tmp_path, TAGGED)
     with (
@@ -139,6 +135,7 @@ def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str
         assert _waiting(project, env) is None
 
 
+@in_turn
 def test_all_workers_are_killed_in_mid_task(tmp_path: Path, env: dict[str, str]) -> None:
     """Nothing is in the queue then: what they took waits for them."""
     project, asked, go = make_project(tmp_path), threading.Event(), threading.Event()
@@ -163,6 +160,7 @@ def test_all_workers_are_killed_in_mid_task(tmp_path: Path, env: dict[str, str])
         assert run.returncode == 0 and "no worker takes tasks since" in output, output
 
 
+@in_turn
 def test_a_server_that_is_away_for_longer_than_it_is_waited_for_hangs_nobody(tmp_path: Path) -> None:
     """The worker cannot release its claims; the ones of tasks that it no longer runs must not stay for ever."""
     server, asked, go = OwnServer(), threading.Event(), threading.Event()
@@ -191,19 +189,16 @@ def test_a_server_that_is_away_for_longer_than_it_is_waited_for_hangs_nobody(tmp
                 assert "cannot be reached" in output, output
                 name = told(project, env, "runs")[0]["run"]
                 again = ["resume", name, "--dir", str(project), "--base-url", wire.base_url, "--sandbox", "none"]
-                output = subprocess.run(
-                    [*BOUGH, *again, "--workers"], env=env, capture_output=True, text=True, timeout=150, check=True
-                ).stdout
+                status, output, wrong = zygote.run("bough", *again, "--workers", env=env, waiting=True)
+                assert status == 0, output + wrong
             assert told(project, env, "runs")[0]["status"] == "completed", output
     finally:
         server.close()
 
 
 def _waiting(project: Path, env: dict[str, str]) -> str | None:
-    shown = subprocess.run(
-        [*BOUGH, "show", "--json", "--dir", str(project)], env=env, capture_output=True, text=True, check=False
-    )
-    return json.loads(shown.stdout)["waiting"] if shown.returncode == 0 else None
+    status, shown, _ = zygote.run("bough", "show", "--json", "--dir", str(project), env=env, waiting=True)
+    return json.loads(shown)["waiting"] if status == 0 else None
 
 
 def test_what_a_wait_is_called() -> None:

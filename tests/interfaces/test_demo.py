@@ -16,7 +16,7 @@ import pytest
 from bough.adapters.models.recording import read_recording
 from bough.services.demo import DEMOS, find
 from tests.interfaces.shell import Said, bough, environment, here
-from tests.sampling import long
+from tests.sampling import in_turn, long
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -58,6 +58,7 @@ def untouched(folder: Path) -> bool:
     return subprocess.run(git, check=True, capture_output=True, text=True).stdout == ""
 
 
+@in_turn
 def test_one_task_with_a_fault_that_a_probe_finds(folder: Path) -> None:
     said = demo(folder)
     assert (said.status, said.err) == (0, ""), said
@@ -117,6 +118,7 @@ def test_there_is_no_such_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert find(None) is DEMOS["fix"]
 
 
+@in_turn
 def test_a_night_with_five_goals(folder: Path) -> None:
     said = demo(folder, "backlog")
     assert said.status == 3 and said.err == "", said

@@ -26,6 +26,7 @@ from bough.services.notices import make_example
 from tests.harness import make_project
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.shell import bough, live, repair, run_args, until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.wire import WireModel
@@ -121,6 +122,7 @@ def test_a_killed_run_and_a_killed_deliverer_lose_nothing_and_keep_the_id(own: P
     assert Outbox(project).load() == {}, "a finished run is not looked at again"
 
 
+@in_turn
 def test_a_thousand_events_each_at_least_once_across_kills(own: Path) -> None:
     project, runs = own / "p", 40
     told = settle(own, 'notify = "KEEP"\n[hooks]\nbudget = "exit 1"\n')

@@ -17,6 +17,7 @@ from mcp.types import ElicitResult
 
 from bough.testing import call
 from tests.harness import CHECK, FIXED, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY, VARIABLES
 from tests.wire import WireModel
 
@@ -87,6 +88,7 @@ def test_a_client_asks_its_person_what_the_settings_may(tmp_path: Path) -> None:
     assert "check.accept_failing = true" in message and "Allow that" in message
 
 
+@in_turn
 def test_a_run_continues_when_the_server_has_ended(tmp_path: Path) -> None:
     project, name = make_project(tmp_path / "p"), list[str]()
 

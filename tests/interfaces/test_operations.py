@@ -32,6 +32,7 @@ from bough.interfaces.web.routes import make_app
 from bough.operations import OPERATIONS
 from bough.services.question_links import name_project
 from tests.interfaces.shell import here
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 
@@ -169,6 +170,7 @@ def plain(heard: Heard, root: Path) -> Heard:
     return " ".join(escape_text(said.replace(str(root), "ROOT")).split()), facts
 
 
+@in_turn
 def test_200_calls_say_the_same_at_every_face(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seed = int(os.environ.get("TESTS_CALLS", "43"))
     calls, faces = make_calls(seed, 200), dict[str, list[Heard]]()

@@ -19,6 +19,7 @@ from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough, list_groups
 from bough.operations import OPERATIONS
 from tests.interfaces.journals import started, task_events, write_large_run, write_run
 from tests.interfaces.shell import BOUGH, environment, here
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -176,6 +177,7 @@ def test_an_internal_error_is_one_line_and_a_traceback_on_request(
     assert (said.status, said.err) == (1, "bough: /somewhere: No space left on device.\n")
 
 
+@in_turn
 def test_a_thousand_tasks_are_shown_at_once(tmp_path: Path) -> None:
     (tmp_path / ".bough").mkdir()
     events = asyncio.run(write_large_run(tmp_path / ".bough" / "journal.db"))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness import CALC, FIXED, git, make_project
 from tests.interfaces.shell import BOUGH, Said, act, bough, environment, repair, run_args
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, WireModel
 
@@ -43,6 +43,7 @@ def test_a_journal_cut_off_in_mid_write(tmp_path: Path, kept: float) -> None:
     assert git(project, "status", "--porcelain") == ""
 
 
+@in_turn
 def test_a_full_disk_is_reported_and_the_run_resumes_when_there_is_room(tmp_path: Path) -> None:
     """The system refuses to let any file grow past a limit: what a full disk looks like to a program."""
     project = make_project(tmp_path / "p")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import in_turn
 from tests.verification.cases import Act, Case, explained, play, python_on_path, verdict_of
 
 __all__ = ["python_on_path"]
@@ -113,6 +114,7 @@ MOVES = (
     ],
     ids=lambda case: case.name,
 )  # fmt: skip
+@in_turn
 def test_a_module_that_dies_and_one_that_moved_are_product(case: Case, tmp_path: Path) -> None:
     if missing := case.needs():
         pytest.skip(f"no {missing}")

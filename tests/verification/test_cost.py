@@ -18,6 +18,7 @@ from bough.core import events as e
 from bough.ports import Finished, Workspace
 from tests.engine.test_parallel import Agents, both, run_to_end, step
 from tests.harness import by_progress
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
     DONE,
@@ -137,6 +138,7 @@ def make_part(number: int) -> Any:
     return by_progress(write(f"m{number}.py", code), write(f"test_m{number}.py", test), DONE)
 
 
+@in_turn
 def test_a_tree_of_three_steps_starts_four_times_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the base, the merges and the goal: what was judged before a merge is not asked after it, and the goal asks
     the original tests for steps that only add some."""
@@ -151,6 +153,7 @@ def test_a_tree_of_three_steps_starts_four_times_a_step(tmp_path: Path, monkeypa
     assert any("test_m" not in text for text in texts), "the original tests, at the goal"
 
 
+@in_turn
 def test_a_step_that_weakens_the_tests_of_an_earlier_one_is_seen_at_once(tmp_path: Path) -> None:
     """Both files are new since the run began, but not since the step did."""
     project = lay_out(Case(name="", repository=True, files={"calc.py": FIXED}), tmp_path / "project")
