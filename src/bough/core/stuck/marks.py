@@ -1,8 +1,8 @@
 """One act as a few short keys, and when it repeats an earlier one: actions and results are compared, never thoughts.
 
 Volatile text never tells two results apart: times, durations, addresses, identifiers, temporary paths, process numbers.
-The decimals of a score do only when something was changed in between. Whole numbers do (`3 failed` is not `2 failed`,
-`epoch 3` is not `epoch 4`, 40 % is not 60 %), except the places in an error and the counts in the answer to a write.
+Numbers do (`3 failed` is not `2 failed`, `epoch 3` is not `epoch 4`, 40 % is not 60 %), except the places in an error
+and the counts in the answer to a write.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ _TIMES = re.compile(
 _IDENTIFIERS = re.compile(r"[0-9a-fA-F]{7,64}+(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?(?!\w)")
 _TEMPORARY = re.compile(r"/(?:tmp|var/tmp|var/folders|private/var|dev/shm)/[^\s'\":,;()\]]+")
 _PROCESS = re.compile(r"(?:pid|PID)[ =:]+\d+")
-_DECIMALS = re.compile(r"\d{1,17}+\.\d{1,20}+(?:e[+-]?\d{1,3}+)?(?!\s?(?:%|[kKMGT]i?B\b))")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
@@ -80,11 +79,6 @@ def _mask_identifier(found: re.Match[str]) -> str:
         return text
     mixed = not text.isdigit() and not text.isalpha()
     return "<identifier>" if mixed or before.lower() == "0x" else text
-
-
-def mask_decimals(masked: str) -> str:
-    """The decimals of a score removed as well. Progress (12.5 %, 3.1 MB) is not a score."""
-    return _DECIMALS.sub("<decimal>", masked) if "." in masked else masked
 
 
 def mask_numbers(masked: str) -> str:
@@ -175,7 +169,7 @@ def count_repetitions(text: str) -> int:
     return count
 
 
-Kind = Literal["same", "alike", "error", "refused"]
+Kind = Literal["same", "error", "refused"]
 """How an act repeats another, see `classify_repeat`."""
 
 LITTLE = 12
@@ -194,7 +188,6 @@ class Mark(Struct, frozen=True):
     shape: int
     """The hash without numbers and names: reads with different arguments share it."""
     result: int
-    rounded: int
     loose: int
     says: int
     """Letters in the result."""
@@ -213,7 +206,6 @@ class Mark(Struct, frozen=True):
 def mark_act(act: Act, round_: int, era: int) -> Mark:
     shown = clip_text(act.result)
     masked = mask_text(shown)
-    plain = mask_decimals(masked)
     # Only of failures: a successful `grep error` finds the word too.
     told = () if act.ok else find_trouble(shown)
     return Mark(
@@ -222,8 +214,7 @@ def mark_act(act: Act, round_: int, era: int) -> Mark:
         call=hash_text(f"{act.tool}\n{act.arguments}"),
         shape=hash_text(f"{act.tool}\n{mask_numbers(clip_text(act.arguments))}"),
         result=hash_text(masked),
-        rounded=hash_text(plain),
-        loose=hash_text(mask_numbers(plain)) if act.writes else 0,
+        loose=hash_text(mask_numbers(masked)) if act.writes else 0,
         says=count_letters(masked),
         ok=act.ok,
         writes=act.writes,
@@ -241,31 +232,18 @@ def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
     same     the same call with the same result (or the same write again: counts in its answer do not matter)
     error    the same error after a similar call
     refused  a similar write, refused with the same first line
-    alike    nearly the same call, and exactly the same result
     """
     if now.tool != then.tool:
         return None
-    if now.call == then.call and _is_same_result(now, then, rules):
+    same = now.result == then.result
+    if now.call == then.call and (same or (now.writes and now.tool not in rules.shells and now.loose == then.loose)):
         return "same" if now.ok else "error"
     if not now.ok and not then.ok:
         alike = measure_likeness(now.sketch, then.sketch)
-        if now.rounded == then.rounded and now.says >= SPECIFIC and alike >= rules.alike_error:
+        if same and now.says >= SPECIFIC and alike >= rules.alike_error:
             return "error"
         if now.error == then.error and now.says >= LITTLE and alike >= rules.alike_error:
             return "error"
         refused = now.writes and now.tool not in rules.shells and now.head == then.head
         return "refused" if refused and now.says >= LITTLE and alike >= rules.alike_refused else None
-    # Two different successful writes are two writes, however similar their answers; and in short arguments a number
-    # matters most.
-    if now.result == then.result and now.says >= SPECIFIC and not now.writes and len(now.sketch) >= 6:
-        return "alike" if measure_likeness(now.sketch, then.sketch) >= rules.alike_call else None
     return None
-
-
-def _is_same_result(now: Mark, then: Mark, rules: StuckRules) -> bool:
-    if now.result == then.result:
-        return True
-    # Other decimals after a change are a result of the change; without one they are noise.
-    if now.rounded == then.rounded and now.era == then.era:
-        return True
-    return now.writes and now.tool not in rules.shells and now.loose == then.loose

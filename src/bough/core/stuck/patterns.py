@@ -139,7 +139,7 @@ def _remember(
     now = memory.round
     moved = memory.era != marks[0].era
     repeated = _list_repeated(memory, marks, found, rules)
-    results = [one.error or one.rounded for one in marks]
+    results = [one.error or one.result for one in marks]
     new = not {*results} <= {*memory.known}
     still = bool(memory.trees) and not (new or moved)
     idle = (*memory.idle, now) if repeated or still else ()
@@ -225,9 +225,7 @@ def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found 
 def circular_tools(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """A cycle of calls with the same results; the same thing read again unchanged."""
     run = _find_loop(memory.repeated, rules)
-    # Slightly different arguments are weaker evidence: that takes one more round.
-    need = rules.repeats + (any(one.kind == "alike" for one in run))
-    if len(run) < need:
+    if len(run) < rules.repeats:
         return None
     period = run[-1].lag
     what = f"{_render_tools(turn)} is called again" if period == 1 else f"The same {period} rounds come again"

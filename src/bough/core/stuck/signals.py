@@ -83,4 +83,4 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     alike_refused: float = 0.75
     """How similar two writes must be that were refused with the same first line and different details."""
     alike_call: float = 0.9
-    """How similar two calls must be that brought the same result."""
+    """How similar answers without a call must be to say the same."""
