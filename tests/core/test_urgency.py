@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core.planning.plan import Step
-from bough.core.tree.urgency import by_urgency, weight
+from bough.core.tree.next_moves import by_urgency, weight
 
 
 def names(*steps: Step) -> list[str]:

@@ -28,8 +28,7 @@ from bough.core.textual.python_source import parse_python
 from bough.core.textual.reading import read_calls
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
-from bough.engine.consult import consult
-from bough.engine.fallbacks import switch_model
+from bough.engine.consult import consult, switch_model
 from bough.engine.task_workspace import TaskRuntime, collect_brief_values
 
 HELPER = "trial"

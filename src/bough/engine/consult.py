@@ -13,12 +13,12 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.structured_answer import Problems, describe_tool
-from bough.core.errors import Refused, TooLong, TransientError, Unavailable, WaitEnded
+from bough.core.errors import Exhausted, NotServed, Refused, TooLong, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
+from bough.core.model_chain import find_next
 from bough.core.planning.plan import Tier
 from bough.core.planning.prompt_values import build_repair_values
 from bough.core.tree.task import Task
-from bough.engine.fallbacks import switch_model
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
 
@@ -112,6 +112,28 @@ async def try_consult(
     if asked.answer is None and not runtime.ports.stop.requested:
         return replace(asked, halt=(e.TaskHalted("unavailable", asked.error),))
     return asked
+
+
+TRIES = 3
+"""Transport errors in a row after which the next model is asked."""
+
+
+def switch_model(
+    task: Task, runtime: TaskRuntime, tier: Tier, asked: str, error: Unavailable, failures: int
+) -> e.ModelSwitched | None:
+    """The switch to the model after `asked` in its chain; None: there is none, or the error is no reason: a wrong
+    key, a bad request, a refusal or a person's stop is nothing that another model should hide. `failures`: transport
+    errors in a row."""
+    passing = isinstance(error, TransientError) and failures >= TRIES
+    key = find_next(asked, runtime.ports.models) if passing or isinstance(error, Exhausted | NotServed) else ""
+    if not key:
+        return None
+    runtime.serving = runtime.serving | {tier: key}
+    model = runtime.ports.models[key]
+    known, attempt = runtime.ports.protocols.of(model.name), task.attempt
+    restarts = attempt is not None and attempt.tier == tier and attempt.protocol != known.protocol
+    until = error.until if isinstance(error, Exhausted) else 0.0
+    return e.ModelSwitched(tier, key, model.name, str(error), model.window, known.may_change, restarts, until)
 
 
 def render_repair(ports: Ports, tool: ToolSpec, problems: Problems, answer: str) -> str:

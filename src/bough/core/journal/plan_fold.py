@@ -1,14 +1,17 @@
-"""Fold the events that plan a task's steps: estimates, proposals, plans and changes."""
+"""Fold the events that plan a task's steps, and those of the ladder that changes a plan when work is stuck."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.journal.fold_changes import Apply, change, clear_trouble
+from bough.core.budget.limits import Spend
+from bough.core.journal.fold_changes import Apply, change, charge, clear_trouble, count_tactic
+from bough.core.journal.round_fold import charge_failure
 from bough.core.planning.plan import Step
+from bough.core.stuck.patterns import reset_memory
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import State, check_transition
 
 
 def _apply_planned(task: Task, event: e.Planned) -> Task:
@@ -78,4 +81,49 @@ PLAN_EVENTS: dict[type, Apply] = {
     # An agent that asks for smaller steps does not claim to be done; its last word counts.
     e.SplitProposed: lambda task, event: change(task, plan={"split": event.steps}, acceptance={"claim": None}),
     e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
+}
+
+
+EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
+"""Helpers that compare the work with what was asked."""
+
+
+def _apply_escalated(task: Task, event: e.Escalated) -> Task:
+    rung, pattern = event.decision.rung, event.trouble.pattern
+    taken, nudged = task.ladder.taken, task.progress.nudged
+    tactics, spare = task.ladder.tactics, rung == "attempts" and bool(task.ladder.spare)
+    if rung == "attempts" and event.trouble.cause == "faults" and task.attempt is not None and not spare:
+        # A view that led to an unusable answer does so again on the same task, in half of the cases and more.
+        tactics = count_tactic(tactics, task.attempt.tactic)
+    counted = taken | {rung: taken.get(rung, 0) + (not spare)}
+    now = {"trouble": event.trouble, "rung": event.decision, "taken": counted, "soft_rounds": 0, "tactics": tactics}
+    return change(
+        task,
+        ladder=now,
+        progress={"nudged": nudged | {pattern} if rung == "nudge" and pattern else nudged},
+        round={"faults": 0 if event.trouble.cause == "faults" else task.round.faults},
+    )
+
+
+def _apply_helper_answered(task: Task, event: e.HelperAnswered) -> Task:
+    cost = Spend().called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1))
+    examining = task.budget.examining.plus(cost) if event.helper in EXAMINERS else task.budget.examining
+    return change(charge(task, cost), plan={"answered": event.text}, budget={"examining": examining})
+
+
+def _apply_taken_up(task: Task, event: e.TakenUp) -> Task:
+    state, again = check_transition(task.state, State.IN_PROGRESS), {"claim": None, "repairs": 0}
+    models = {"tier": event.tier}
+    return change(clear_trouble(task), state=state, why=event.why, attempt=None, models=models, acceptance=again)
+
+
+LADDER_EVENTS: dict[type, Apply] = {
+    e.SignalRaised: lambda task, event: change(
+        task, progress={"signal": None, "memory": reset_memory(task.progress.memory)}
+    ),
+    e.Escalated: _apply_escalated,
+    e.HelperAnswered: _apply_helper_answered,
+    e.HelperFailed: charge_failure,
+    e.TakenUp: _apply_taken_up,
+    e.Reported: lambda task, event: change(task, outcome={"report": event.text}),
 }

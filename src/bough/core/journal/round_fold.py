@@ -8,7 +8,7 @@ from bough.core import events as e
 from bough.core.budget.limits import Spend
 from bough.core.conversation.compaction import compact_messages, count_useless, is_due, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, count_tactic, get_attempt
+from bough.core.journal.fold_changes import Apply, add_message, change, charge, clear_trouble, count_tactic, get_attempt
 from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
 from bough.core.stuck.marks import hash_text
 from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
@@ -29,9 +29,11 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
     rung = task.ladder.rung.rung if task.ladder.rung else None
     # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
     repairs = event.role == "bug_hunter" and rung is None
-    task = clear_trouble(task)
-    return replace(
-        task,
+    acceptance, spare = task.acceptance, bool(task.ladder.spare) and rung == "attempts"
+    # The check passes: probes have shown what to repair.
+    shown = repairs and acceptance.verdict is not None and acceptance.failing is None
+    return change(
+        clear_trouble(task),
         attempt=Attempt(
             number,
             event.role,
@@ -44,28 +46,22 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
             agent=event.agent,
             tactic=event.tactic,
         ),
-        models=replace(
-            task.models,
-            tier=event.tier if rung == "stronger_model" else task.models.tier,
-            transport_failures=0,
-            protocols=task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
-        ),
+        models={
+            "tier": event.tier if rung == "stronger_model" else task.models.tier,
+            "transport_failures": 0,
+            "protocols": task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
+        },
         # What is left of several answers is for further attempts only, and the tactic that brought them is counted.
-        ladder=task.ladder
-        if task.ladder.spare and rung == "attempts"
-        else replace(task.ladder, tactics=count_tactic(task.ladder.tactics, event.tactic), spare=()),
-        round=replace(task.round, asking=False, waiting=(), faulty="", faults=0),
-        progress=replace(task.progress, attempts=number, memory=StuckMemory(), signal=None, nudged=frozenset()),
-        plan=replace(task.plan, split=()),
-        acceptance=replace(
-            task.acceptance,
-            claim=None,
-            repairs=task.acceptance.repairs + repairs,
-            # The check passes: probes have shown what to repair.
-            probe_repairs=task.acceptance.probe_repairs
-            + (repairs and task.acceptance.verdict is not None and task.acceptance.failing is None),
-            asked_for_test=task.acceptance.asked_for_test or event.role == "test_writer",
-        ),
+        ladder={} if spare else {"tactics": count_tactic(task.ladder.tactics, event.tactic), "spare": ()},
+        round={"asking": False, "waiting": (), "faulty": "", "faults": 0},
+        progress={"attempts": number, "memory": StuckMemory(), "signal": None, "nudged": frozenset()},
+        plan={"split": ()},
+        acceptance={
+            "claim": None,
+            "repairs": acceptance.repairs + repairs,
+            "probe_repairs": acceptance.probe_repairs + shown,
+            "asked_for_test": acceptance.asked_for_test or event.role == "test_writer",
+        },
     )
 
 
@@ -88,14 +84,11 @@ def _apply_model_failed(task: Task, event: e.ModelFailed) -> Task:
         # If the refusal does not say how much fits, assume less than the current size.
         attempt = get_attempt(task)
         window = event.window or int(attempt.used * LESS)
-        return replace(
-            task,
-            attempt=replace(attempt, window=window, used=max(attempt.used, window), exceeded=event.message),
-            models=replace(task.models, windows=task.models.windows | {attempt.tier: window}),
-        )
+        full = {"window": window, "used": max(attempt.used, window), "exceeded": event.message}
+        return change(task, attempt=full, models={"windows": task.models.windows | {attempt.tier: window}})
     failures = task.models.transport_failures + 1
-    models = replace(task.models, transport_failures=failures, retry_at=task.at + event.wait, retry_wait=event.wait)
-    return replace(task, models=models)
+    again = {"transport_failures": failures, "retry_at": task.at + event.wait, "retry_wait": event.wait}
+    return change(task, models=again)
 
 
 def _apply_model_switched(task: Task, event: e.ModelSwitched) -> Task:
@@ -180,12 +173,7 @@ def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
     handing_over = task.round.handing_over or event.why == "hand_over"
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
     if event.why == PERSON:  # What it claims was claimed without knowing this.
-        task = replace(
-            task,
-            talk=replace(task.talk, unheard=()),
-            acceptance=replace(task.acceptance, claim=None),
-            plan=replace(task.plan, split=()),
-        )
+        task = change(task, talk={"unheard": ()}, acceptance={"claim": None}, plan={"split": ()})
     task = add_message(task, Said(event.text))
     return replace(task, round=replace(task.round, faulty=faulty, handing_over=handing_over))
 
@@ -263,9 +251,7 @@ def _note_progress(task: Task, call: Call, passed: int) -> Task:
 def _watch_round(task: Task) -> Task:
     """The round has ended: is the work making progress?"""
     memory, signal = observe_round(task.progress.memory, Turn(task.round.text, task.round.acts), task.rules.stuck)
-    return replace(
-        task, progress=replace(task.progress, memory=memory, signal=signal), round=replace(task.round, acts=())
-    )
+    return change(task, progress={"memory": memory, "signal": signal}, round={"acts": ()})
 
 
 def _apply_compacted(task: Task, event: e.Compacted) -> Task:
@@ -273,16 +259,14 @@ def _apply_compacted(task: Task, event: e.Compacted) -> Task:
     attempt = get_attempt(task)
     # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
     saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
-    smaller = replace(
-        attempt,
-        messages=compact_messages(attempt.messages, event.at, event.summary),
-        used=attempt.used - saved,
-        compacted=True,
-        exceeded="",
-        useless=count_useless(attempt.useless, attempt.used, attempt.used - saved),
-    )
-    memory = reset_memory(task.progress.memory)
-    return replace(task, attempt=smaller, progress=replace(task.progress, memory=memory))
+    smaller = {
+        "messages": compact_messages(attempt.messages, event.at, event.summary),
+        "used": attempt.used - saved,
+        "compacted": True,
+        "exceeded": "",
+        "useless": count_useless(attempt.useless, attempt.used, attempt.used - saved),
+    }
+    return change(task, attempt=smaller, progress={"memory": reset_memory(task.progress.memory)})
 
 
 ROUND_EVENTS: dict[type, Apply] = {

@@ -14,8 +14,7 @@ from bough.core.budget.limits import Spend
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
 from bough.core.journal.children_fold import CHILDREN_EVENTS
 from bough.core.journal.fold_changes import Apply, change, charge, clear_trouble, get_attempt
-from bough.core.journal.ladder_fold import LADDER_EVENTS
-from bough.core.journal.plan_fold import PLAN_EVENTS
+from bough.core.journal.plan_fold import LADDER_EVENTS, PLAN_EVENTS
 from bough.core.journal.round_fold import ROUND_EVENTS
 from bough.core.journal.talk_fold import TALK_EVENTS
 from bough.core.tree.task import Task

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from types import MappingProxyType
 
@@ -25,7 +27,6 @@ from bough.core.tree import file_overlap
 from bough.core.tree.file_overlap import Touched, find_busy_files
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.tree.urgency import by_urgency
 from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
@@ -339,3 +340,50 @@ def _list_waiting_weights(task: Task, step: Step) -> list[int]:
 def _needs_rounds(step: Step) -> bool:
     """Whether running it takes rounds: commands and checks call no model."""
     return classify_step(step) not in ("run", "check", "do")
+
+
+# ── which ready step comes first ────────────────────────────────────────────────────────────────────────────────────
+
+_KEPT = 64
+_orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = OrderedDict()
+"""The orders by identity of the steps, which are looked up after every event; kept with them, so that no other has the
+same id."""
+
+
+def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps, those with the longest chain of others waiting for them first, since that is the least time the whole
+    plan takes, however many run in parallel; equal chains in the plan's order."""
+    known = _orders.get(id(steps))
+    if known is not None and known[0] is steps:
+        return known[1]
+    chains = _chains(steps)
+    ordered = tuple(sorted(steps, key=lambda step: -chains[step.name]))
+    _orders[id(steps)] = (steps, ordered)
+    while len(_orders) > _KEPT:
+        _orders.popitem(last=False)
+    return ordered
+
+
+def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
+    """Units of work on the longest path from the start of each step to the end of the last that waits for it."""
+    named = {step.name: step for step in steps}
+    needs = {step.name: set(step.needs) & named.keys() for step in steps}
+    chains = dict.fromkeys(named, 0)
+    try:
+        order = [*TopologicalSorter(needs).static_order()]
+    except CycleError:  # such a plan is rejected elsewhere
+        return chains
+    for name in reversed(order):  # by now it has the longest chain of those that wait for it
+        chains[name] += weight(named[name])
+        for need in needs[name]:
+            chains[need] = max(chains[need], chains[name])
+    return chains
+
+
+def weight(step: Step) -> int:
+    """Units of work that a step takes in sequence."""
+    if not step.steps:
+        return 1
+    if not step.parallel:
+        return sum(map(weight, step.steps))
+    return max(_chains(step.steps).values())
