@@ -42,9 +42,8 @@ from bough.core.verdict.discover import list_checks
 from bough.core.verdict.missing import ProjectFacts, find_missing
 from bough.core.verdict.other_literals import make_other_literal
 from bough.core.verdict.progress import Progress, count_progress
-from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.references import behaves, behaves_anywhere, list_defined, loads, names_file
+from bough.core.verdict.references import behaves, expects, list_defined, loads, names_file
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, has_refused, make_readable, read_results
 from bough.core.verdict.stated_commands import list_setups
 from bough.core.verdict.test_files import restore_test_side
@@ -97,11 +96,8 @@ def discover(name: str, text: str) -> None:
     texts = {name: text, "lib/package.json": '{"name": "a"}', "lib/pyproject.toml": '[project]\nname = "a"\n'}
     list_checks(GOAL, "goal", files, texts.get)
     look = ProjectFiles(files, texts.get)
-    find_dependents(look, "lib")
     list(list_setups(LANGUAGES[0], look))
     for language in LANGUAGES:
-        set(language.list_project_names(look.text))
-        language.requires(text, {"a"})
         language.list_scripts(look)
         language.find_missing(["No module named 'a'\n"], {name: text}, set())
     changes = [FileChange("M", name)]
@@ -123,7 +119,6 @@ def read_source(suffix: str, text: str) -> None:
     test, product = f"tests/test_a.{suffix}", f"a.{suffix}"
     language.strip_comments(text)
     language.find_inner_tests(text, True)
-    language.has_only_tests(text)
     set(language.list_called_at_load([text]))
     alter({product: text}, "off")
     if language.name not in ("python", "javascript"):
@@ -155,7 +150,7 @@ def read_lines(text: str) -> None:
 
 
 def read_references(text: str) -> None:
-    behaves(text), behaves_anywhere(text), list_defined(text), loads(text, "a/b.py"), names_file(text, "a/b.py")
+    behaves(text), expects("a.py", text), list_defined(text), loads(text, "a/b.py"), names_file(text, "a/b.py")
     restore_registration(text, text + "a\n", ["a.c"]), only_adds(text, text + "a\n", ["a.c"])
 
 
@@ -246,8 +241,6 @@ def test_a_tree_of_thousands_of_projects_is_looked_at_within_seconds(kind: str, 
     files = {f"{folder}/{name}": text for folder in FOLDERS[kind] for name, text in texts.items()}
     with limited():
         assert bool(list_checks(GOAL, "goal", files.keys(), files.get)) is tested
-    with limited():
-        find_dependents(ProjectFiles(files.keys(), files.get), FOLDERS[kind][0])
 
 
 def test_a_number_of_thousands_of_digits_is_a_literal_like_any_other() -> None:

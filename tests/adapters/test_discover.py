@@ -17,7 +17,6 @@ from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
 from bough.core.verdict.discover import find_check
 from bough.core.verdict.languages.make import Make
-from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
 from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
 from tests.sampling import sample
@@ -278,18 +277,3 @@ def test_what_is_found_can_be_run(files: dict[str, str], tool: str, tmp_path: Pa
     env |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     ran = subprocess.run(["sh", "-c", check.command], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-@pytest.mark.parametrize(
-    ("own", "other"),
-    [
-        (("pyproject.toml", "[project]\nname = 'my-lib'\n"), ("pyproject.toml", "dependencies = ['my_lib>=1']\n")),
-        (("pyproject.toml", "[tool.poetry]\nname = 'my-lib'\n"), ("pyproject.toml", "my-lib = {path = '../lib'}\n")),
-        (("package.json", '{"name": "@m/lib"}'), ("package.json", '{"dependencies": {"@m/lib": "workspace:*"}}')),
-        (("Cargo.toml", "[package]\nname = 'my-lib'\n"), ("Cargo.toml", "[dependencies]\nmy-lib = '1'\n")),
-        (("go.mod", "module example.org/m/lib\n"), ("go.mod", "module a\n\nrequire example.org/m/lib v1.0.0\n")),
-    ],
-)
-def test_who_needs_the_project(own: tuple[str, str], other: tuple[str, str]) -> None:
-    files = {f"lib/{own[0]}": own[1], f"app/{other[0]}": other[1], f"third/{other[0]}": "name = 'my-lib-too'\n"}
-    assert find_dependents(ProjectFiles(files, files.get), "lib") == ["app"]

@@ -132,8 +132,6 @@ def test_tests_inside_python_code_are_known_from_the_runners_report() -> None:
     assert not put_back({"calc.py": was}, {"calc.py": now}).changed
     made = put_back({"calc.py": was}, {"calc.py": now}, reported=("calc.py",)).texts["calc.py"]
     assert made.split() == f"def add():\n    return 1\n{test}".split()
-    checks = {"checks/adding.py": "def check_add():\n    assert 1\n"}
-    assert put_back(checks, {}, reported=("checks/adding.py",)).paths == ("checks/adding.py",)
 
 
 @pytest.mark.parametrize(

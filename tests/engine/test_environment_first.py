@@ -253,29 +253,6 @@ def test_the_projects_own_set_up_is_offered_and_run(library: Path) -> None:
 
 
 @in_turn
-def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) -> None:
-    environment(library)
-    for name, called, needs in (("lib", "helper", ""), ("app", "app", "'helper'"), ("other", "other", "")):
-        (library / name / "src").mkdir(parents=True)
-        (library / name / "pyproject.toml").write_text(
-            f"[project]\nname = '{called}'\ndependencies = [{needs}]\n[tool.pytest.ini_options]\n"
-        )
-    (library / "lib" / "src" / "helper.py").write_text("def help():\n    return 1\n")
-    (library / "lib" / "test_lib.py").write_text("import helper\n\ndef test_it():\n    assert helper.help()\n")
-    (library / "app" / "src" / "app.py").write_text("import helper\n\ndef run():\n    return helper.help() + 1\n")
-    (library / "app" / "test_app.py").write_text("import app\n\ndef test_run():\n    assert app.run() == 2\n")
-    (library / "other" / "test_other.py").write_text("def test_red():\n    assert False\n")
-    here = library / "lib"
-    assert run_to_end(here, DONE, goal="Write NOTES.txt.", check=None)[0].completed
-    worse = [call("write", path="src/helper.py", content="def help():\n    return 2\n"), DONE[1]]
-    outcome, journal = run_to_end(here, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
-    verdict = journal.of(e.CheckFinished)[0].verdict
-    assert not outcome.completed and verdict.ruling == "failed"
-    assert "not that of app/, which needs this project" in verdict.reason
-    assert any("test_run" in failure.id for failure in verdict.failures)
-
-
-@in_turn
 def test_what_was_compiled_in_place_comes_along_while_it_fits(library: Path) -> None:
     environment(library)
     (library / ".gitignore").write_text(".venv/\n*.so\n")

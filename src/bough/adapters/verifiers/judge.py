@@ -29,7 +29,7 @@ from bough.core.tree.file_overlap import ADDS
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.alteration import Belief
-from bough.core.verdict.check_run import Baseline, CheckRun, describe_result
+from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.discover import is_given
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
@@ -196,7 +196,6 @@ class Judge:
             # After the original tests: a test that they cover is not missing, however the new ones are arranged.
             or await self._find_dropped(work)
             or _object(await self._claim.ask(work))
-            or await self._find_broken_dependents(work)
         )
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
@@ -275,21 +274,6 @@ class Judge:
         older = await self._runner.at_tree(work, run.base)
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
-
-    async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
-        """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
-        whole work."""
-        for other in work.check.dependents if work.task.id == GOAL else ():
-            theirs = work.with_command(other.command, other.runner)
-            before = await self._runner.at_tree(theirs, work.run.base or work.task.base)
-            if before.exit_status != 0:
-                continue  # It says nothing here: its own environment may be missing.
-            work.say(f"the tests of {other.folder}/, which needs this project, run too")
-            now = await self._runner.once(theirs, work.task.tree, work.say)
-            if now.finished.exit_status != 0:
-                why = f"the check passed, but not that of {other.folder}/, which needs this project"
-                return Objection(f"{why}: {describe_result(now.finished)}", ran=now, known=before)
-        return None
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 

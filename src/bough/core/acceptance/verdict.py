@@ -26,14 +26,6 @@ CaseOutcome = Literal["passed", "failed", "error", "skipped"]
 How = Literal["junit", "closing line", "exit status"]
 
 
-class Dependent(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A project that depends on the current one, and its check."""
-
-    folder: str
-    command: str
-    runner: str = ""
-
-
 class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a task is proven, and where that comes from."""
 
@@ -44,8 +36,6 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
     environment: str = ""
     """What it runs in, as a phrase for people: `the environment in .venv`; empty: what is on the PATH."""
-    dependents: tuple[Dependent, ...] = ()
-    """Other projects that depend on this one: what passed there before must pass after the work."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -8,7 +8,7 @@ anywhere. A language that nobody wrote a record for is covered by that.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:  # Only named here: a path is classified without them.
     from bough.core.verdict.project_files import ProjectFiles
     from bough.core.verdict.runner import Runner
 
-ReadText = Callable[[str], str]
-"""Gives the text of a file; empty: there is none."""
 _LONGEST_LINE = 5_000
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 _COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*", "--": r"--\[\[.*?\]\]|--[^\n]*"}
@@ -209,10 +207,6 @@ class Language:
         """Where tests are in a file that holds product code too. `reported`: the runner found tests in it."""
         return []
 
-    def has_only_tests(self, text: str) -> bool:
-        """A file in which the runner found tests defines nothing else."""
-        return False
-
     def holds_test(self, test: str, path: str) -> bool:
         """Whether a test, as the runner names it, is in this file: it is named by its file or by its module."""
         return test.partition("::")[0] == path or test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
@@ -269,33 +263,9 @@ class Language:
 
     # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def list_project_names(self, read: ReadText) -> Iterable[str]:
-        """The names by which others refer to a project. `read` gives a file of its folder, empty: there is none."""
-        return ()
-
-    def requires(self, text: str, names: Collection[str]) -> bool:
-        """Whether a manifest demands one of these projects: a name that stands alone as a requirement. The line with
-        the project's own name does not count."""
-        body = re.sub(r"(?m)^[ \t]*(name|module)\b.*$", "", text)
-        return any(
-            re.search(rf"""(?im)(?:^|["'\s,\[]){_spell(name)}(?=$|[\s"'<>=!~;,@\[\]])""", body) is not None
-            for name in names
-        )
-
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
         """Command lines that a manifest gives names to."""
         return {}
-
-
-def find_table_name(text: str, table: str) -> str:
-    """The `name` that a table of a TOML file says; empty: none. Without a parser, which takes longer to load than all
-    records."""
-    found = re.search(rf"(?ms)^\[{re.escape(table)}\](?:(?!^\[).)*?^name\s*=\s*[\"']([^\"'\n]+)", text)
-    return found[1] if found else ""
-
-
-def _spell(name: str) -> str:
-    return re.escape(name) if "/" in name else re.sub(r"[-_.]+", "[-_.]+", re.sub(r"[^\w.-]", ".", name))
 
 
 # ── tests anywhere ──────────────────────────────────────────────────────────────────────────────────────────────────

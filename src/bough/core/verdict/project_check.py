@@ -16,7 +16,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Check, Dependent
+from bough.core.acceptance.verdict import Check
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, is_made_folder, last_segment, list_parents, parent_folder
@@ -28,9 +28,6 @@ from bough.core.verdict.stated_commands import BUILDS, Stated, is_ci, is_harmles
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """The folder of a build that a command is about: before that was built, it is not there."""
 _BY_DEFAULT = "|".join(language.tests_by_default for language in LANGUAGES if language.tests_by_default)
-MOST_DEPENDENTS = 4
-"""Projects that need this one whose tests run."""
-_DEEPEST = 3
 _MOST_PLACES = 100
 """Folders of other projects that are looked into: each is looked at as a project of its own."""
 MOST_PROJECTS = 12
@@ -66,13 +63,7 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
             where = f", in {here}/" if here else ""
-            others = _list_dependents(look, here) if here else ()
-            places = ", ".join(f"{other.folder}/" for other in others)
-            then = f"; then {places}, which need{'s' if len(others) == 1 else ''} it" if others else ""
-            return [
-                Check(run_in_folder(here, check.command), f"{check.why}{where}{then}", check.runner, dependents=others)
-                for check in checks
-            ]
+            return [Check(run_in_folder(here, check.command), f"{check.why}{where}", check.runner) for check in checks]
     # Another project's tests do not help in a project without tests.
     below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
     meant = [place for place, _ in below if _is_meant(place, goal)] if len(below) > 1 else []
@@ -86,39 +77,6 @@ def _is_meant(place: str, goal: str) -> bool:
     """Whether a text names a folder: by its path, or by its name as code or followed by a slash."""
     path, name = re.escape(place), re.escape(last_segment(place))
     return re.search(rf"(?<![\w/-]){path}(?![\w-])|(?<![\w-]){name}/|`{name}`", goal) is not None
-
-
-def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
-    found = []
-    for place in find_dependents(look, here):
-        inner = look.inside(place)
-        if check := _find_check_in(inner):
-            runner = find_runner(check.runner)
-            command = runner.outside(check.command, inner) if runner is not None else check.command
-            found.append(Dependent(place, run_in_folder(place, command), check.runner))
-    return tuple(found)
-
-
-def find_dependents(look: ProjectFiles, here: str) -> list[str]:
-    """Folders of the projects that name the one in `here` as something they need, the nearest ones first."""
-    places = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS and path.count("/") <= _DEEPEST}
-    others = [place for place in places if place and not f"{here}/".startswith(f"{place}/")]
-    others = [place for place in others if not place.startswith(f"{here}/")]
-    if not others:
-        return []
-    read = look.inside(here).text
-    names = {name for language in LANGUAGES for name in language.list_project_names(read)}
-    near = sorted(others, key=lambda place: (place.count("/"), place))[:_MOST_PLACES]
-    return list(islice((place for place in near if _needs(look, place, here, names)), MOST_DEPENDENTS))
-
-
-def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
-    path = re.escape(posixpath.relpath(here, place))
-    for manifest, language in MANIFESTS.items():
-        text = look.text(f"{place}/{manifest}")
-        if text and (re.search(rf"""["'\s:=/]{path}/?["'\s]""", f"{text}\n") or language.requires(text, names)):
-            return True
-    return False
 
 
 def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]]:

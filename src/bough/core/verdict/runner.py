@@ -273,10 +273,6 @@ class Runner:
         """The file that defines what it can be told to run here, and the names of that; empty when there is none."""
         return "", frozenset()
 
-    def outside(self, command: str, look: ProjectFiles) -> str:
-        """The command for a project other than the current one, whose environment has nothing of it installed."""
-        return command
-
     def probe(self, path: str, command: str) -> str:
         """The command that runs a case that only a runner can express. `command`: the check's."""
         return self.probe_command.replace("{file}", quote(path))

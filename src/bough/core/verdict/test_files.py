@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
@@ -21,12 +21,10 @@ from bough.core.verdict.build_files import is_build_file, only_adds, restore_reg
 from bough.core.verdict.language import DATA, Language, is_test_folder, is_test_name, is_test_path
 from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import (
-    ReadFiles,
     asserts,
     behaves,
-    behaves_anywhere,
-    is_built,
-    is_loaded_by,
+    expects,
+    loads,
     names_file,
     names_path,
 )
@@ -150,16 +148,14 @@ def restore_test_side(
     the runner found tests at the base. `request`: a file that it names is meant to change, unless it is a test."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
-    called = expand_command(command, before)
-    programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
-    side = _TestSide(before, command, called, programs, reported, request)
+    side = _TestSide(before, command, reported, request)
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
         old, new, inside = before.get(path), after.get(path), path in reported
         if is_build_file(path) and old and new and only_adds(old, new, changed):
             continue
-        if side.is_test_only(path, path in added) or (inside and find_language(path).has_only_tests(old or "")):
+        if side.is_test_only(path, path in added):
             paths.append(path)
         elif (made := _restore_part(path, old, new, inside, changed)) is not None:
             texts[path] = made
@@ -175,22 +171,12 @@ def restore_test_side(
 
 
 class _TestSide:
-    """What decides in which half of a tree a file is: the texts of the base, and the check. `called`: the command and
-    the recipes that it may run; `programs`: with the scripts that it names."""
+    """What decides in which half of a tree a file is: the texts of the base, and the check."""
 
-    def __init__(
-        self,
-        before: Mapping[str, str],
-        command: str,
-        called: str,
-        programs: str,
-        reported: Collection[str],
-        request: str,
-    ) -> None:
+    def __init__(self, before: Mapping[str, str], command: str, reported: Collection[str], request: str) -> None:
         self._before = before
         self._command = command
-        self._called = called
-        self._programs = programs
+        self._called = expand_command(command, before)
         self._reported = reported
         self._request = request
 
@@ -198,18 +184,18 @@ class _TestSide:
         """Is this a file that only a test run needs?"""
         if is_foreign(path):
             return False
-        language, command = find_language(path), self._command
         if _is_setting(path):
             return True
         if is_test_path(path):
             return added or path in self._reported or not (self._is_meant(path) or self._is_used_by_product(path))
         if _holds_commands(path):
-            programs = {last_segment(word) for word in split_words(command)}
+            programs = {last_segment(word) for word in split_words(self._command)}
             own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
             return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
-        if added and path in split_words(command):
+        if added and path in split_words(self._command):
             return True
-        return (language.scripts or not find_suffix(path)) and names_path(_strip_tested(self._called), path)
+        scripts = find_language(path).scripts or not find_suffix(path)
+        return scripts and names_path(_strip_tested(self._called), path)
 
     def _is_meant(self, path: str) -> bool:
         """Whether the request names a file by its whole path, and it is code in which no test is."""
@@ -217,43 +203,35 @@ class _TestSide:
         return bool(self._reported) and names_path(self._request, path) and behaves(text) and not asserts(path, text)
 
     def _is_used_by_product(self, path: str) -> bool:
-        """Whether product code loads it, for all that it is named like a test."""
+        """Whether product code loads or starts it, for all that it is named like a test."""
+        if is_test_folder(parent_folder(path)):
+            return False
         own = (other for other in self._before if is_product(other) or _is_program(other))
-        own = (other for other in own if not is_build_file(other))
-        found = [other for other in own if is_loaded_by(path, other, self._before)]
-        return bool(found) and not all(map(self._make_reading(is_code).is_helper, found))
-
-    def _make_reading(self, is_code_here: Callable[[str], bool]) -> ReadFiles:
-        return ReadFiles(self._before, self._called, self._programs, is_test_file, is_code_here)
+        names = names_file if not find_suffix(path) or find_language(path).scripts else loads
+        return any(other != path and not is_build_file(other) and names(self._before[other], path) for other in own)
 
     def find_read(self, paths: Collection[str]) -> list[str]:
-        """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
-        before, command = self._before, self._command
-        fed = {path for path in paths if behaves_anywhere(before.get(path, ""))}
-        built = {path for path in paths if not is_data(path) and is_built(self._programs, path, path in fed)}
-        runs_code = _list_code_suffixes(command) | {*map(find_suffix, built)} - {""}
-
-        def is_code_here(path: str) -> bool:
-            return (is_code(path) or find_suffix(path) in runs_code) and not is_foreign(path)
-
-        reading = self._make_reading(is_code_here)
-        # In a language that has no record, what defines something is code.
-        code = built | {
-            path
-            for path in paths
-            if is_code_here(path) or (not is_data(path) and behaves_anywhere(before.get(path, "")))
-        }
+        """Files, wherever they lie, that the check of the base reads and that are not what it tests: data that the
+        command, its recipes or the tests name, and code that says what is expected and that only tests load."""
+        before = self._before
+        code = [path for path in before if is_code(path) and not is_foreign(path)]
+        roots = {path for path in code if is_test_file(path) or names_path(self._called, path)}
         # What the command itself names is what the person wants tested, unless it compares something with it, or gives
         # it to code of the project.
-        tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
-        runs = any(behaves(before.get(word, "")) for word in split_words(command))
-        meant = {path for path in paths if names_file(tested, path) and (path in code or not runs)}
-        words = {*re.findall(r"\w+", self._request)}
-        return [
-            path
-            for path in paths
-            if path not in meant and not names_file(self._request, path) and reading.reads(path, path in code, words)
-        ]
+        tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", self._command)
+        runs = any(behaves(before.get(word, "")) for word in split_words(self._command))
+
+        def is_read(path: str) -> bool:
+            text = before.get(path, "")
+            if names_file(self._request, path) or (names_file(tested, path) and (is_code(path) or not runs)):
+                return False
+            if not is_code(path):
+                by = (self._called, *(before[root] for root in roots))
+                return (is_data(path) or not behaves(text)) and any(names_file(each, path) for each in by)
+            loading = [other for other in code if other != path and loads(before[other], path)]
+            return bool(loading) and roots.issuperset(loading) and expects(path, text)
+
+        return [path for path in paths if is_read(path)]
 
 
 def _strip_tested(command: str) -> str:

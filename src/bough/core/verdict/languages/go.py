@@ -10,7 +10,7 @@ import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Language, Missing, ReadText
+from bough.core.verdict.language import Language, Missing
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
@@ -175,7 +175,3 @@ class GoLanguage(Language):
         if missing.kind == "script":
             return "Make this folder a module: `go mod init NAME && go mod tidy`, where there is network access."
         return super().explain_install(missing, environment, prefix)
-
-    def list_project_names(self, read: ReadText) -> Iterable[str]:
-        if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):
-            yield module[1]

@@ -4,13 +4,13 @@ tests."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.check_run import MOST_CASES, make_case
-from bough.core.verdict.language import Language, ReadText, find_table_name
+from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, Runner, strip_file
@@ -137,7 +137,3 @@ class Rust(Language):
         """A test may be named by the crate that it is in."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
-
-    def list_project_names(self, read: ReadText) -> Iterable[str]:
-        if name := find_table_name(read("Cargo.toml"), "package"):
-            yield name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from bough.core.verdict.language import AT_LOAD, Language, ReadText
+from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
 from bough.core.verdict.languages.javascript.runners import (
     SUFFIXES,
@@ -20,7 +20,6 @@ from bough.core.verdict.languages.javascript.runners import (
     read_package,
 )
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.texts import parse_object
 
 
 class JavaScriptLanguage(Language):
@@ -82,15 +81,6 @@ class JavaScriptLanguage(Language):
 
     def find_top(self, module: str) -> str:
         return module
-
-    def list_project_names(self, read: ReadText) -> Iterable[str]:
-        if isinstance(name := (parse_object(read("package.json")) or {}).get("name"), str):
-            yield name
-
-    def requires(self, text: str, names: Collection[str]) -> bool:
-        about = parse_object(text) or {}
-        tables = (get_table(about, key) for key in ("dependencies", "devDependencies", "peerDependencies"))
-        return any(not table.keys().isdisjoint(names) for table in tables)
 
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
         return get_table(read_package(look), "scripts")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from bough.core.verdict.language import Language, Missing, ReadText, find_table_name
+from bough.core.verdict.language import Language, Missing
 from bough.core.verdict.languages.python.bodies import find_bodies, list_called_at_load
 from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
@@ -100,10 +100,6 @@ class Python(Language):
         ends = ["unittest.main()"] if re.search(r"(?m)^class \w+\(unittest\.", text) else []
         return text + "".join(f"\n{line}\n" for line in (*calls, *ends))
 
-    def has_only_tests(self, text: str) -> bool:
-        names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
-        return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)
-
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         blocks = r"(?m)^(?:@.*\n){0,50}(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
         lines = text if text.endswith("\n") else f"{text}\n"
@@ -162,9 +158,3 @@ class Python(Language):
 
     def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
         return list_called_at_load(texts)
-
-    def list_project_names(self, read: ReadText) -> Iterable[str]:
-        names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
-        yield from filter(None, names)
-        if named := re.search(r"""^[ \t]*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
-            yield named[1]

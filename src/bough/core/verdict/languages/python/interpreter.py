@@ -59,10 +59,6 @@ class PythonRunner(Runner):
     suffixes: ClassVar[tuple[str, ...]] = (".py",)
     manifests = MANIFESTS
 
-    def outside(self, command: str, look: ProjectFiles) -> str:
-        sources = any(path.startswith("src/") for path in look)  # They are not on the module path.
-        return f'PYTHONPATH="$PWD/src:$PYTHONPATH" {command}' if sources else command
-
 
 def make_interpreter_command(command: str) -> str:
     """The interpreter that a check's tests run in."""
