@@ -132,14 +132,8 @@ class Language:
     """The command that installs one package, which is `{}` in it."""
     provided: ClassVar[Mapping[str, str]] = {}
     """The commands that install programs, by the program."""
-    launchers: ClassVar[str] = ""
-    """What runs a command in a project's environment, as a pattern: bough provides that environment itself."""
     installs: ClassVar[str] = ""
     """A command line that installs a project's packages, as a pattern of its beginning."""
-    tests_by_default: ClassVar[str] = ""
-    """A program that runs the tests when no target is named, as a pattern of the command without its options."""
-    builds: ClassVar[str] = ""
-    """A command line that builds what tests need, as a pattern of its beginning."""
     too_old: ClassVar[str] = ""
     """How its tools say that one of them is older than a project allows, as a pattern whose groups are the tool and
     the version that is needed."""

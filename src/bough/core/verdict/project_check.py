@@ -18,16 +18,14 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
-from bough.core.verdict.language import is_test_path
-from bough.core.verdict.paths import find_stem, find_suffix, is_made_folder, last_segment, list_parents, parent_folder
+from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand
-from bough.core.verdict.stated_commands import BUILDS, Stated, is_ci, is_harmless, list_commands
+from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """The folder of a build that a command is about: before that was built, it is not there."""
-_BY_DEFAULT = "|".join(language.tests_by_default for language in LANGUAGES if language.tests_by_default)
 _MOST_PLACES = 100
 """Folders of other projects that are looked into: each is looked at as a project of its own."""
 MOST_PROJECTS = 12
@@ -35,12 +33,10 @@ MOST_CANDIDATES, MOST_STATED = 8, 4
 """Candidates for a check, and how many of them the project's files state: CI runs one suite in many ways."""
 _SHOWS = "|".join((r"Makefile\.in", *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
-_LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
-_CI_TARGET = rf"(?:\+?[\w.+-]+[/:])?(?:{_TARGET}|run[-_]?tests?)"
 _NO_PROGRAMS = frozenset(
     """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
     test then touch with""".split()  # noqa: SIM905
@@ -109,14 +105,11 @@ def _find_check_in(look: ProjectFiles) -> Check | None:
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """The candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
-    files = [placed for one in list_commands(look) if (placed := _place(one, look))]
-    told = list(_list_stated(look, known, files))
-    stated = [Check(found.command, f"{found.path} runs it") for found in told if _is_there(found, look)][:MOST_STATED]
-    _add_built(stated, told)
+    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)][:MOST_STATED]
     places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
     joined = " && ".join(f"({check.command})" for check in reversed(places.values()))
     if len(places) > 1 and not known:
-        stated.insert(0, Check(joined, f"{told[0].path} runs them"))
+        stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
     found = [Check(hit.command, hit.why) for hit in known if hit.alone]
     found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
     unique = {check.command: check for check in reversed(found)}
@@ -129,45 +122,25 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     ][:MOST_CANDIDATES]
 
 
-def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:
-    """Add the first command that CI builds something for, with what builds it."""
-    built = next((found for found in told if found.built), None)
-    if built:
-        checks.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))
-
-
-def _place(one: Stated, look: ProjectFiles) -> Stated | None:
-    """A command whose folder is in the project, or is made for a build that runs first."""
-    folder = find_folder(one.command)
-    if look.has_folder(folder):
-        return one
-    made = is_made_folder(folder) and "/" not in folder and f"(cd {folder} && " in one.built
-    return one._replace(command=f"mkdir -p {folder} && {one.built} && {one.command}", built="") if made else None
-
-
-def _is_there(one: Stated, look: ProjectFiles) -> bool:
-    return one.command.startswith("mkdir ") or all(map(look.has_folder, re.findall(_IN_FOLDER, one.command)))
-
-
-def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand], files: Sequence[Stated]) -> Iterator[Stated]:
+def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
     """The commands of the project's own files that run tests. One of a runner that bough would use here anyway is run
     as bough would, with its arguments; where the files select several parts, the whole."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
     parts: dict[str, set[str]] = {}
     found: list[tuple[Stated, str, str | None]] = []
-    for one in files:
-        command = _LAUNCHERS.sub("", one.command)
-        name = recognise(command)
+    for one in list_commands(look):
+        command, name = one.command, recognise(one.command)
         runner = find_runner(name)
         if (
             not is_harmless(command)
+            or not all(map(look.has_folder, (find_folder(command), *re.findall(_IN_FOLDER, command))))
             or any(_INSTALLS.match(" ".join(word.text for word in part)) for part in split_commands(command)[-1:])
             or (runner.wraps if runner else not _runs_tests(command, one.path, look, targets))
         ):
             continue
         rest = runner.strip_reporting(command) if runner else None
-        found.append((one._replace(command=command), name, rest))
+        found.append((one, name, rest))
         parts.setdefault(name, set()).update([rest] if rest is not None and rest != whole.get(name) else [])
     for one, name, rest in found:
         if rest is None or name not in whole:
@@ -191,17 +164,7 @@ def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     by_name = any(re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named)
-    if is_ci(path) and not BUILDS.match(" ".join(words)):
-        by_name = any(re.fullmatch(_CI_TARGET, word) or _names_tests(word, look) for word in named)
-        return by_name or (program in _PROGRAMS and re.fullmatch(_BY_DEFAULT, " ".join([program, *named])) is not None)
-    return (program in _PROGRAMS and by_name) or re.fullmatch(_BY_DEFAULT, " ".join([program, *named])) is not None
-
-
-def _names_tests(word: str, look: ProjectFiles) -> bool:
-    """Whether a word names files of the project that are tests, or run them."""
-    path = word.removeprefix("./").removesuffix("*")
-    there = path in look.files or (word.endswith("*") and any(own.startswith(path) for own in look.files))
-    return there and (is_test_path(path) or re.search(_TESTY, find_stem(path)) is not None)
+    return by_name and (program in _PROGRAMS or is_ci(path))
 
 
 def _selects_nothing(rest: str) -> bool:

@@ -1,14 +1,14 @@
 """The commands that a project's CI and task files run.
 
-Of CI only the lines that it runs are read: the values of keys such as `run` and `script`, and the shell scripts that
-these start. What a line means is tried, not guessed: a command that was misread does not start, or tests nothing.
+Of CI only the lines that it runs are read: the values of keys such as `run` and `script`. What a line means is tried,
+not guessed: a command that was misread does not start, or tests nothing.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -33,12 +33,8 @@ _RUNS = (
     r"(?P<indent>\s*(?:- +)?)[\"']?(?:\w*[-_])?(?:runs?|scripts?|commands?|cmds?|bash|sh|pwsh|install)[\"']?"
     r"\s*:\s*(?P<rest>.*)"
 )
-_FOLDER = r"\s*(?:- +)?(?:working[-_]?[dD]irectory|dir)\s*:\s*[\"']?(?:\$\{\{[^}]*\}\}/?|\./)?([\w./-]*)"
 _KEY = r"(?:[-*]\s+)?(?:(?![A-Z_]+=\S)[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
 """What stands before a command on a line: `- run: `, `test = `, `script: `."""
-_LABELS = r"\s*(?:[-*]\s+)?(?:name|description|title|deps|env)\s*[:=]|\s*(?:#|//)"
-"""Lines that run nothing, whatever they name."""
-_CALL = r"\b(?:run|sh|call|system|execute)\(?\s*((?:[\"'][^\"'\n]*[\"'][\s,]*)+)"
 _PLACEHOLDER = (
     r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{?\{(?:posargs|args)(?::([^{}]*))?\}\}?|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
     r"|\"?\$@\"?| -j ?\"?\$\([^()]*\)\"?| +#.*$"
@@ -50,13 +46,6 @@ _HARMFUL = re.compile(
 """Words of commands that leave the machine, start services or ask for more rights: never tried unasked."""
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)([A-Za-z_]\w*)"
 """Variables that only the matrix of a CI service sets, or another line."""
-_SETTING = r"""(?:\s+-[A-Za-z])?\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{[^}]*\}\}|\S)+)"""
-"""An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `--basetemp={envtmpdir}`."""
-BUILDS = re.compile(
-    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*"
-    rf"(?:{'|'.join(language.builds for language in LANGUAGES if language.builds)})"
-)
-"""Commands that build what tests need."""
 
 
 class Stated(NamedTuple):
@@ -64,12 +53,6 @@ class Stated(NamedTuple):
 
     command: str
     path: str
-    built: str = ""
-    """What CI runs before it in the same job to build the project; empty: nothing."""
-
-
-_Block = tuple[int, str, list[str]]
-"""The number of a job, a folder, and the lines that run there in one shell."""
 
 
 def is_ci(path: str) -> bool:
@@ -102,55 +85,37 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
-    """CI configuration and the scripts that it runs, then task files."""
+    """Those of CI, then those of task files."""
     return islice(_list_all(look), _MOST_COMMANDS)
 
 
 def _list_all(look: ProjectFiles) -> Iterator[Stated]:
     for pattern in (_CI, _TASK_FILES):
-        scripts: dict[str, str] = {}
         named = [path for path in look if path.count("/") < 4 and pattern and re.fullmatch(pattern, path)]
         # One that is named after tests says more about them than one for documents or releases, and one of workflows
         # more than one that stayed behind from another service.
         for path in sorted(named, key=lambda path: ("test" not in path.lower(), "workflows" not in path))[:_MOST_FILES]:
             lines = _split_lines(look.text(path))
             yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
-            for one in _list_lines(path, _list_blocks(lines) if yaml else [(0, "", lines)]):
-                yield one
-                if pattern is _CI and (script := _find_shell_script(one.command, look)):
-                    scripts.setdefault(script, path)
-        for script, path in list(scripts.items())[:_MOST_FILES]:
-            yield from _list_lines(path, [(0, "", _split_lines(look.text(script)))])
+            for block in _list_blocks(lines) if yaml else [lines]:
+                yield from (Stated(command, path) for command in _list_lines(block))
 
 
 def _split_lines(text: str) -> list[str]:
     return [line for line in text[: _MOST_LINES * _LONGEST].splitlines()[:_MOST_LINES] if len(line) <= _LONGEST]
 
 
-def _find_shell_script(command: str, look: ProjectFiles) -> str:
-    """The file of the project that a command runs in a shell; empty: none."""
-    words = [word.text for word in (split_commands(command) or ((),))[0]]
-    named = words[1:2] if words[:1] in (["bash"], ["sh"]) else words[:1]
-    found = named[0].removeprefix("./") if named else ""
-    return found if found in look.files and find_suffix(found) in ("", "sh", "bash") else ""
-
-
-def _list_blocks(lines: Sequence[str]) -> Iterator[_Block]:
-    """What a CI configuration runs in one shell each."""
-    job, usual = 0, ""
+def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The lines that a CI configuration runs in one shell each."""
     for at, line in enumerate(lines):
-        job += re.match(r"\s*(?:steps|tasks|script)\s*:", line) is not None
-        if re.match(r"\s*defaults\s*:", line):
-            usual = next((found[1] for near in lines[at + 1 : at + 4] if (found := re.match(_FOLDER, near))), "")
         if (found := re.match(_RUNS, line)) is None:
             continue
         column, rest = len(found["indent"]), found["rest"].strip()
         inner = list(takewhile(partial(_is_inside, column), lines[at + 1 :]))
         if rest[:1] in ("|", ">"):
-            block = [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
+            yield [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
         else:
-            block = [rest] if rest else inner
-        yield job, _find_folder(lines, at, column) or usual, block
+            yield [rest] if rest else inner
 
 
 def _is_inside(column: int, line: str) -> bool:
@@ -159,47 +124,25 @@ def _is_inside(column: int, line: str) -> bool:
     return not line.strip() or indent > column or (indent == column and line.lstrip().startswith("- "))
 
 
-def _find_folder(lines: Sequence[str], at: int, column: int) -> str:
-    """The folder that a key beside the one at this line names."""
-    first = lines[at].lstrip().startswith("- ")
-    for way in (lines[at + 1 : at + 40], [] if first else lines[max(at - 40, 0) : at][::-1]):
-        for line in way:
-            begins, indent = line.lstrip().startswith("- "), measure_indent(line)
-            if line.strip() and indent + 2 * begins == column and (found := re.match(_FOLDER, line)):
-                return found[1]
-            if line.strip() and (indent < column - 2 or (begins and indent < column)):
-                break
-    return ""
-
-
-def _list_lines(path: str, blocks: Iterable[_Block]) -> Iterator[Stated]:
-    last, builds = -1, list[str]()
-    for job, folder, lines in blocks:
-        last, builds = job, builds if job == last else []
-        joined = re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines()
-        for line in (one for one in joined if len(one) <= _LONGEST and len(folder) <= _LONGEST):
-            # `session.run("tool", "-v")`, `sh 'make check'`.
-            calls = (" ".join(re.findall(r"[\"']([^\"'\n]*)[\"']", given)) for given in re.findall(_CALL, line))
-            for command in (*calls, _unwrap(line)):
-                parts = [[word.text for word in part] for part in split_commands(command)]
-                moves = next((part[1] for part in parts[:1] + parts[-1:] if len(part) == 2 and part[0] == "cd"), "")
-                folder = posixpath.normpath(posixpath.join(folder, moves)) if moves else folder
-                if not parts or parts[-1][0] == "cd":
-                    continue
-                command = command.partition("&&")[2].strip() if moves else command
-                inside = folder and not folder.startswith(("/", "~", "$", "-", "."))
-                found = f"cd {folder} && {command}" if inside else command
-                yield Stated(found, path, " && ".join(builds))
-                if is_ci(path) and BUILDS.match(command) and is_harmless(found) and found not in builds:
-                    builds.append(f"({found})" if inside else found)
+def _list_lines(lines: Sequence[str]) -> Iterator[str]:
+    """The commands of a shell, each with the folder that it was told to go to."""
+    folder = ""
+    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines()
+    for line in (one for one in joined if len(one) <= _LONGEST and len(folder) <= _LONGEST):
+        command = _unwrap(line)
+        parts = [[word.text for word in part] for part in split_commands(command)]
+        moves = next((part[1] for part in parts[:1] + parts[-1:] if len(part) == 2 and part[0] == "cd"), "")
+        folder = posixpath.normpath(posixpath.join(folder, moves)) if moves else folder
+        if parts and parts[-1][0] != "cd":
+            command = command.partition("&&")[2].strip() if moves else command
+            inside = folder and not folder.startswith(("/", "~", "$", "-", "."))
+            yield f"cd {folder} && {command}" if inside else command
 
 
 def _unwrap(line: str) -> str:
     """The command of a line, without list marks, keys, quotes and placeholders."""
-    bare = "" if re.match(_LABELS, line) else re.sub(rf"^\s*{_KEY}", "", line).rstrip(" \t,|>")
+    bare = "" if re.match(r"\s*(?:#|//)", line) else re.sub(rf"^\s*{_KEY}", "", line).rstrip(" \t,|>")
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
-    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
-    unset = rf"^\s+(?:-\w\s+)?\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
-    return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
+    return re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()

@@ -113,10 +113,6 @@ class C(Language):
     runners = (CTest(), Automake(), Meson())
     manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")
     programs = frozenset({"ctest", "cmake", "meson", "ninja"})
-    builds = (
-        r"(?:\./)?(?:autogen|buildconf|bootstrap|configure)\b|autoreconf\b|meson setup\b|cmake\s+[-.]"
-        r"|ninja(?: -\S+ \S+)*$"
-    )
     too_old = (
         r"(?i)\b(cmake|autoconf|automake) (?:version )?(\d+(?:\.\d+)*) or (?:higher|newer) is required"
         r"|\b(meson) version is \S+ but project requires >= ?(\d+(?:\.\d+)*)"

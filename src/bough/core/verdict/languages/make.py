@@ -92,5 +92,4 @@ class MakeFiles(Language):
     task_files = r"\.?[jJ]ustfile|Taskfile\.ya?ml"
     settings = r"\.?[jJ]ustfile|Taskfile\.ya?ml|\.envrc?"
     programs = frozenset({"make", "just", "task"})
-    builds = r"make(?: -\S+| all| \w+=\S+)*$"
     moved = r"make(?:\[\d+\])?: \*\*\* No rule"

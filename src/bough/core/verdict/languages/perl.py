@@ -52,7 +52,6 @@ class Perl(Language):
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})
-    builds = r"\./Build$|perl (?:Makefile|Build)\.PL"
     too_old = r"\b(Perl) v(\d+(?:\.\d+)*) required"
     dependency_files = r"(^|/)(cpanfile|Makefile\.PL|Build\.PL|META\.(json|yml)|dist\.ini)$"
     no_module = r"Can't locate ([\w/]+)\.pm in @INC"

@@ -136,8 +136,6 @@ class Ruby(Language):
     manifests = ("Gemfile", "Rakefile")
     programs = frozenset({"rspec", "rake", "minitest", "cucumber", "bundle"})
     dependency_files = r"(^|/)(Gemfile|[^/]+\.gemspec)$"
-    builds = r"(?:bundle exec )?rake compile\b"
-    tests_by_default = r"(?:bundle exec )?rake"
     too_old = r"\brequires (Ruby) version [>=~ ]*(\d+(?:\.\d+)*)"
     no_module = r"cannot load such file -- ([\w-][\w./-]*)"
     no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"

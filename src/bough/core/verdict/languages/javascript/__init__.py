@@ -47,7 +47,6 @@ class JavaScriptLanguage(Language):
     rank = 1
     runners = (Npm(), Vitest(), Jest(), Mocha(), Ava(), Bun(), Deno(), NodeTestRunner())
     manifests = ("package.json",)
-    builds = r"(?:npm|pnpm|yarn|bun) (?:run )?(?:build|compile)\b"
     too_old = r"\brequires (node|npm)(?: version)?[ '\"v>=~^]*(\d+(?:\.\d+)*)"
     dependency_files = r"(^|/)package\.json$"
     settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"

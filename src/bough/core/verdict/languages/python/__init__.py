@@ -77,11 +77,6 @@ class Python(Language):
         (r"(?:requirements/)?[\w-]*(?:dev|test)[\w-]*\.txt", "pip install -r {file}"),
         (r"requirements\.txt", "pip install -r {file}"),
     )
-    builds = r"python3? setup\.py build"
-    launchers = (
-        r"\{env_?python\} -m (?=pytest)|(?:uv|poetry|pdm|pipenv|rye) run (?:--?[\w-]+ )*"
-        r"|hatch run (?:\w+:)?(?=py|coverage)"
-    )
     installs = (
         r"(?:python[\d.]* -m |uv )?pip[\d.]* install (?!-U pip|--upgrade pip)|(?:uv|pdm) sync"
         r"|(?:poetry|pdm|pipenv) install"
