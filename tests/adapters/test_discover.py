@@ -113,8 +113,6 @@ def test_dashes_underscores_and_case_are_the_same(path: str, task: str) -> None:
             "yarn jest --runTestsByPath packages/a/insertLine/insert-line.test.js",
             "jest",
         ),
-        ("insert-line.test.js", {"bun.lock": ""}, "bun test insert-line.test.js", ""),
-        ("test_insert_line.mjs", {"deno.json": "{}"}, "deno test -A test_insert_line.mjs", ""),
         ("insert_line.test.js", {"package.json": '{"dependencies": {"mocha": ""}}'},
          "npx --no-install mocha insert_line.test.js", "mocha"),
         ("srv/buf/insert_line_test.go", {"srv/go.mod": "module x"}, "cd srv && go test ./buf", "go"),

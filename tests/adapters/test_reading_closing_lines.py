@@ -89,7 +89,7 @@ SAID: list[tuple[str, str, tuple[int, int, int]]] = [
      (2, 0, 0)),
     ("", "[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1\n", (2, 2, 1)),
     ("", "ok | 3 passed | 0 failed (12ms)", (3, 0, 0)),
-    ("", "FAILED | 3 passed (2 steps) | 1 failed | 1 ignored (12ms)", (3, 1, 0)),
+    ("", "FAILED | 3 passed (2 steps) | 1 failed | 1 ignored (12ms)", (3, 1, 1)),
     ("", "bun test v1.1\n\n 2 pass\n 1 skip\n 1 fail\n 5 expect() calls\nRan 4 tests across 1 files.", (2, 1, 1)),
     ("", "1..3\nok 1 a\nnot ok 2 b\nok 3 c # skip no", (1, 1, 1)),
     ("", "ok 1 - a\nok 2 - b\n1..2\nok 1 - c\nnot ok 2 - d\n1..2\nmake: *** [tests/t2.sh] Error 1", (3, 1, 0)),

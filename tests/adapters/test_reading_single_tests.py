@@ -125,23 +125,6 @@ def test_cargo_nextest() -> None:
 
 NAMED = [
     (
-        "ava",
-        """> xo && c8 ava && tsd
-
-  ✔ chalk › resets styles (1.6s)
-  ✘ [fail]: level › is kept Rejected promise
-  ─
-
-  level › is kept
-
-  1 test failed
-  1 test passed
-----------|---------|
-File      | % Stmts |""",
-        {"chalk › resets styles": "passed", "level › is kept Rejected promise": "failed"},
-        ("level › is kept Rejected promise", "─"),
-    ),
-    (
         "minitest",
         """  1) Failure:
 CalcTest#test_adds [test/calc_test.rb:9]:

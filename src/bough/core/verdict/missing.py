@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.shell_syntax import split_commands
@@ -20,7 +19,6 @@ from bough.core.verdict.check_run import NOT_STARTED, count_told
 from bough.core.verdict.language import Missing, is_test_path
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS
-from bough.core.verdict.stated_commands import is_ci
 
 _SUBMODULES = ".gitmodules"
 _DEPENDENCY_FILES = "|".join(
@@ -41,13 +39,11 @@ class ProjectFacts(Struct, frozen=True):
     """The project's files."""
     goal: str = ""
     """What the run is asked to do, in the person's words."""
-    changed: bool = False
-    """Somebody has changed it, and is expected to declare what they use."""
 
 
 def names_dependencies(path: str) -> bool:
-    """Whether a file says what a project needs to be installed, or what CI installs for it."""
-    return re.search(_DEPENDENCY_FILES, path) is not None or is_ci(path)
+    """Whether a file says what a project needs to be installed."""
+    return re.search(_DEPENDENCY_FILES, path) is not None
 
 
 def find_missing(
@@ -73,7 +69,7 @@ def find_missing(
     failing = report.failing
     if report.passed and failing:
         # The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded.
-        lacks = [*_list_lacks(report, base).values()] or _list_lacks_by_line(text, report, base)
+        lacks = _list_lacks(report, base).values()
         packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
         most = next((one for one, _ in packages.most_common(1)), None)
         # Some runners name only the tests that fail.
@@ -85,9 +81,8 @@ def find_missing(
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
         # Nothing ran: a module that nothing declares may be the one that has to be written, if anything is named so.
-        alike = base.changed or _resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal)
-        written = not found.declared and (alike or _is_tested(found.module, command, text, base))
-        return None if written or _is_named(found.name, base.goal) else found
+        alike = _resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal)
+        return None if (alike and not found.declared) or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
     return None if report.passed else _find_elsewhere(text)
@@ -156,14 +151,6 @@ def _list_lacks(report: Report, base: ProjectFacts) -> dict[str, Missing]:
     return lacks
 
 
-def _list_lacks_by_line(text: str, report: Report, base: ProjectFacts) -> list[Missing]:
-    """What files of tests lack, where a runner prints that apart from its report: once for each file."""
-    own = _list_own_names(base.paths)
-    found = _find_package([text], base, own)
-    lines = [line for line in text.splitlines() if found is not None and found.name in line]
-    return [one for line in lines if (one := _find_package([line], base, own)) == found and one][: len(report.failing)]
-
-
 _UNDECLARED = ", and nothing here declares it"
 
 
@@ -212,18 +199,6 @@ def _resembles(module: str, base: ProjectFacts) -> bool:
     return not wanted or not wanted.isdisjoint(_split_words(f"{' '.join(named)} {base.goal}"))
 
 
-def _is_tested(module: str, command: str, text: str, base: ProjectFacts) -> bool:
-    """Whether the check itself or a test asks for a module, so that it may be what has to be written: not a library
-    for tests."""
-    if re.search(r"(?i)test|spec|mock", module):
-        return False
-    if re.search(rf"\b{re.escape(module)}\b", command):
-        return True
-    own = {last_segment(path): path for path in base.paths}
-    named = (own.get(last_segment(each)) for each in reversed(re.findall(r"[\w./-]+\.\w+", text[: text.find(module)])))
-    return is_test_path(next(filter(None, named), ""))
-
-
 def _list_own_names(paths: Collection[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
@@ -238,15 +213,7 @@ def _list_own_names(paths: Collection[str]) -> set[str]:
 def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Missing | None:
     texts = list(said)
     found = [hit for language in LANGUAGES if (hit := language.find_missing(texts, base.manifests, own))]
-    found = [hit if hit.declared else _find_in_ci(hit, base) for hit in found]
     return next((hit for hit in found if hit.declared), found[0] if found else None)
-
-
-def _find_in_ci(missing: Missing, base: ProjectFacts) -> Missing:
-    """What nothing else declares, declared by a line of CI that installs it."""
-    wanted = rf"(?im)^.*\b(?:install|add|get|require|update)\b.*(?<![\w/.-]){re.escape(missing.name)}(?![\w/-])"
-    where = next((path for path, text in base.manifests.items() if is_ci(path) and re.search(wanted, text)), "")
-    return replace(missing, why=where, declared=True) if where else missing
 
 
 def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:

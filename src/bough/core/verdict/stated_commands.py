@@ -85,7 +85,7 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
-    """Those of CI, then those of task files."""
+    """The commands of CI come first, then those of task files."""
     return islice(_list_all(look), _MOST_COMMANDS)
 
 

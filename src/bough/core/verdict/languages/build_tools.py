@@ -26,6 +26,8 @@ class BuildTool(Runner):
     name = "build_tool"
     starts = (
         (r"MODULE\.bazel|WORKSPACE(?:\.bazel)?", "", "bazel test //..."),
+        (r"deno\.jsonc?", "", "deno test -A"),
+        (r"bun\.lockb?", "", "bun test"),
         (r"stack\.yaml", "", "stack test"),
         (r"cabal\.project", "", "cabal test all"),
         (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", "cabal test"),
@@ -71,7 +73,7 @@ _COUNTS = (
 
 def _read_counts(line: str) -> dict[str, int]:
     """The numbers of tests on a line that says nothing else, by their kind."""
-    said = re.sub(r"\(.*\)", "", line) if len(line) < 200 else ""
+    said = re.sub(r"\([^()]*\)", "", line) if len(line) < 200 else ""
     found: dict[str, int] = {}
     for match in re.finditer(rf"(?i){_COUNTS}", said):
         kind = next(kind for kind in KINDS if match[kind] or match[f"{kind}1"])

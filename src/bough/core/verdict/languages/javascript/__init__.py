@@ -9,9 +9,6 @@ from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
 from bough.core.verdict.languages.javascript.runners import (
     SUFFIXES,
-    Ava,
-    Bun,
-    Deno,
     Jest,
     Mocha,
     Npm,
@@ -45,7 +42,7 @@ class JavaScriptLanguage(Language):
     loads = AT_LOAD
     comment = "//"
     rank = 1
-    runners = (Npm(), Vitest(), Jest(), Mocha(), Ava(), Bun(), Deno(), NodeTestRunner())
+    runners = (Npm(), Vitest(), Jest(), Mocha(), NodeTestRunner())
     manifests = ("package.json",)
     too_old = r"\brequires (node|npm)(?: version)?[ '\"v>=~^]*(\d+(?:\.\d+)*)"
     dependency_files = r"(^|/)package\.json$"

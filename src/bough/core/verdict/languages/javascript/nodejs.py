@@ -16,6 +16,7 @@ from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.languages.javascript.runners import (
     JavaScript,
     escape_regex,
+    find_manager,
     find_test_tool,
     list_dependencies,
 )
@@ -61,7 +62,8 @@ class NodeTestRunner(JavaScript):
         return ended._replace(doubtful=files) if ended is not None else None
 
     def chosen(self, look: ProjectFiles) -> bool:
-        return not find_test_tool(look)
+        others = find_manager(look) == "bun" or {"deno.json", "deno.jsonc"} & look.files
+        return not find_test_tool(look) and not others
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return f"node {'--import tsx ' if 'tsx' in list_dependencies(look) else ''}--test{path}"

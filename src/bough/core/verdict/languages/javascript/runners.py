@@ -1,12 +1,12 @@
-"""The runners jest, vitest and mocha, which report to a file; ava, bun and deno, of which only the output is read;
-npm and its relatives, which run whatever a script of package.json says; and what all of them have in common."""
+"""The runners jest, vitest and mocha, which report to a file; npm and its relatives, which run whatever a script of
+package.json says; and what all of them have in common."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -100,7 +100,7 @@ def make_run_command(look: ProjectFiles) -> str:
 def find_test_tool(look: ProjectFiles) -> str:
     """The test tool among a package's dependencies, preferably the one that its test script names; empty: none."""
     known, script = list_dependencies(look), str(get_table(read_package(look), "scripts").get("test", ""))
-    tools = [name for name in ("vitest", "jest", "mocha", "ava") if name in known]
+    tools = [name for name in ("vitest", "jest", "mocha") if name in known]
     return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")
 
 
@@ -252,49 +252,6 @@ class _Mocha(msgspec.Struct):
     tests: list[_MochaTest]
     pending: list[_MochaTest] = []
     failures: list[_MochaTest] = []
-
-
-class Ava(JavaScript):
-    name = "ava"
-    program = ("ava",)
-    named = r"(?P<outcome>[✔✘]) (?:\[\w+\]: )?(?P<test>\S.*?)(?: \([\d.]+m?s\))?"
-    outcomes: ClassVar = {"✔": "passed"}
-    # After a short rule and the traces.
-    closes = (
-        r"─\n(?:.*\n){0,400}?(?:\n?(?:(?P<passed>\d{1,9}) tests? passed|(?P<failed>\d{1,9}) tests? failed"
-        r"|(?P<failed2>\d{1,9}) hooks? failed|(?P<failed3>\d{1,9}) uncaught exceptions?"
-        r"|(?P<skipped>\d{1,9}) tests? skipped))+"
-    )
-    near_end = 100_000  # What was covered may follow.
-
-
-class Bun(JavaScript):
-    name = "bun"
-    settings = r"bunfig\.toml"
-    closes = (
-        r"(?P<passed>\d{1,9}) pass(?:\n(?P<skipped>\d{1,9}) skip|\n(?P<skipped2>\d{1,9}) todo)*"
-        r"\n(?P<failed>\d{1,9}) fail"
-    )
-
-    def chosen(self, look: ProjectFiles) -> bool:
-        return not find_test_tool(look) and find_manager(look) == "bun"
-
-    def command(self, look: ProjectFiles, path: str = "") -> str:
-        return f"bun test{path}"
-
-
-class Deno(JavaScript):
-    name = "deno"
-    closes = (
-        r"(?:ok|FAILED) \| (?P<passed>\d{1,9}) passed(?: \(.*\))? \| (?P<failed>\d{1,9}) failed(?: \(.*\))?"
-        r"(?: \| .*)? \(.*\)"
-    )
-
-    def chosen(self, look: ProjectFiles) -> bool:
-        return not find_test_tool(look) and bool({"deno.json", "deno.jsonc"} & look.files)
-
-    def command(self, look: ProjectFiles, path: str = "") -> str:
-        return f"deno test -A{path}"
 
 
 _PLACEHOLDER = "no test specified"
