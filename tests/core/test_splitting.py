@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bough.core.conversation.structured_answer import Problems
-from bough.core.planning.decomposition import build_focus_step, read_plan, read_replan, read_split
+from bough.core.planning.decomposition import build_focus_step, find_repetitions, read_plan, read_replan, read_split
 from bough.core.planning.plan import Step
 from bough.core.planning.similarity import is_smaller, is_vague
 from bough.core.planning.tool_specs import PLAN, SPLIT
@@ -111,6 +111,14 @@ def test_a_restatement_is_not_smaller(parent: Step, child: Step) -> None:
 @pytest.mark.parametrize(("parent", "child"), HONEST, ids=lambda step: step.name)
 def test_an_honest_part_is_smaller(parent: Step, child: Step) -> None:
     assert is_smaller(child, parent), child.instructions
+
+
+def test_what_all_steps_share_does_not_make_them_the_whole() -> None:
+    common = "to the async client; keep the public API, retry on timeouts, and log errors as JSON."
+    whole = Step("port", f"Port the storage modules accounts, orders and invoices {common}")
+    parts = [Step(name, f"Port {name} {common}") for name in ("accounts", "orders", "invoices")]
+    assert find_repetitions(parts, whole) == []
+    assert not any(is_smaller(part, whole) for part in parts), "each of them alone reads like the whole"
 
 
 def test_honest_parts_of_the_same_parent_differ_from_each_other() -> None:

@@ -35,8 +35,6 @@ RESTATED, ECHOED = 0.55, 0.75
 parent. Measured on the table of the tests: honest parts add words of their own or leave most of it out."""
 HEADLINE = 0.75
 """A child with this share of its words in common with the parent's headline (Dice's measure) restates its parent."""
-RESTATED_NARROWER = 0.8
-"""The limit for a child that should change only some of its parent's files."""
 ALIKE = 0.85
 """Two steps are the same when they have this share of their words in common and only one of them has others."""
 
@@ -79,15 +77,11 @@ def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), 
         return False
     if part:
         return True
-    fewer_files = bool(child.files) and set(child.files) < set(parent.files)
-    narrower = fewer_files and not (child.criteria and set(child.criteria) == set(parent.criteria))
-    limit = RESTATED_NARROWER if narrower else RESTATED
     first_sentence = re.split(r"[.!?](?=\s|$)|\n", child.instructions.strip(), maxsplit=1)[0]
-    said = (child.instructions, first_sentence)
-    return not any(_restates(each, parent, limit, apart) for each in said)
+    return not any(_restates(said, parent, apart) for said in (child.instructions, first_sentence))
 
 
-def _restates(said: str, parent: Step, limit: float, shared: frozenset[str]) -> bool:
+def _restates(said: str, parent: Step, shared: frozenset[str]) -> bool:
     """Enough of the parent and little else; or its headline, and nothing that says which part is meant."""
     about, whole = extract_gist(said), extract_gist(parent.instructions)
     everything = extract_gist(parent.instructions, parent.title, *parent.criteria)
@@ -95,7 +89,7 @@ def _restates(said: str, parent: Step, limit: float, shared: frozenset[str]) -> 
         about, whole, everything = about - shared, whole - shared, everything - shared
     if not about or not whole:
         return False
-    if len(about & whole) >= limit * len(whole) and len(about & everything) >= ECHOED * len(about):
+    if len(about & whole) >= RESTATED * len(whole) and len(about & everything) >= ECHOED * len(about):
         return True
     first_clause = re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", parent.instructions, maxsplit=1)[0]
     heads = (extract_gist(first_clause), extract_gist(parent.title))
