@@ -174,15 +174,11 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Planning = Estimate | MakePlan | Agree
-Stuck = Escalate | Climb | Focus | Split
+Working = OpenWorkspace | StartAttempt | AskModel | Say | Relay | ReadMessage | RunTools | Recover | RollBack | Compact
+Judging = RunCheck | RuleOnChanges | ReturnFinding | SeeDifference | Examine | RunProbes | Rule
+Changing = Estimate | MakePlan | Agree | Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | TakeWork | Summarise
-Accepting = SeeDifference | Examine | RunProbes | Rule
-Judging = RunCheck | RuleOnChanges | ReturnFinding
-Hearing = Relay | ReadMessage
-Working = OpenWorkspace | StartAttempt | AskModel | Say | Hearing | RunTools | Recover | RollBack | Judging | Compact
-Doing = Working | Alone | Planning | Stuck | Accepting
-Command = Doing | Conclude | ChangeState | Rest
+Command = Working | Judging | Changing | Alone | Conclude | ChangeState | Rest
 
 _LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Focus, Summarise)
 
