@@ -64,13 +64,15 @@ def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
                 f"{top}/do/start", content=b'{"goal": "x", "continues": "no-such"}', headers=headers
             )
             assert wrong.status_code == 409 and "no run" in wrong.json()["error"]
-            asked = {"goal": "Make add add.", "check": QUICK_CHECK, "rounds": 20}
+            asked = {"goal": "Make add add.", "check": QUICK_CHECK, "rounds": 20, "jobs": 2}
             started = served.client.post(f"{top}/do/start", content=json.dumps(asked), headers=headers)
             assert started.status_code == 200, started.text
             name = started.json()["run"]
             until(lambda: served.get(served.of(name))["status"] == "completed")
             run = served.get(served.of(name))
             assert run["goal"] == "Make add add." and run["limits"]["rounds"] == 20 and run["progress"] == 1.0
+            (begun,) = (one for one in served.get(f"{served.of(name)}/events")["events"] if one["kind"] == "RunStarted")
+            assert begun["event"]["jobs"] == 2
 
 
 def test_a_night_is_started_and_stopped_from_elsewhere(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
   const [model, setModel] = useState(follows ? "" : choices.model);
   const [rounds, setRounds] = useState("");
   const [cost, setCost] = useState("");
+  const [jobs, setJobs] = useState("");
   const [ask, setAsk] = useState(true);
   const [found, setFound] = useState<Checked | null>(null);
   const [busy, setBusy] = useState("");
@@ -82,6 +83,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
         model,
         rounds: Number(rounds) || 0,
         cost: Number(cost) || 0,
+        jobs: Number(jobs) || 0,
         continues: follows,
         ask,
       });
@@ -176,6 +178,15 @@ function Form({ project, follows, choices }: { project: string; follows: string;
             value={cost}
             placeholder={choices.limits.cost ? String(choices.limits.cost) : "no limit"}
             onInput={(event) => setCost(event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          Agents at once{" "}
+          <input
+            inputMode="numeric"
+            value={jobs}
+            placeholder="1"
+            onInput={(event) => setJobs(event.currentTarget.value)}
           />
         </label>
       </div>

@@ -67,16 +67,10 @@ def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> 
 
 def render_value(type_: str, value: Any) -> tuple[str, str]:
     """A value as it is filled into texts, and what is wrong with it, if anything."""
-    match type_, value:
-        case "bool", bool():
-            return str(value).lower(), ""
-        case (("int" | "float"), int()) if not isinstance(value, bool):
-            return parse_value(type_, str(value)) if abs(value) < 10**18 else ("", "is too large a number")
-        case "float", float():
-            return parse_value(type_, repr(value))
-        case _, str():
-            return parse_value(type_, value)
-    return "", f"is not {_TYPES[type_]}"
+    fits = {"bool": bool, "int": int, "float": int | float}.get(type_, str)
+    if not isinstance(value, str) and (not isinstance(value, fits) or isinstance(value, bool) != (type_ == "bool")):
+        return "", f"is not {_TYPES[type_]}"
+    return parse_value(type_, str(value))
 
 
 def parse_value(type_: str, text: str) -> tuple[str, str]:

@@ -106,6 +106,7 @@ async def start(
     model: str = "",
     rounds: Count = 0,
     cost: Amount = 0.0,
+    jobs: Count = 0,
     continues: str = "",
     ask: bool = False,
 ) -> str:
@@ -115,7 +116,8 @@ async def start(
         raise UsageError("The goal is empty: say what should be true in the end.")
     if len(goal) > run_messages.LONGEST:
         raise UsageError(f"That goal has more than {run_messages.LONGEST:,} characters: put it in a file and name it.")
-    chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost, "--check": check, "--continue": continues}
+    chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost, "--jobs": jobs}
+    chosen |= {"--check": check, "--continue": continues}
     flags = ("--ask-later", "--ask-elsewhere" if ask else "--yes")
     return await _start_run(root, "run", *_list_options(chosen), *flags, "--", goal)
 
