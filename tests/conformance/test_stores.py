@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.ports import Store
 from bough.testing.memory import MemoryStore
+from tests.sampling import sample
 
 from ..postgres import new_schema
 from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
@@ -38,8 +40,11 @@ STORES: dict[str, Callable[[Path, Clock], Store]] = {
 every_store = pytest.mark.parametrize("kind", STORES)
 
 
-@every_store
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize(
+    ("promise", "kind"),
+    sample(product(PROMISES, STORES), 3),
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
 def test_promise(kind: str, promise: Promise, tmp_path: Path) -> None:
     async def hold() -> None:
         clock = Clock()

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from bough.ports import Workspaces
 from bough.ports.steering import Fence
 from tests.harness import git
 from tests.postgres import new_schema
+from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 
 from .workspaces import FILES, PROMISES, Project, Promise, write
@@ -80,8 +82,11 @@ def several_machines(root: Path) -> Iterator[Project]:
         asyncio.run(store.close())
 
 
-@pytest.mark.parametrize("kind", [*WORKSPACES, "shared"])
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize(
+    ("promise", "kind"),
+    sample(product(PROMISES, [*WORKSPACES, "shared"]), 3),
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
 def test_promise(kind: str, promise: Promise, projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     root = Path(shutil.copytree(projects / ("repository" if kind == "repository" else "folder"), tmp_path / "p"))

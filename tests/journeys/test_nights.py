@@ -13,6 +13,7 @@ import pytest
 from tests.journeys.conftest import Meet
 from tests.journeys.model import Goal, Hold, Request, text_of
 from tests.journeys.person import CHECK, CLAMP, PATIENCE, RIGHT, SHOUT, SHOWN, TOTAL, Person, goal, wrong_at_first
+from tests.sampling import sample
 
 EVENING = {"total": TOTAL, "shout": SHOUT, "clamp": CLAMP}
 
@@ -370,7 +371,9 @@ def test_the_morning_says_what_was_refuted_and_repaired(meet: Meet) -> None:
     assert ann.read("shop.py") == RIGHT[TOTAL][1]
 
 
-@pytest.mark.parametrize("limit", ["--max-cost 5", "--per-goal 2", "--until", "--rounds 40", "--max-tokens 900000"])
+@pytest.mark.parametrize(
+    "limit", sample(["--max-cost 5", "--per-goal 2", "--until", "--rounds 40", "--max-tokens 900000"], 2)
+)
 def test_a_night_killed_at_every_state(meet: Meet, limit: str) -> None:
     """Killed while a goal is sized, worked on and examined: the same command continues, and every answer that came is
     counted once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.journeys.conftest import Meet
 from tests.journeys.model import Hold
 from tests.journeys.person import CHECK, RIGHT, TOTAL, goal
 from tests.postgres import OwnServer
+from tests.sampling import sample
 
 SCALE = 1 / 20
 
@@ -23,10 +25,9 @@ def server() -> Iterator[OwnServer]:
     made.close()
 
 
-@pytest.mark.parametrize("frozen", [False, True], ids=["stopped", "frozen"])
-@pytest.mark.parametrize("away", [10, 60, 120])
+@pytest.mark.parametrize(("away", "how"), sample(product([10, 60, 120], ["stopped", "frozen"]), 3))
 def test_a_store_that_goes_away_and_comes_back_loses_nothing(
-    meet: Meet, server: OwnServer, away: int, frozen: bool
+    meet: Meet, server: OwnServer, away: int, how: str
 ) -> None:
     hold = Hold()
     ann = meet(goal(author=hold))
@@ -37,10 +38,10 @@ def test_a_store_that_goes_away_and_comes_back_loses_nothing(
     assert worker.stdout is not None and "1 slot" in worker.stdout.readline()
     run = ann.start("run", TOTAL, "--check", CHECK, "--workers")
     ann.wait(hold.reached.is_set, "the worker asks the model")
-    (server.freeze if frozen else server.stop)()
+    (server.freeze if how == "frozen" else server.stop)()
     hold.free.set()
     time.sleep(away * SCALE)  # This long it is away: nothing that the test waits for.
-    (server.thaw if frozen else server.start)()
+    (server.thaw if how == "frozen" else server.start)()
     said = ann.end(run)
     (known,) = ann.runs()
     if said.status:  # It waited for no longer, and says how to go on.
