@@ -68,7 +68,7 @@ _HOMES = {
 }
 """Where the names are that `bough.api` does not define."""
 OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "stop", "undo")
-"""Drawn from the table of operations, as are the others in it: `await bough.say("amber-heron", dir=".", text="…")`."""
+"""Functions made from the table of operations: `await bough.say("amber-heron", dir=".", text="…")`."""
 
 
 def __getattr__(name: str) -> object:

@@ -85,7 +85,7 @@ def _to_keyword(flag: re.Match[str]) -> str:
 
 @contextmanager
 def _errors_in_python() -> Iterator[None]:
-    """Errors name the flags of the command line; a program passes keywords."""
+    """Say errors for a program: they name flags of the command line, and here become its keywords."""
     try:
         yield
     except BoughError as error:

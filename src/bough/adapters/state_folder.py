@@ -15,7 +15,7 @@ def find_state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
-    """The same, created. Not a home: a system user's does not exist on purpose, and `OSError` says so."""
+    """Find the state folder and create it, but never a home: a system user may have none on purpose (`OSError`)."""
     folder, home = _find_folder(env)
     if not os.path.isdir(home):  # noqa: PTH112
         raise FileNotFoundError(errno.ENOENT, "there is no such home folder", str(home))

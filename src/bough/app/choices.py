@@ -217,7 +217,7 @@ class RunObserver(Struct, frozen=True):
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
     doing: Callable[[str, str], None] = lambda task, what: None
-    """What goes on for a task where no event says it; empty: no longer."""
+    """Called with what a task does that no event tells, such as waiting for a check; empty: it has ended."""
     waiting: Callable[[str], None] = lambda text: None
     """What the whole run waits for; empty: for nothing any longer."""
     opened: Callable[[str], None] = lambda text: None

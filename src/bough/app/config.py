@@ -102,7 +102,7 @@ MANY = {("checks", "allow_test_changes")} | {
 }
 """Keys with several values: `a:b` in the environment."""
 LONGEST = 4 << 20
-"""Bytes of a settings file. `pyproject.toml` serves other tools too."""
+"""The most bytes of a settings file. `pyproject.toml` serves other tools too."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE", "BOUGH_EVENT", "BOUGH_MESSAGE"})
 """Variables with our prefix that mark processes, say where the journal is or what a hook is told, and set nothing."""
 
@@ -238,7 +238,7 @@ def _convert(table: Table) -> Config:
         return replace(loaded, limits=replace(loaded.limits, **rules))
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"A setting has the wrong type: {error}. See docs/configuration.md for what it takes."
+            f"A setting has the wrong type: {error}. See docs/reference/configuration.md for what it takes."
         ) from None
 
 

@@ -18,7 +18,7 @@ PLACES = ("workflows", "examples/workflows")
 """Folders of a project in which workflows are looked for."""
 SHIPPED = "workflows_shipped"
 LARGEST = 2_000_000
-"""Bytes that a workflow file may have."""
+"""The most bytes that a workflow file may have."""
 
 
 def find_root(folder: Path) -> Path:

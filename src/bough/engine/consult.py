@@ -104,7 +104,7 @@ async def try_consult(
     tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """The same, without an exception: an unavailable model is a missing answer."""
+    """The same as `consult`, without an exception: an unavailable model is a missing answer."""
     try:
         asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:

@@ -42,13 +42,13 @@ from bough.ports import Batches
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
 FACE = 14_000
-"""Characters of the interface that an examiner is shown."""
+"""The most characters of the interface that an examiner is shown."""
 REQUEST = 3_000
-"""Characters of a goal that an examiner reads as a whole, beside its requirements."""
+"""The most characters of a goal that an examiner reads as a whole, beside its requirements."""
 DOCS = 6_000
-"""Characters of changed documentation."""
+"""The most characters of changed documentation."""
 WHOLE = 40_000
-"""Characters of the whole change that a reviewer is shown."""
+"""The most characters of the whole change that a reviewer is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 FASTER = 0.7
 """The share of its time before the work that shows that a check is faster: less could be chance."""
@@ -56,7 +56,7 @@ ENTRIES = 8
 """Entry files of packages that an examiner is shown."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
 BODIES = 16_000
-"""Characters of changed files in which no interface is found."""
+"""The most characters of changed files in which no interface is found."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
 UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
@@ -345,7 +345,7 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
         f"The other side says: {task.examination.contested.get(probe.name, UNHEARD)}"
     )
     question = "Does the request demand what the test asserts?"
-    # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
+    # Only the person's own words count: the goal, what they said later and, where they wrote the plan, the step.
     goal = runtime.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
     words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))

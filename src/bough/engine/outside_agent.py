@@ -30,7 +30,7 @@ SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
 CLAIMED = "Its turn has ended: now the check decides."
 LONGEST = 8_000
-"""Characters of its last message that count as its summary."""
+"""The most characters of its last message that count as its summary."""
 
 
 async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:

@@ -46,7 +46,7 @@ from bough.engine.task_workspace import (
 from bough.ports import Batches
 
 DEAD_END = 600
-"""Characters of a dead end that bough itself writes down."""
+"""The most characters of a dead end that bough itself writes down."""
 UNFIT = {"tools": "this model does not call tools reliably", "text": "this model does not write usable blocks"}
 """Why a model gets the other protocol."""
 PART = 24_000

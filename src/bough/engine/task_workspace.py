@@ -168,7 +168,7 @@ async def render_diff(task: Task, runtime: TaskRuntime) -> str:
 
 
 async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
-    """What the task needs, whatever else of its conversation is dropped."""
+    """Collect what the task's agent must still know when the rest of its conversation is dropped."""
     workspaces = runtime.ports.workspaces
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     messages = task.attempt.messages if task.attempt else ()
@@ -233,7 +233,7 @@ async def restore_workspace(workspace: Workspace, task: Task) -> None:
 
 
 async def clear_scratch(workspace: Workspace) -> None:
-    """Its temporary files, and what a sandbox keeps next to them for its commands (their /tmp and home)."""
+    """Remove its temporary files, and the folders that its commands had as /tmp and home."""
     await asyncio.to_thread(_clear_folder, workspace.scratch)
 
 

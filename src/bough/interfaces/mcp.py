@@ -39,7 +39,7 @@ STARTING = 120.0
 LONGEST = 600.0
 """Seconds that any other command may take."""
 SHOWN = 100_000
-"""Characters of a diff that fit into one answer."""
+"""The most characters of a diff that fit into one answer."""
 
 DRAWN = [made.name for made in OPERATIONS.values() if made.of != "list" and not made.person and not made.runs]
 """The operations that an agent may do as they are."""

@@ -111,7 +111,7 @@ async def move_goal(
 
     found, other = backlog.find(goal), backlog.find(before).name if before else ""
     if other and last:
-        raise UsageError(f"{found.name} cannot come before {other} and last.")
+        raise UsageError(f"{found.name} cannot be both before {other} and last: choose one.")
     if other == found.name:
         raise UsageError(f"{found.name} cannot come before itself.")
     await opened.store.post(backlog.stream, CONTROL, e.GoalMoved(found.name, other, find_person()))

@@ -1,5 +1,5 @@
-"""How a live run is steered: people's requests to stop and their messages reach it, and a fence turns back a process
-that has lost it."""
+"""How a live run is steered: requests to stop and messages of people reach it, and a fence stops a process whose run
+another process has taken over."""
 
 from __future__ import annotations
 

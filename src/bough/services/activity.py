@@ -24,9 +24,9 @@ from bough.trust.files import Place
 EVERY = 1.0
 """Seconds between two writes."""
 LONGEST = 64_000
-"""Bytes of the file that are read."""
+"""The most bytes of the file that are read."""
 WIDTH = 300
-"""Characters of a line that are kept."""
+"""The most characters of a line that are kept."""
 
 
 class TaskActivity(Struct, frozen=True):

@@ -30,9 +30,9 @@ from bough.services.run_messages import find_person
 
 EDGES_SHOWN = 8
 WIDTH = 72
-"""Characters of a line."""
+"""The most characters of a line."""
 BODY = 2_000
-"""Characters of what an agent says."""
+"""The most characters of what an agent says."""
 
 
 class Delivery(Project, frozen=True):

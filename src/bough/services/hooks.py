@@ -46,7 +46,7 @@ REFUSED = 2
 LOOK = 5.0
 """Seconds between looks at a journal that other machines write to."""
 LOG = 1_000_000
-"""Bytes of the log of hooks, of which the newer half is kept."""
+"""The most bytes of the log of hooks, of which the newer half is kept."""
 
 
 class HookCall(Struct, frozen=True):
@@ -308,7 +308,7 @@ def _wait(feed: int, timeout: float | None) -> bool:
 
 
 async def ask_before(journal: Journal, event: str, run: str, message: str, branch: str = "") -> None:
-    """Run a `before_*` hook. `UsageError` with its reason where it refuses; one that fails is told and stops
+    """Run a `before_*` hook. Raises `UsageError` with its reason if it refuses; one that fails is reported and stops
     nothing."""
     hooks = config.load_hooks(os.environ)
     if not (command := getattr(hooks, event)):

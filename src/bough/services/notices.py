@@ -26,9 +26,9 @@ from bough.views.vocabulary import STATUS_WORDS
 from bough.views.waiting import Waiting
 
 SHORT = 500
-"""Characters of the message."""
+"""The most characters of the message."""
 LONG = 8_000
-"""Characters of a question."""
+"""The most characters of a question."""
 ASKING = ("QuestionAsked", "PlanProposed", "CommandHeld", "ChangesAsked", "TaskHalted")
 ENDING = ("RunFinished", "RunHalted", "GoalSettled", "NightEnded")
 TOLD = frozenset(getattr(e, name) for name in (*ASKING, *ENDING))

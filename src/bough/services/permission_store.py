@@ -27,7 +27,7 @@ from bough.trust.handles import OpenHandle
 SETTINGS = "settings"
 """The subject of a repository's own settings; others are `run NAME` and `goal LIST/NAME`."""
 MOST = 4 << 20
-"""Bytes of the file that are read."""
+"""The most bytes of the file that are read."""
 SUBJECTS = 2_000
 """Subjects that are kept; the oldest go first."""
 LONG = 400

@@ -18,7 +18,7 @@ from bough.views.markdown import fold, render_table
 from bough.views.vocabulary import describe_evidence, render_totals
 
 LISTED = 12
-"""Lines of the goal, and of the list of changed files, before the rest is folded."""
+"""The most lines of the goal, and of the list of changed files, before the rest is folded."""
 
 
 async def write_description(opened: Session, name: str) -> tuple[Path, str]:

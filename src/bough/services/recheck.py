@@ -34,7 +34,7 @@ from bough.trust.files import read_own
 from bough.views.vocabulary import describe_status
 
 LARGEST = 32 << 20
-"""Bytes of a receipt."""
+"""The most bytes of a receipt."""
 
 
 class Measuring(Struct, eq=False):

@@ -27,7 +27,7 @@ from typing import Literal
 from bough.trust import handles
 
 LONGEST = 4 << 20
-"""Bytes of a file that are read, unless the caller wants others."""
+"""The most bytes of a file that are read, unless the caller wants others."""
 MOST = 20_000
 """Names of a folder that are listed."""
 _OPENAT2 = 437
@@ -91,7 +91,7 @@ class Place:
             return _read_regular(handle, str(self), most)
 
     def text(self, most: int = LONGEST) -> str:
-        """The same as text; empty when it cannot be read."""
+        """The same as `read`, decoded as text; empty when it cannot be read."""
         try:
             return self.read(most).decode(errors="replace")
         except OSError:

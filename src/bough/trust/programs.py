@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ELSEWHERE = "/"
 """Where programs start: a folder that exists everywhere and that nobody prepared."""
 HOOK_OUTPUT = 4_000
-"""Bytes of a hook's output that are kept."""
+"""The most bytes of a hook's output that are kept."""
 _NAMES = frozenset(
     """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM DISPLAY WAYLAND_DISPLAY XAUTHORITY BROWSER EMAIL
@@ -120,7 +120,7 @@ def make_environment(**own: str) -> dict[str, str]:
 
 
 def make_tracker_environment(program: str, **own: str) -> dict[str, str]:
-    """The same for the person's program of a tracker (`gh`, `glab`), with their rights there."""
+    """The same as `make_environment`, for the person's program of a tracker (`gh`, `glab`), with their rights there."""
     rights = _TRACKERS.get(program)
     return make_environment(**{key: os.environ[key] for key in os.environ if rights and rights.fullmatch(key)}, **own)
 
@@ -244,7 +244,7 @@ def start_own(
 
 
 async def open_own(project: Path, *arguments: str, out: int, new_session: bool) -> asyncio.subprocess.Process:
-    """The same for the event loop."""
+    """The same as `start_own`, without blocking the event loop."""
     import asyncio
 
     argv, env, nothing = _make_own_command(arguments), _make_own_environment(project), subprocess.DEVNULL
@@ -253,6 +253,6 @@ async def open_own(project: Path, *arguments: str, out: int, new_session: bool) 
 
 
 def become_own(project: Path, arguments: Sequence[str]) -> NoReturn:
-    """Replace this process."""
+    """Replace this process with a new bough that has these arguments."""
     os.chdir(ELSEWHERE)
     os.execve(sys.executable, _make_own_command(arguments), _make_own_environment(project))

@@ -51,7 +51,7 @@ class EventFormatter:
         return self._tasks[task].rounds if task in self._tasks else 0
 
     def news(self, record: e.Record) -> Told | None:
-        """The same for a live viewer: whole rounds and turning points; None for the rest."""
+        """The same as `tell`, for a live viewer: whole rounds and turning points; None for the rest."""
         told = self.tell(record)
         match record.event:
             case e.ModelAnswered(text=text, calls=calls):

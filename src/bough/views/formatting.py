@@ -18,14 +18,14 @@ _SPACE = r"\s+"
 
 
 def flatten(text: str) -> str:
-    """The same on one line, spaces kept: the last gate before the terminal."""
+    """Clean a text for the terminal, on one line with its spaces kept."""
     if text.isascii() and text.isprintable():
         return text
     return escape_text(text).replace("\n", " ").replace("\t", " ")
 
 
 def one_line(text: str) -> str:
-    """The same on one line, with runs of whitespace collapsed to one space."""
+    """The same as `flatten`, with runs of whitespace collapsed to one space."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     return re.sub(_SPACE, " ", escape_text(text)).strip()

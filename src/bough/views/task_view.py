@@ -320,7 +320,7 @@ def describe_call(call: Call) -> str:
 
 
 def describe_act(call: Call) -> str:
-    """The same of a call that is over, with the lines that it wrote: `wrote shop/prices.py +12`."""
+    """The same as `describe_call`, of a call that is over, with the lines that it wrote: `wrote shop/prices.py +12`."""
     texts, (name, space, words) = _read_texts(call), describe_call(call).partition(" ")
     added, removed = (
         len(text.splitlines()) for text in (texts.get("content") or texts.get("new", ""), texts.get("old", ""))

@@ -33,7 +33,7 @@ from bough.ports import Sandbox, ToolResult, WorkFolder
 from bough.ports.agents import Talk, TurnEnded, TurnProgress
 
 _LINE = 64 << 20
-"""Bytes of one message."""
+"""The most bytes of one message."""
 _BEGIN = 120.0
 """Seconds that it may take to start, and to open a session: some scan the whole repository first."""
 _TOGETHER = 0.05
@@ -45,9 +45,9 @@ _CANCEL = 10.0
 _MOST = 1_000
 """The agent may make this many calls that bough has not read yet."""
 _TEXT = 400_000
-"""Characters of the agent's text that are kept of one round."""
+"""The most characters of the agent's text that are kept of one round."""
 _HOME = 64 << 20
-"""Bytes of the person's files that are copied into its home."""
+"""The most bytes of the person's files that are copied into its home."""
 _STOPS: dict[str, Stop] = {"end_turn": "end", "refusal": "refusal"}
 _AUTH = -32000
 """The protocol's error for an agent that wants to be logged in."""

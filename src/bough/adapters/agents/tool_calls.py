@@ -19,9 +19,9 @@ LOOKING = frozenset({"read", "search", "think", "fetch", "switch_mode"})
 NAMES = {"read": "read", "edit": "edit", "delete": "edit", "move": "edit", "search": "search", "execute": "bash"}
 """Kinds that bough has a tool for; others keep their own name."""
 LONGEST = 20_000
-"""Characters of a call's arguments that are kept."""
+"""The most characters of a call's arguments that are kept."""
 PRINTED = 2_000_000
-"""Characters of what a command prints that are kept."""
+"""The most characters of what a command prints that are kept."""
 _OVER = ("completed", "failed")
 
 

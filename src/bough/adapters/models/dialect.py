@@ -37,7 +37,7 @@ Encode = Callable[[Message, str], tuple[bytes, str]]
 MOST = 256
 """Conversations that are kept."""
 ROOM = 64_000_000
-"""Bytes of them that are kept; the latest conversation is kept whatever its size."""
+"""The most bytes of them that are kept; the latest conversation is kept whatever its size."""
 
 
 class _EncodedConversation:

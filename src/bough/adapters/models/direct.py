@@ -30,7 +30,7 @@ from bough.adapters.models.link import (
 )
 
 READ = 65_536
-"""Bytes that are taken from a connection at once."""
+"""The most bytes that are taken from a connection at once."""
 HEAD = 100_000
 """The most bytes of an answer's head."""
 SECOND_ADDRESS = 0.25

@@ -21,7 +21,7 @@ from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachabl
 from bough.core.errors import Exhausted, NotServed, Refused, Sign, TooLong, TransientError, Unavailable
 
 SHOWN = 300
-"""Characters of a provider's own message that a person sees."""
+"""The most characters of a provider's own message that a person sees."""
 LONGEST_WAIT = 8 * 86_400.0
 """A week's quota, and a day."""
 PATIENCE = 600.0

@@ -23,7 +23,7 @@ _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nv
 """Where tools look in the home, unless told otherwise."""
 _DENIED = re.compile(rb"permission denied|EACCES|read-only file system|EROFS|operation not permitted", re.IGNORECASE)
 _END = 20_000
-"""Bytes at the end of the output in which a denial is looked for."""
+"""The most bytes at the end of the output in which a denial is looked for."""
 
 
 class Landlock:

@@ -11,7 +11,7 @@ import resource
 from contextlib import suppress
 
 FILE = 8 << 30
-"""Bytes of one file."""
+"""The most bytes of one file."""
 PROCESSES = 4096
 """Processes of all commands in a workspace together. The kernel does not limit root."""
 _SHARE = 0.8

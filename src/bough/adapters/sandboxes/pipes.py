@@ -27,7 +27,7 @@ _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
 _CHATTER = 20_000_000
 """Bytes on standard error after which it is stopped."""
 _SAID = 600
-"""Characters of its last output there that a message quotes."""
+"""The most characters of its last output there that a message quotes."""
 
 
 class Pipes(Struct, eq=False):
@@ -45,7 +45,7 @@ class Pipes(Struct, eq=False):
     async def open(
         cls, sandbox: Sandbox, argv: Sequence[str], *, workspace: WorkFolder, env: Mapping[str, str], longest: int
     ) -> Pipes:
-        """`longest`: bytes of a line that are read."""
+        """Start the program with two pipes for its input and output. `longest`: the most bytes of one line."""
         loop = asyncio.get_running_loop()
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         folder = workspace.scratch / f".pipes-{secrets.token_hex(8)}"

@@ -25,7 +25,7 @@ from bough.adapters.sandboxes.orders import PROXY_PORT
 _PORTS = (80, 443)
 """Allowed on a host for which no port is named."""
 _LONGEST = 65536
-"""Bytes of a request's head."""
+"""The most bytes of a request's head."""
 _PATIENCE = 30.0
 """Seconds to wait for a head, and for a connection."""
 _MOST = 64

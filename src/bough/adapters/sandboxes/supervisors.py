@@ -42,7 +42,7 @@ _DRAIN = 1.0
 _NEWS = 0.1
 """Shortest time in seconds between two pieces of progress."""
 _NEWS_WIDTH = 300
-"""Characters of one."""
+"""The most characters of one."""
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,7 @@ from bough.trust.files import Place
 SHORTEST = 8
 """Shorter values are not secrets but placeholders (`ollama`, `EMPTY`); redacting them would garble the run."""
 _LARGEST = 65_536
-"""Bytes of a `.env` file."""
+"""The most bytes of a `.env` file."""
 _DEEPEST, _MOST = 2, 300
 """Folders below the top that are looked into: `apps/web/.env`."""
 _HEAVY = frozenset({"node_modules", "target", "vendor", "venv", "build", "dist"})

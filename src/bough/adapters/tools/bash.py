@@ -15,11 +15,11 @@ from bough.ports import Finished, ToolResult
 from bough.trust.programs import make_shell_argv
 
 _LONGEST = 100_000
-"""Bytes of a command line: the system takes 128 kB in one argument."""
+"""The most bytes of a command line: the system takes 128 kB in one argument."""
 _CLOSING = 10_000
-"""Characters at the end of an output in which a test runner reports its results."""
+"""The most characters at the end of an output in which a test runner reports its results."""
 _LARGE = 1_000_000
-"""Bytes of output whose cleaning would block everyone else."""
+"""Bytes of an output from which on it is decoded in a thread, so that others are not held up."""
 
 
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,7 +16,7 @@ from bough.ports import ToolResult
 _AROUND = 2
 """Lines shown before and after a change."""
 _SHOWN = 2_000
-"""Characters of a change, or of the closest place, that are shown."""
+"""The most characters of a change, or of the closest place, that are shown."""
 _NAMED = 20
 """Matches whose lines are named."""
 

@@ -15,9 +15,9 @@ from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 BIGGEST = 32_000_000
-"""Bytes of a file that is read or edited as a whole."""
+"""The most bytes of a file that is read or edited as a whole."""
 SMALL = 128_000
-"""Bytes of a file that is read directly: a thread would take longer than the reading."""
+"""The most bytes of a file that is read directly: a thread would take longer than the reading."""
 _LOOKED_AT = 8_192
 """Bytes at the beginning that tell text from binary."""
 

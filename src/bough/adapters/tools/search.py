@@ -21,7 +21,7 @@ from bough.ports import ToolResult, WorkFolder
 
 _TIMEOUT = 60.0
 _KEPT = 2_000_000
-"""Bytes of matches that are read."""
+"""The most bytes of matches that are read."""
 _COLUMNS = "500"
 """The length at which a line is cut."""
 _LINE = re.compile(r"(.*?)\0(\d+)([:-])(.*)")

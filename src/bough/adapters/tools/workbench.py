@@ -30,7 +30,7 @@ from bough.core.textual.spelling import suggest_word
 from bough.ports import Sandbox, ToolResult, WorkFolder
 
 LONGEST = 4_000_000
-"""Characters of arguments; a model writes less, a broken stream may not."""
+"""The most characters of arguments; a model writes less, a broken stream may not."""
 
 
 @cache

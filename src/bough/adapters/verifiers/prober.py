@@ -26,7 +26,7 @@ from bough.trust.files import Place
 SECONDS = 60.0
 """Seconds that one probe may take."""
 EXAMPLE = 1_200
-"""Characters of a test that shows how tests are written here."""
+"""The most characters of a test that shows how tests are written here."""
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:

@@ -102,7 +102,7 @@ class CheckFinder:
         return lambda path: known[path] if path in known else read(path)
 
     async def count_test_files(self, task: Task) -> int:
-        """How many files of the base are named like tests, without those of examples: a suite has a test in each."""
+        """Count the files of the base that are named like tests, without examples: a suite has a test in each."""
         own = [path for path in await self._workspaces.paths(task.base) if not is_foreign(path) and is_code(path)]
         return sum(is_test_name(path) and not path.startswith("example") for path in own)
 

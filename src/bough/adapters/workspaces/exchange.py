@@ -22,7 +22,7 @@ from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.trees import GitTrees
 
 PIECE = 16 << 20
-"""Bytes of a pack in one row."""
+"""The most bytes of a pack in one row."""
 SMALL = 1 << 20
 """Larger packs stay packs; the objects of smaller ones are stored singly."""
 

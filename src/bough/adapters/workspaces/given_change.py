@@ -20,7 +20,7 @@ MAINS = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
 MESSAGES = 50
 """Commits whose messages are read."""
 LARGEST = 64 << 20
-"""Bytes of a patch file."""
+"""The most bytes of a patch file."""
 _TRAILER = re.compile(r"(?i)^(?:[\w-]+-by|change-id|bough-[\w-]+|cc): .*\n?", re.MULTILINE)
 
 

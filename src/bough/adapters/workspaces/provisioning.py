@@ -24,7 +24,7 @@ from bough.trust.programs import make_shell_argv
 
 LIMIT = 20_000_000
 SHOWN = 2_000
-"""Characters of a failed set-up's output that are shown."""
+"""The most characters of a failed set-up's output that are shown."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 """The bash command that tells whether anything listens at a port, as the commands of the checkout see it."""
 

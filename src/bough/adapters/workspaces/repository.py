@@ -86,7 +86,7 @@ def make_move(path: bytes, base: Entry | None, target: Entry | None) -> Move:
 
 
 _TEXT = 16 << 20
-"""Bytes of a file that are read as text."""
+"""The most bytes of a file that are read as text."""
 
 
 class Repository:

@@ -53,7 +53,7 @@ _COARSE_TICK = 2_100_000_000
 
 _GB = 1_000_000_000
 _LONGEST = 4_000
-"""Bytes of a path: deeper ones could not be checked out again. The system takes 4,096."""
+"""The most bytes of a path: deeper ones could not be checked out again. The system takes 4,096."""
 _DEEPEST = 250
 """Folders below each other: git is asked once for each level of new ones."""
 _NAMES = sys.getfilesystemencoding()

@@ -70,8 +70,8 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
             continue
         if not os.path.lexists(link):
             if _leads_out(join_path(person, path)):
-                # A folder of the workspace's own with a link for every installed package; the project's packages are
-                # its own.
+                # The workspace gets a folder with a link to each installed package. Packages that are part of the
+                # project are those of the workspace, not the person's.
                 handles.make_folder(top, path)
                 for name, entry in _list_packages(join_path(person, path)):
                     if b"/" in name:

@@ -30,7 +30,7 @@ from bough.trust.programs import run_program
 
 TASK, PORT = "BOUGH_TASK", "PORT"
 _LARGEST_SOURCE = 64 << 20
-"""Bytes of a source that are compared."""
+"""The most bytes of a source that are compared."""
 
 COMPILED = (".so", ".pyd")
 SOURCES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .hxx .pyx .pxd .pxi .rs .f .f90 .m .mm .cu".split())  # noqa: SIM905

@@ -42,7 +42,7 @@ RULE = ToolSpec(
     writes=False,
 )
 LONGEST = 4_000
-"""Characters of a reason."""
+"""The most characters of a reason."""
 
 
 class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

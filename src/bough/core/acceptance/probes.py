@@ -26,7 +26,7 @@ MOST = 12
 FEWEST = 3
 """Words of a quote that are enough, however short they are."""
 LONGEST = 8_000
-"""Characters of a probe."""
+"""The most characters of a probe."""
 OUTPUT = 3_000
 """Characters kept of a failing probe's output."""
 SCRIPT = "shell"

@@ -398,7 +398,7 @@ def add_requirements(
 
 
 def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tuple[Requirement, ...]:
-    """The same, numbered in order."""
+    """The same as `add_requirements`, numbered in order."""
     return tuple(replace(one, number=after + place) for place, one in enumerate(requirements, 1))
 
 

@@ -116,7 +116,7 @@ def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalSt
 
 
 def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
-    """The same, whatever it needs."""
+    """The same as `explain`, whatever it needs."""
     seen, report = here.seen.get(item.name, RunStatus("")), item.report
     status = seen.status or (report.status if report is not None else "")
     why = seen.why or (report.why if report is not None else "")

@@ -15,7 +15,7 @@ from bough.core.messages import Answer, ToolSpec
 AT_ONCE = 20
 """Goals of one question."""
 LONGEST = 4_000
-"""Characters of a goal that are shown."""
+"""The most characters of a goal that are shown."""
 REVIEW = ToolSpec(
     name="review",
     description="Say what is wrong with goals of the list, in one call.",

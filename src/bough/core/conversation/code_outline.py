@@ -15,7 +15,7 @@ from bough.core.verdict.paths import find_stem, find_suffix
 from bough.core.verdict.registry import NEUTRAL, find_language
 
 DOC = 1_500
-"""Characters of one docstring."""
+"""The most characters of one docstring."""
 NEAR = 12
 """Lines from a declaration on that count as its own."""
 _DECLARES = re.compile(

@@ -21,12 +21,12 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 
 CRUMB = 600
-"""Characters of a task's instructions that those below it see; the goal's are cut at `GOAL_CRUMB`."""
+"""The most characters of a task's instructions that those below it see; the goal's are cut at `GOAL_CRUMB`."""
 GOAL_CRUMB = 2_500
 GOAL_FILE = "goal.md"
 """The whole goal, as a file next to the checkout that agents can read: `$TMPDIR/goal.md`."""
 RESULT = 400
-"""Characters of a finished step's result that its siblings see; if they need it, they see all of it."""
+"""The most characters of a finished step's result that its siblings see; if they need it, they see all of it."""
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
 """The reason starts like this for a task that ended only because it ran out of rounds."""

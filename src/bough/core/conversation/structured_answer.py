@@ -18,7 +18,7 @@ from msgspec import Struct
 from bough.core.messages import Answer, ToolSpec
 
 LONGEST = 200_000
-"""Characters of an answer that are examined: a plan has a tenth of that."""
+"""The most characters of an answer that are examined: a plan has a tenth of that."""
 STARTS = 40
 """Brackets in a text that are tried as the beginning of the answer."""
 

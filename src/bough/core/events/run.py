@@ -190,7 +190,7 @@ class Rechecked(Event, frozen=True):
     onto: str
     """The branch or commit; empty: main."""
     commit: str
-    """Where it was."""
+    """The commit that `onto` was at."""
     standing: Literal["proven", "conflicts", "broken"]
     culprit: str = ""
     """The commit that it conflicts with, or that broke it; empty: unknown."""

@@ -15,9 +15,9 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 ROOM = 40_000
-"""Characters of hunks in a brief; what does not fit is listed by line."""
+"""The most characters of hunks in a brief; what does not fit is listed by line."""
 INTENT = 4_000
-"""Characters of what a step was for, and of what it says it did."""
+"""The most characters of what a step was for, and of what it says it did."""
 
 
 def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:

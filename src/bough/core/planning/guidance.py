@@ -87,7 +87,7 @@ def choose_advice(estimate: SizeEstimate | Estimated) -> ApprovalAdvice:
 
 
 LONGEST = 8_000
-"""Characters of guidance."""
+"""The most characters of guidance."""
 _HEADING = re.compile(r"(?m)^## What (to weigh|makes a plan good)\n+")
 _PLACE = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 

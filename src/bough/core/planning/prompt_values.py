@@ -25,11 +25,11 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note
 
 OUTLINE = 12_000
-"""Characters of the list of files that a planner sees."""
+"""The most characters of the list of files that a planner sees."""
 LONG = 16_000
-"""Characters of a diff or a failure."""
+"""The most characters of a diff or a failure."""
 WORK = 4_000
-"""Characters of the work of an abandoned step."""
+"""The most characters of the work of an abandoned step."""
 
 
 class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -21,7 +21,7 @@ from bough.core.stuck.signals import Act, StuckRules
 READ = 16_000
 """Characters of a result that are looked at, from both ends. With `SKETCHED` it bounds the cost of one call."""
 SKETCHED = 2_000
-"""Characters of the arguments that likeness is measured on, from both ends."""
+"""The most characters of the arguments that likeness is measured on, from both ends."""
 BRIEF = 600
 """A transport failure is at most this many characters; a failing test that mentions one is longer."""
 
@@ -143,11 +143,11 @@ def is_transient(text: str) -> bool:
 # ── one answer that keeps saying the same thing ───────────────────────────────────────────────────────────────────────
 
 PIECE = 50
-"""Characters that are repeated."""
+"""Characters of a piece of text that is looked for again in the answer."""
 APART = 500
 """The longest repeated text."""
 TAIL = 8_000
-"""Characters at the end of an answer that are examined."""
+"""The most characters at the end of an answer that are examined."""
 
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _STRUCTURE = re.compile(r"(?m)^[ \t]*(?:[#>|]|[-*+] |\d+[.)] |```).*$")

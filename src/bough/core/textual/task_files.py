@@ -75,7 +75,7 @@ _COMMENT = re.compile(r"\s*(#|//)")
 _ADDRESS = re.compile(r"\[[^\]]+\]:")
 """Where a link leads."""
 LINES = 12
-"""Lines of an output without recognisable errors."""
+"""The most lines of an output without recognisable errors."""
 ENDLESS = "It was stopped after {} seconds without a result: the code is far too slow, or a loop never ends."
 _MARKED = re.compile(r"[E>]\s")
 """How pytest marks the line that failed, and why."""

@@ -26,7 +26,7 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
 
 LATER = 300
-"""Characters of each later step that a phase sees."""
+"""The most characters of each later step that a phase sees."""
 RESULTS = 20
 """Results of finished siblings that a step sees, besides those of the steps it needs."""
 

@@ -9,7 +9,7 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
 
 ROOM = 16_000
-"""Characters of a result."""
+"""The most characters of a result."""
 
 
 def render_task_result(task: Task) -> str:

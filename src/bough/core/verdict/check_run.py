@@ -129,7 +129,7 @@ def does_nothing(output: str) -> bool:
 
 
 _READ = 20_000
-"""Characters at the end of an unknown output in which tests are looked for."""
+"""The most characters at the end of an unknown output in which tests are looked for."""
 NOT_STARTED = (126, 127)
 """How a shell ends that could not start a command: no program, not found. A program may end so, too."""
 

@@ -17,7 +17,7 @@ from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
 MOST_TEXT = 20_000
-"""Characters of one failure's text that are kept; `make_case` cuts further."""
+"""The most characters of one failure's text that are kept; `make_case` cuts further."""
 _MOST_MARKS = 100
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
 """What may be said of a case. The last one counts: of a failure and an error, the error is more telling."""

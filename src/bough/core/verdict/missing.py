@@ -130,7 +130,7 @@ def _is_written(idle: Missing, base: ProjectFacts) -> bool:
 
 
 _READ = 20_000
-"""Characters at the end of an output in which such words are looked for."""
+"""The most characters at the end of an output in which such words are looked for."""
 
 
 def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:

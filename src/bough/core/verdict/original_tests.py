@@ -63,7 +63,7 @@ def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disa
     outcomes = {case.id: case.outcome for case in then.report.cases}
     names = {strip_parameters(id) for id in outcomes}
     unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
-    # Some runners name only what failed: then nothing can be missed.
+    # Some runners name only the tests that failed: then one that is not named is not missing.
     complete = len(outcomes) >= then.report.passed + then.report.failed
     found = {}
     for case in baseline.report.cases:

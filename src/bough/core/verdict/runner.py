@@ -38,7 +38,7 @@ from bough.core.verdict.project_files import ProjectFiles
 NEAR_END = 60
 """How many lines from the end a closing line may be: below it come hints, coverage tables, and make's own errors."""
 MOST_LINES = 60
-"""Lines of one test's output that are kept: the last ones."""
+"""The most lines of one test's output that are kept: the last ones."""
 
 
 class ClosingLine(NamedTuple):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bough.core.backlog.state import Backlog
 
 LONGEST = 16 << 20
-"""Bytes of a list."""
+"""The most bytes of a list."""
 
 
 @click.group(

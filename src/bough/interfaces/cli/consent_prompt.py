@@ -21,7 +21,7 @@ def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
 
 
 def ask_permission(folder: Path, name: str, wants: Mapping[str, str]) -> bool | None:
-    """The same about a run or a goal that the person did not begin on this machine."""
+    """The same as `ask_consent`, about a run or a goal that the person did not begin on this machine."""
     from bough.services.permission_store import SETTINGS, shorten_value
     from bough.views.formatting import one_line
 

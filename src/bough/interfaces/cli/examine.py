@@ -21,9 +21,9 @@ MADE = OPERATIONS["examine"]
 ABOUT = {key: about for key, _, _, about in MADE.arguments}
 
 GOAL_LINES = 12
-"""Lines of the goal that are shown before anything is spent."""
+"""The most lines of the goal that are shown before anything is spent."""
 CASE_LINES = 8
-"""Lines of what a failing case printed."""
+"""The most lines of what a failing case printed."""
 
 
 @bough_command(*MADE.examples, help=MADE.about)

@@ -53,8 +53,8 @@ CHANGE = "Say what should be different, or press Enter to edit the plan as TOML:
 
 
 class JsonDisplay(Display):
-    """One event per line, and nothing else on standard output: the first says it all, and `bough log --json` has those
-    from before. When the reader goes away, the run continues."""
+    """Prints one event per line, and nothing else on standard output; `bough log --json` has those of an earlier
+    process. When the reader goes away, the run continues."""
 
     def __init__(self) -> None:
         self._gone = False

@@ -49,7 +49,7 @@ from bough.views.vocabulary import STATE_STYLES
 REFRESH = 0.125
 """Seconds between frames."""
 RECENT = 4
-"""Lines of news shown under the tree, if there is room."""
+"""The most lines of news shown under the tree, if there is room."""
 
 HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K", "\x1b[H\x1b[J"
 

@@ -14,7 +14,7 @@ from bough.interfaces.web.shapes import DiffPart, FileShape
 Row = list[Any]
 """One line: kind, number before, number after, text. Side by side: two such lines, or None where there is none."""
 PART = 2000
-"""Lines in one response: a few screens."""
+"""The most lines in one response: a few screens."""
 LONGEST = 2000
 """Maximum characters of one line."""
 DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.js|min\.css|ipynb|sql|pem|html?)$"

@@ -36,9 +36,9 @@ FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 FILES |= {"/question": "../question/question.html", "/question.js": "../question/question.js"}
 PAGE = 20
 LINES = 100
-"""Lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
+"""The most lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
 WORDS = 200
-"""Characters that are looked for."""
+"""The most characters that are looked for."""
 DIFFS = 4
 """Diffs of files that are kept in memory."""
 LARGEST = 2_000_000

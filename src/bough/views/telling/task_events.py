@@ -37,7 +37,7 @@ from bough.views.vocabulary import (
 )
 
 ASKED = {"gate": "the model that sizes the goal"}
-"""Helpers whose own name says little."""
+"""What to call a helper model whose own name tells a person little."""
 
 
 class TaskMemory(Struct):
