@@ -76,7 +76,7 @@ async def describe_repository(task: Task, runtime: TaskRuntime) -> RepositoryFac
 
 
 async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> RepositoryFacts:
-    """`goal`: selects what is shown of many files."""
+    """Describe the repository to a planner; where it has many files, those that the goal names are listed first."""
     paths = await workspaces.paths(tree)
     own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES])
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)

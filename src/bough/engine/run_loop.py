@@ -75,7 +75,7 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
                 # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
                 await ports.workspaces.discard(state.name, GOAL)
             if event is not None:
-                # A verdict rests on the base, so that it has ended there; without one nobody needs it.
+                # A verdict compares with the check at the base: wait for that to end. Without a verdict, cut it off.
                 await base.end(wait=isinstance(event, e.RunFinished) and goal.acceptance.verdict is not None)
                 await base.append([event])
     finally:

@@ -188,7 +188,7 @@ class _Scouting:
         return why
 
     async def _is_wanted(self, command: str, works: e.BaseChecked) -> bool:
-        """Asked where somebody is there; `--yes` and runs without a terminal take what bough has proven to work."""
+        """Ask the person whether to use the command. With `--yes`, and without a terminal, it is used."""
         if self._ports.ask is None:
             return True
         ran = works.passed + works.failed

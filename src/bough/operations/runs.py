@@ -486,7 +486,7 @@ async def verify(
     if accept and (check or accept_failing):
         raise UsageError("--accept runs no check: it cannot be combined with --check or --accept-failing.")
     if reason and not accept:
-        raise UsageError("A reason is recorded with --accept: see `bough verify --help`.")
+        raise UsageError("--reason needs --accept: see `bough verify --help`.")
     if accept:
         accepted = await opened.accept(run, reason.strip())
         return JudgedRun(run=run, accepted=accepted, said=f"{run} is {accepted}.")

@@ -86,8 +86,8 @@ class Operation(Struct, frozen=True):
         return [await load_backlog(opened, place or "backlog")] if self.of == "list" else []
 
     def read(self, given: Mapping[str, Any], *, texts: bool = False) -> dict[str, Any]:
-        """The arguments of a call, each of its type; what is wrong is said in one sentence, the same at every face.
-        `texts`: a command line has nothing else."""
+        """Read the arguments of a call, each as its type; an error is the same sentence for every interface. `texts`:
+        all values are texts, as on a command line."""
         kinds = {key: kind for key, kind, *_ in self.arguments}
         for key in given:
             if key not in kinds:

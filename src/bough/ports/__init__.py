@@ -246,7 +246,7 @@ class Merged(Struct, frozen=True):
     both: tuple[str, ...] = ()
     """Texts to which both sides only added at the same place: they have both additions, ours first."""
     marked: str = ""
-    """The tree with markers there too, when there are such texts."""
+    """The tree in which the texts of `both` have conflict markers too; empty when there are none."""
 
 
 class Workspaces(Protocol):

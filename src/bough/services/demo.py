@@ -105,7 +105,7 @@ class RecordedNight:
         return await self._model.ask(replace(prompt, key=f"{name}/{prompt.key}"), progress)
 
     async def close(self) -> None:
-        """The next goal needs it."""
+        """Keep it open: the next goal asks the same recording."""
 
 
 @contextmanager

@@ -29,7 +29,7 @@ SETTINGS = "settings"
 MOST = 4 << 20
 """The most bytes of the file that are read."""
 SUBJECTS = 2_000
-"""Subjects that are kept; the oldest go first."""
+"""The most subjects that are kept; the oldest are dropped first."""
 LONG = 400
 """Characters from which a value is kept as its beginning and its digest."""
 

@@ -191,7 +191,7 @@ def require_check(project: Project, checks: Sequence[Check]) -> None:
     named = "; ".join(each.command for each in checks)
     if named and _CHECK not in project.consent({_CHECK: add_scripts(project.root, named)}):
         raise PermissionNeeded(
-            "without a sandbox it has all your rights, and only the repository names it: Name it yourself "
+            "without a sandbox it has all your rights, and only the repository names it. Name it yourself "
             f"(`--check {shlex.quote(checks[0].command)}`), or allow what this repository asks for (`bough run "
             "--trust-config`)."
         )

@@ -60,7 +60,7 @@ Naming = Callable[..., str] | None
 
 
 class _Wired:
-    """Passes everything through, and the fuse before and after the named methods, also those of what is opened."""
+    """Passes calls on to the target. The fuse may blow before and after the named methods, also of opened objects."""
 
     def __init__(self, target: Any, fuse: Fuse, methods: dict[str, Naming]) -> None:
         self._target, self._fuse, self._methods = target, fuse, methods

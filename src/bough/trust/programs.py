@@ -220,8 +220,8 @@ def _make_own_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _make_own_environment(project: Path) -> dict[str, str]:
-    """All of the person's, their keys included, but for what has Python load other code: paths that are relative, or in
-    the project."""
+    """Return the person's variables, keys included, without those that would make Python load code of the project or of
+    the current folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _PYTHON}
     root = os.path.realpath(project)
     places = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place.startswith("/")]

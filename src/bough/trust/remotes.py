@@ -24,7 +24,7 @@ HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c"
 """What keeps a repository's own settings from starting programs while bough only reads it."""
 _RECEIVE = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false"
 _RECEIVE += " -c receive.denyCurrentBranch=refuse receive-pack"
-"""How a repository on this machine receives: it may be the archive's own, with hooks of its own."""
+"""How git receives a push to a repository on this machine, which may have come in an archive: it runs no hooks."""
 _REMOTE = re.compile(r"(?:https?|ssh|git)://[^-\s]\S*|(?:[\w.-]+@)?\w[\w.-]*:(?![:/])\S+")
 _LFS = b"version https://git-lfs"
 _POINTER = 1024
@@ -125,8 +125,8 @@ def _make_environment() -> Mapping[str, str]:
 
 
 def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
-    """What a client of a forge says, with the person's rights there, in a repository of bough's own: it starts git,
-    which would start programs of the project's. It must not ask anything: nobody is there to answer."""
+    """Run a client of a forge (`gh`, `glab`) with the person's rights and return its output. It runs in a repository of
+    bough's own, since it starts git, which would start programs that the project names. It may ask nothing."""
     env = make_tracker_environment(argv[0], GIT_TERMINAL_PROMPT="0", GH_PROMPT_DISABLED="1")
     name = " ".join(argv[:2])
     try:

@@ -134,7 +134,7 @@ class RunView(Struct):
             see_task(task, record)
 
     def _see_elsewhere(self, record: e.Record) -> TaskView | None:
-        """An event of the run itself, or a task's first."""
+        """Take in an event of the run itself, or the first one of a task, whose view is returned."""
         if record.task in (RUN, CONTROL):
             _see_run(self, record)
             return None

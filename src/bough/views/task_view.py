@@ -172,7 +172,7 @@ def _begin(task: TaskView, event: e.TaskCreated, at: float) -> None:
     step = event.step
     task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
     task.needs = step.needs or task.needs
-    if not any(task._spent.values()):  # Else it begins again, after a rewind.
+    if not any(task._spent.values()):  # A task that has spent something begins again, after a rewind.
         task._spent.update(msgspec.structs.asdict(event.spent))
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, at
 

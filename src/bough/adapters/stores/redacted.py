@@ -79,7 +79,7 @@ def list_base64_forms(secret: str) -> Iterable[str]:
     body = secret.encode(errors="surrogatepass")
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")
-        # The first letters hold bits of what precedes, the last one those of what follows.
+        # In base64 the first letters mix in bits of the text before the secret, and the last one of the text after it.
         start = (0, 2, 3)[before]
         end = len(coded) - (1 if (before + len(body)) % 3 else 0)
         kept = coded[start:end]

@@ -317,7 +317,7 @@ class CheckRunner:
         finished = await run(before, {}) if before else None
         if finished is None or finished.exit_status == 0:
             finished = await run(run_in_folder(at, command), env)
-        if OWNED in finished.output:  # It was denied writing to what is by now its own copy.
+        if OWNED in finished.output:  # A lent folder was read-only, and is a copy by now.
             finished = await run(run_in_folder(at, command), env)
         text = await asyncio.to_thread(decode_output, finished.output)
         at_base = tree in (work.run.base, task.base) and command != check.command

@@ -269,8 +269,8 @@ def find_single(folder: bytes, id: bytes) -> bytes:
 
 
 def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
-    """Name, pieces of the pack and its index for objects by id, each with kind and body: whole objects, no deltas
-    (version 2 of git's packs and of their indexes)."""
+    """Build a git pack of these objects (kind and body by id), without deltas. Returns its name, its pieces and its
+    index, in version 2 of both formats."""
     pieces = [struct.pack(">4sII", b"PACK", 2, len(objects))]
     offset = len(pieces[0])
     places: dict[bytes, tuple[int, int]] = {}

@@ -85,7 +85,7 @@ class Backlog(Struct, frozen=True):
     gone: int = 0
     """Goals in a row this night whose model was unavailable."""
     reviewed: Spend = Spend()
-    """What reading the list has cost for the next night."""
+    """The cost of `backlog check` since the last night, which the next one pays."""
     seq: int = 0
 
     @property

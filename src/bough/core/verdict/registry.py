@@ -1,9 +1,8 @@
 """The languages and test runners that bough knows (every subclass of `Language` in `languages/`), and the results of a
 test run: its report where there is one, else its closing lines, else only its exit status.
 
-The name of a runner is what `Check.runner` holds. Empty means a command that shows none (`make test`, `./run`): then
-the first that reports by its environment is still told to, since that reaches it there, and the closing lines of any
-runner count.
+The name of a runner is what `Check.runner` holds. It is empty for a command that shows no runner (`make test`,
+`./run`): then a runner that reads the environment is still made to report, and the closing lines of any runner count.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def rank_told(path: str) -> int:
 
 
 def is_harmless(command: str) -> bool:
-    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service or a reader alone."""
+    """Whether a command can be tried: it does no harm, and every variable and placeholder in it has a value here."""
     unset = (name for name in re.findall(_UNSET, command) if not re.search(rf"\b{name}=|\bfor {name}\b", command))
     return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", command) or any(unset))
 

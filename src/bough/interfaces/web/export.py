@@ -53,7 +53,7 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
 
 
 async def _export_changes(made: dict[str, Any], top: str, session: Session, task: TaskView) -> None:
-    """The list of files is whole; of each of the first ones, the first part."""
+    """Add the list of all changed files, and the beginning of the diff of the first ones."""
     files = changes.list_files(await session.workspaces.count_changes(task.base, task.tree))
     made[f"{top}/files{_encode_task(task.path)}"] = files
     for file in files[:FILES]:
