@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
+from bough.adapters.verifiers.prober import HEAD
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
@@ -153,6 +154,23 @@ def test_the_builder_does_not_see_the_probes_and_the_examiner_no_bodies(tmp_path
     assert f"> {GOAL.splitlines()[0]}" in examiner.brief, "a part says little without the whole"
     assert "def argmax(items):" in examiner.brief and "max(range" not in examiner.brief, "signatures, no bodies"
     assert "test_max" in examiner.brief, "names of the author's tests"
+
+
+def test_the_examiner_sees_what_changed_where_nothing_looks_like_an_interface(tmp_path: Path) -> None:
+    licence, lines = "# All rights reserved.\n" * 20, [f"echo {n}\n" for n in range(3_000)]
+    project = make_project(tmp_path / "p")
+    (project / "test_calc.py").unlink()
+    (project / "run.sh").write_text("".join([licence, *lines]))
+    (project / "test_run.py").write_text(f"{licence}import unittest\n\nclass Running(unittest.TestCase): ...\n")
+    (project / "test_pick.py").write_text(TEST.replace("argmax([1, 3, 2])", "1"))
+    (project / "pick.py").write_text(RIGHT)
+    builder = in_order(act("edit", path="run.sh", old="echo 1500\n", new="echo other\n"), DONE)
+    court = Court(builder, examiner=lambda asked: act("probe", probes=[]))
+    told(project, court, goal=build_goal_step("Have run.sh say other instead of 1500.", check=CHECK))
+    brief = next(asked for asked in court.asked if "probe" in asked.tools).brief
+    assert "-echo 1500\n+echo other\n" in brief and "echo 2500" not in brief
+    assert "All rights reserved" not in brief
+    assert re.sub(HEAD, "", f"#!/bin/sh\n{licence}/* MIT */\n\nimport unittest # 1\n") == "import unittest # 1\n"
 
 
 def test_a_probe_that_does_not_parse_is_asked_for_once_more_and_refutes_nothing(tmp_path: Path) -> None:

@@ -207,10 +207,10 @@ async def _build_question(
     written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
     documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
     face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
-    if "```" not in face:  # Nothing in them looks like an interface: then they are shown.
-        plain = await workspaces.texts(task.tree, [path for path in changed if not is_test_path(path)])
-        own = fit_texts({path: text for path, text in plain.items() if path not in docs}, BODIES)
-        face = "\n\n".join(f"### {path}\n\n{fence_text(text)}" for path, text in own.items())
+    if "```" not in face:  # Nothing in them looks like an interface: then what changed is shown, as it was and is.
+        diffs = split_diff(await workspaces.diff(task.base, task.tree))
+        own = {path: diffs[path] for path in diffs if not (is_test_path(path) or path in docs)}
+        face = "\n\n".join(map(fence_text, fit_texts(own, BODIES).values()))
     offered = await _render_entries(task, runtime, code)
     return values | {"interface": "\n\n".join(part for part in (face, offered, documented) if part)}
 

@@ -27,6 +27,8 @@ SECONDS = 60.0
 """Seconds that one probe may take."""
 EXAMPLE = 1_200
 """The most characters of a test that shows how tests are written here."""
+HEAD = r"\A(?:\s|(?:#|//|--|;|%).*\n|/\*(?:[^*]|\*(?!/))*\*/|\"\"\"[^\"]*\"\"\")+"
+"""A licence and other comments at the top of a file, which show nothing."""
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
@@ -64,7 +66,7 @@ class Prober:
         form = case_programs.find_form(used, paths, changed)
         path = case_programs.find_example(form, await self._workspaces.paths(task.base), changed)
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
-        return form, texts.get(path, "")[:EXAMPLE].strip()
+        return form, re.sub(HEAD, "", texts.get(path, ""))[:EXAMPLE].strip()
 
     async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[Probed, ...]:
         """The results of all of them: of those that are not known to pass on this very tree, by running them."""

@@ -79,7 +79,8 @@ HEAR = ToolSpec(
     parameters=schema.table(
         {
             "requirements": schema.texts(
-                "The first five to ten words of each demand, exactly as written. [] if there is none."
+                "The first five to ten words of each demand, or all of a shorter one, exactly as written. [] if there "
+                "is none."
             ),
             "kinds": KINDS,
             "replaces": schema.numbers("Numbers of requirements that it contradicts. Usually []."),
@@ -115,9 +116,10 @@ GATE = ToolSpec(
     parameters=schema.table(
         {
             "requirements": schema.texts(
-                "For each thing the goal asks for, its first five to ten words, exactly as written in the goal, in "
-                "order. One requirement is what can be met or missed on its own: a function with its behaviour, an "
-                "error, an item of an enumeration, a document. At most 60."
+                "For each thing the goal asks for, its first five to ten words, or all of a shorter one (an item of an "
+                "enumeration can be one word), exactly as written in the goal, in order. One requirement is what can "
+                "be met or missed on its own: a function with its behaviour, an error, an item of an enumeration, a "
+                "document. At most 60."
             ),
             "kinds": KINDS,
             "reason": schema.text("One or two sentences: what has to change, and why that makes it big or small."),
