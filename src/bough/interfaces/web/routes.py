@@ -296,13 +296,10 @@ async def _follow(
 
 
 async def post_action(request: Request) -> Response:
-    root, run = request.app.state.house.find_root(request.path_params["project"]), request.path_params["run"]
-    return make_response(await act(root, run, request.path_params["action"], await _read_body(request)))
-
-
-async def post_to_project(request: Request) -> Response:
-    root = request.app.state.house.find_root(request.path_params["project"])
-    return make_response(await act(root, "", request.path_params["action"], await _read_body(request)))
+    """Act on a run, or on the project."""
+    asked = request.path_params
+    root = request.app.state.house.find_root(asked["project"])
+    return make_response(await act(root, asked.get("run", ""), asked["action"], await _read_body(request)))
 
 
 async def answer_question(request: Request) -> Response:
@@ -369,7 +366,7 @@ def make_app(
             Route("/api/live", get_live),
             Route("/api/{project}/choices", get_choices),
             Route("/api/{project}/check", post_check, methods=["POST"]),
-            Route("/api/{project}/do/{action}", post_to_project, methods=["POST"]),
+            Route("/api/{project}/do/{action}", post_action, methods=["POST"]),
             Route("/api/{project}/stats", get_stats),
             Route("/api/{project}/backlogs/{list}/{goal}", get_goal),
             Route("/api/{project}/blobs/{name}", get_blob),
