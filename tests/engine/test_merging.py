@@ -15,6 +15,7 @@ from bough.core.budget.limits import Limits
 from bough.core.rules import Rules
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
+from bough.views.charts import WAITING, Charts
 from bough.views.run_view import view_run
 from bough.views.task_rows import describe_task
 from tests import zygote
@@ -150,6 +151,25 @@ def test_a_waiting_step_says_so_in_the_tree() -> None:
         e.Record(3, "r", "goal", 3, 0.0, e.ChildHeld("b", "a", ("x.py", "y.py"))),
     ]
     assert describe_task(view_run("r", records).tasks["b"]) == "waits for a: both change x.py and 1 more"
+
+
+def test_a_timeline_shows_how_long_a_finished_step_waits_for_its_turn() -> None:
+    """The one that runs again, under a path of its own, too; a turn that comes at once is no wait."""
+    charts, done = Charts(), e.StateChanged(State.COMPLETED, "its check passes")
+    told = [
+        ("goal", 1.0, e.ChildStarted("a", "a", Limits())),
+        ("goal", 1.0, e.ChildStarted("b", "b@2", Limits())),
+        ("a", 10.0, done),
+        ("goal", 10.0, e.MergeStarted("a")),
+        ("b@2", 12.0, done),
+        ("goal", 50.0, e.MergeStarted("b")),
+        ("goal", 60.0, done),
+    ]
+    for number, (task, at, event) in enumerate(told):
+        charts.see(e.Record(number, "r", task, number, at, event))
+    drawn = dict(charts.timeline(["goal", "a", "b@2"], 0.0, 100.0, 100.0, 800))
+    assert (drawn["goal"], drawn["a"]) == ([], [])
+    assert drawn["b@2"] == [(12.0, 50.0, WAITING, "waits for its turn to merge", 1, 0)]
 
 
 SLOW = "sleep 0.5 && "

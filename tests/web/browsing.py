@@ -19,6 +19,7 @@ from tests.harness import FIXED, make_project
 from tests.interfaces import shell
 from tests.interfaces.shell import act
 from tests.web import journals
+from tests.web.clicks import watch
 from tests.web.serving import Served, serve
 
 CHROMIUM = shutil.which("chromium")
@@ -58,6 +59,7 @@ def page_of(
 ) -> Iterator[Page]:
     """A page that has been let in, and on which no script fails."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    watch(context)
     context.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
     page = context.new_page()

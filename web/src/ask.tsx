@@ -40,7 +40,7 @@ export function useSending(top: string, refresh: Refresh) {
       ))}
     </p>
   );
-  return { act, busy, note };
+  return { act, busy, note, said };
 }
 
 const KINDS: Record<string, { icon: string; asks: string; region: string }> = {
@@ -110,7 +110,12 @@ export function Question({
   const kind = KINDS[waiting.kind];
   const Heading = named ? "h3" : "h2";
   return (
-    <section class="question" aria-label={kind.region} onInput={() => keep(true)}>
+    <section
+      class="question"
+      data-state={waiting.kind + (late ? " late" : "")}
+      aria-label={`${kind.region}: ${waiting.kind === "command" ? waiting.question.slice(0, 60) : waiting.task}`}
+      onInput={() => keep(true)}
+    >
       <Heading>
         <Icon name={kind.icon} /> {kind.asks}
         {waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}
@@ -137,7 +142,7 @@ export function Question({
       {late && (
         <p class="actions">
           <span class="dim">It was answered elsewhere meanwhile; what you wrote is still here.</span>
-          <button type="button" onClick={() => keep(false)}>
+          <button data-action="put-away" type="button" onClick={() => keep(false)}>
             Put it away
           </button>
         </p>
@@ -186,10 +191,10 @@ function YesNo({
         on(false, text);
       }}
     >
-      <button type="button" class="first" disabled={busy} onClick={() => on(true, "")}>
+      <button data-action="yes" type="button" class="first" disabled={busy} onClick={() => on(true, "")}>
         {yes}
       </button>
-      <button type="submit" class="deny" disabled={busy}>
+      <button data-action="no" type="submit" class="deny" disabled={busy}>
         {no}
       </button>
       <label class="grow">
@@ -249,7 +254,14 @@ function OpenQuestion({ waiting, act, busy }: Part) {
       {answers.length > 0 && (
         <p class="actions" role="group" aria-label="Answers that fit">
           {answers.map((each) => (
-            <button key={each} type="button" class="suggested" disabled={busy} onClick={() => answer(each)}>
+            <button
+              data-action="suggested"
+              key={each}
+              type="button"
+              class="suggested"
+              disabled={busy}
+              onClick={() => answer(each)}
+            >
               {each}
             </button>
           ))}
@@ -265,7 +277,7 @@ function OpenQuestion({ waiting, act, busy }: Part) {
           Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} />
         </label>
         <p class="actions">
-          <button type="submit" class="first" disabled={busy || !text.trim()}>
+          <button data-action="answer" type="submit" class="first" disabled={busy || !text.trim()}>
             Answer
           </button>
         </p>
@@ -303,6 +315,7 @@ function PlanQuestion({ waiting, act, busy }: Part) {
         }}
       >
         <button
+          data-action={changed ? "plan-own" : "plan-run"}
           type="button"
           class="first"
           disabled={busy}
@@ -310,13 +323,19 @@ function PlanQuestion({ waiting, act, busy }: Part) {
         >
           {changed ? "Run my plan" : "Run it"}
         </button>
-        <button type="button" class="deny" disabled={busy} onClick={() => void act("plan", { says: "no", task })}>
+        <button
+          data-action="plan-none"
+          type="button"
+          class="deny"
+          disabled={busy}
+          onClick={() => void act("plan", { says: "no", task })}
+        >
           As one piece of work
         </button>
         <label class="grow">
           Or say what should be different <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} />
         </label>
-        <button type="submit" disabled={busy || !wish.trim()}>
+        <button data-action="plan-other" type="submit" disabled={busy || !wish.trim()}>
           Ask for another plan
         </button>
       </form>

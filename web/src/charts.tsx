@@ -76,7 +76,13 @@ export function BurnChart({ charts }: { charts: Charts }) {
     <div>
       <p class="actions" role="group" aria-label="Unit">
         {UNITS.map((each) => (
-          <button key={each} type="button" aria-pressed={each === unit} onClick={() => setUnit(each)}>
+          <button
+            data-action="unit"
+            key={each}
+            type="button"
+            aria-pressed={each === unit}
+            onClick={() => setUnit(each)}
+          >
             {each}
           </button>
         ))}
@@ -137,7 +143,7 @@ export function TestsChart({ charts }: { charts: Charts }) {
         {tasks.length > 1 && (
           <label>
             Task{" "}
-            <select value={task} onChange={(event) => setChosen(event.currentTarget.value)}>
+            <select data-action="tests-of" value={task} onChange={(event) => setChosen(event.currentTarget.value)}>
               {tasks.map((each) => (
                 <option key={each} value={each}>
                   {each}

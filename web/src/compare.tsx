@@ -18,6 +18,7 @@ export function Compare({ project, one, other }: { project: string; one: string;
     <label>
       {label}{" "}
       <select
+        data-action="compare-run"
         value={value}
         onChange={(event) => {
           window.location.hash = to(event.currentTarget.value);

@@ -65,7 +65,7 @@ export function Changes({
   const isViewed = print ? viewed[file.name] === now : seen(file);
   const two = beside && file.added > 0 && file.removed > 0; // A new file has nothing to stand beside.
   return (
-    <div class="changes">
+    <div class="changes" data-state={OVER.includes(run.status) ? "over" : "live"}>
       <div class="bar">
         <span>
           {many(data.length, "file")} <span class="ins">+{sum("added").toLocaleString("en")}</span>{" "}
@@ -73,15 +73,21 @@ export function Changes({
         </span>
         {data.length > 8 && (
           <label class="find">
-            Find <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+            Find{" "}
+            <input
+              data-action="find-file"
+              type="search"
+              value={words}
+              onInput={(event) => setWords(event.currentTarget.value)}
+            />
           </label>
         )}
         <span class="push" />
         <span class="switch" role="group" aria-label="Layout">
-          <button type="button" aria-pressed={!beside} onClick={() => setBeside(false)}>
+          <button data-action="unified" type="button" aria-pressed={!beside} onClick={() => setBeside(false)}>
             Unified
           </button>
-          <button type="button" aria-pressed={beside} onClick={() => setBeside(true)}>
+          <button data-action="beside" type="button" aria-pressed={beside} onClick={() => setBeside(true)}>
             Side by side
           </button>
         </span>
@@ -98,6 +104,7 @@ export function Changes({
             const cut = each.file.name.lastIndexOf("/") + 1;
             return (
               <button
+                data-action="file"
                 type="button"
                 class={`file ${seen(each.file) ? "viewed" : ""}`}
                 aria-pressed={each.file === file}
@@ -129,6 +136,7 @@ export function Changes({
             <Icon name="file" /> <code>{file.name}</code>
             <label class="tick-box">
               <input
+                data-action="viewed"
                 type="checkbox"
                 checked={isViewed}
                 onChange={() => {
@@ -227,10 +235,10 @@ function Comment({ place, close, add }: { place: Place; close: () => void; add: 
         <textarea autoFocus rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
       <p class="actions">
-        <button type="submit" class="first" disabled={!text.trim()}>
+        <button data-action="add-comment" type="submit" class="first" disabled={!text.trim()}>
           Add comment
         </button>
-        <button type="button" class="quiet" onClick={close}>
+        <button data-action="cancel-comment" type="button" class="quiet" onClick={close}>
           Cancel
         </button>
       </p>
@@ -278,6 +286,7 @@ function Drafts({
             </code>{" "}
             {each.said}{" "}
             <button
+              data-action="remove-comment"
               type="button"
               class="quiet"
               aria-label={`Remove the comment on ${lines(each)}`}
@@ -289,7 +298,7 @@ function Drafts({
         ))}
       </ul>
       <p class="actions">
-        <button type="button" class="first" disabled={busy} onClick={() => void send()}>
+        <button data-action="send-comments" type="button" class="first" disabled={busy} onClick={() => void send()}>
           {over ? `Follow up with ${many(drafts.length, "comment")}…` : `Send ${many(drafts.length, "comment")}`}
         </button>
       </p>
@@ -366,6 +375,7 @@ function Lines({
     };
     return (
       <button
+        data-action="comment"
         type="button"
         class="no"
         aria-label={`Comment on line ${value}${side === 1 ? " before" : ""}`}

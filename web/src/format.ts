@@ -1,4 +1,4 @@
-import { WORDS } from "./types";
+import { Run, WORDS } from "./types";
 
 // One set of words for states, the same as in a terminal.
 export function say(word: string): string {
@@ -66,6 +66,13 @@ export const ICONS: Record<string, string> = {
 // The ends of a run whose work can be taken as it is, and all its ends.
 export const DONE = ["completed", "accepted"];
 export const OVER = [...DONE, "not_proven", "failed"];
+
+// In which of its states a run is, as far as they differ in what can be done.
+export function stateOf(run: Run): string {
+  if (run.holder !== null) return "live";
+  if (!OVER.includes(run.status)) return run.waiting.length ? "asks" : run.status === "budget" ? "budget" : "halted";
+  return `${run.status}${run.applied ? " applied" : run.changed ? "" : " unchanged"}`;
+}
 
 // Which colour a state, a run's status or a ruling has.
 export function tone(word: string): string {

@@ -95,6 +95,7 @@ function Prompt({ projects, done }: { projects: Project[]; done: () => void }) {
   return (
     <form
       class="prompt"
+      data-state="prompt"
       aria-label="New goal"
       onSubmit={(event) => {
         event.preventDefault();
@@ -113,10 +114,11 @@ function Prompt({ projects, done }: { projects: Project[]; done: () => void }) {
         <textarea rows={2} value={goal} onInput={(event) => setGoal(event.currentTarget.value)} />
       </label>
       <p class="actions">
-        <button type="submit" class="first" disabled={busy !== "" || !goal.trim()}>
+        <button data-action="start" type="submit" class="first" disabled={busy !== "" || !goal.trim()}>
           Start
         </button>
         <button
+          data-action="tonight"
           type="button"
           disabled={busy !== "" || !goal.trim()}
           onClick={() => void post("Adding it…", "add_goal", { fields: { goal } }, ({ said: told }) => setSaid(told))}
@@ -126,7 +128,7 @@ function Prompt({ projects, done }: { projects: Project[]; done: () => void }) {
         {projects.length > 1 && (
           <label>
             in{" "}
-            <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+            <select data-action="project" value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
               {projects.map((each) => (
                 <option key={each.project} value={each.project}>
                   {each.root}
@@ -135,7 +137,7 @@ function Prompt({ projects, done }: { projects: Project[]; done: () => void }) {
             </select>
           </label>
         )}
-        <a href={link("new", chosen)} onClick={() => goal.trim() && prefill(goal)}>
+        <a data-action="more-choices" href={link("new", chosen)} onClick={() => goal.trim() && prefill(goal)}>
           Model, check, budget…
         </a>
       </p>
@@ -226,6 +228,7 @@ export function Home() {
           <label class="find">
             Find{" "}
             <input
+              data-action="find-run"
               type="search"
               value={words}
               placeholder="name, goal or state"
@@ -234,7 +237,12 @@ export function Home() {
           </label>
         )}
         {data.projects.map((project) => (
-          <a key={project.project} class="button first new-run" href={link("new", project.project)}>
+          <a
+            data-action="new-run"
+            key={project.project}
+            class="button first new-run"
+            href={link("new", project.project)}
+          >
             <Icon name="plus" /> New run{many ? ` in ${project.root.split("/").pop()}` : ""}
           </a>
         ))}
@@ -368,7 +376,13 @@ function Inbox({
             <ul class="list">
               {asked.map((each, n) => (
                 <li key={keys[n]}>
-                  <button type="button" class="ask" aria-pressed={n === place} onClick={() => setChosen(keys[n])}>
+                  <button
+                    data-action="choose"
+                    type="button"
+                    class="ask"
+                    aria-pressed={n === place}
+                    onClick={() => setChosen(keys[n])}
+                  >
                     <Icon name={summarize(each).icon} />
                     <span>
                       <strong>{summarize(each).asks}</strong>
@@ -429,10 +443,10 @@ function Wishes({ project, named, done }: { project: Project; named: boolean; do
         ))}
       </ul>
       <div class="actions">
-        <button type="button" onClick={() => answer(true)}>
+        <button data-action="allow-settings" type="button" onClick={() => answer(true)}>
           Allow
         </button>
-        <button type="button" onClick={() => answer(false)}>
+        <button data-action="deny-settings" type="button" onClick={() => answer(false)}>
           Do not allow
         </button>
       </div>
@@ -458,7 +472,7 @@ function Begin({ projects }: { projects: Project[] }) {
       </p>
       {projects.length > 0 && (
         <p>
-          <a class="button first" href={link("new", projects[0].project)}>
+          <a data-action="begin" class="button first" href={link("new", projects[0].project)}>
             <Icon name="plus" /> Start a run
           </a>
         </p>

@@ -54,6 +54,7 @@ function App() {
   return (
     <>
       <a
+        data-action="skip"
         class="skip"
         href="#content"
         onClick={(event) => {
@@ -74,11 +75,17 @@ function App() {
         {!exported && <Head screen={screen ?? ""} of={rest[0] ?? ""} />}
         <span class="push" />
         {!exported && bell === "default" && (
-          <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(setBell)}>
+          <button
+            data-action="notify"
+            type="button"
+            class="quiet"
+            onClick={() => void Notification.requestPermission().then(setBell)}
+          >
             <Icon name="bell" /> <span class="wide-only">Notify me</span>
           </button>
         )}
         <button
+          data-action="colours"
           type="button"
           class="quiet"
           aria-label={`Colours: ${theme}. Change to ${next}.`}

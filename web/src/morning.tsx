@@ -81,7 +81,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
   };
   if (!ready.length && !pairs.length && !applied.length && !results.length) return null;
   return (
-    <div class="morning">
+    <div class="morning" data-state={`${ready.length ? "ready" : ""} ${applied.length ? "applied" : ""}`.trim()}>
       {pairs.map((pair) => (
         <Conflict
           key={`${pair.one.name}/${pair.other.name}`}
@@ -95,6 +95,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
         {ready.length > 0 && (
           <>
             <button
+              data-action="apply-all"
               type="button"
               class="first"
               disabled={busy !== ""}
@@ -104,6 +105,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
               Apply {ready.length} to my files…
             </button>
             <button
+              data-action="open-requests"
               type="button"
               disabled={busy !== ""}
               aria-expanded={open === "pr"}
@@ -119,6 +121,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
               <Icon name="check" /> {many(applied.length, "goal")} in your files
             </span>
             <button
+              data-action="undo-all"
               type="button"
               class="quiet"
               disabled={busy !== ""}
@@ -141,6 +144,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
           {ready.map((item) => (
             <label key={item.name} class="tick-box">
               <input
+                data-action="take"
                 type="checkbox"
                 checked={!left.includes(item.name)}
                 onChange={() =>
@@ -156,10 +160,15 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
               : "Each is pushed and opened as a draft with your own git and gh."}
           </p>
           <p class="actions">
-            <button type="submit" class="first" disabled={!chosen.length}>
+            <button
+              data-action={open === "apply" ? "apply-chosen" : "open-chosen"}
+              type="submit"
+              class="first"
+              disabled={!chosen.length}
+            >
               {open === "apply" ? `Apply ${chosen.length}` : `Open ${many(chosen.length, "draft")}`}
             </button>
-            <button type="button" class="quiet" onClick={() => setOpen("")}>
+            <button data-action="cancel-taking" type="button" class="quiet" onClick={() => setOpen("")}>
               Cancel
             </button>
           </p>
@@ -176,7 +185,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
             <li key={one.name} class={one.well ? "good" : "bad"}>
               <Icon name={one.well ? "check" : "alert"} /> <b>{one.name}</b>: {one.said}{" "}
               {one.edges && (
-                <button type="button" onClick={one.edges}>
+                <button data-action="apply-edges" type="button" onClick={one.edges}>
                   I have seen them: apply it
                 </button>
               )}
@@ -223,7 +232,11 @@ function Conflict({
     });
   const drop = (goal: Goal) => work(async () => void (await send(`${top}/do/drop_goal`, { list, goal: goal.name })));
   return (
-    <section class="conflict" aria-label={`Conflict of ${one.name} and ${other.name}`}>
+    <section
+      class="conflict"
+      data-state={merged ? "merged" : "conflict"}
+      aria-label={`Conflict of ${one.name} and ${other.name}`}
+    >
       <h3>
         <Icon name="alert" /> Both are proven, and do not fit together
       </h3>
@@ -241,13 +254,14 @@ function Conflict({
       ) : null}
       <p class="actions">
         {!merged && (
-          <button type="button" class="first" disabled={busy} onClick={() => void merge()}>
+          <button data-action="merge" type="button" class="first" disabled={busy} onClick={() => void merge()}>
             Let an agent merge
           </button>
         )}
         {[one, other].map((goal) =>
           keep === goal.name ? (
             <button
+              data-action="drop-other"
               key={goal.name}
               type="button"
               class="bad"
@@ -257,12 +271,18 @@ function Conflict({
               Drop {(goal.name === one.name ? other : one).name} from the list
             </button>
           ) : (
-            <button key={goal.name} type="button" disabled={busy} onClick={() => setKeep(goal.name)}>
+            <button
+              data-action="keep-one"
+              key={goal.name}
+              type="button"
+              disabled={busy}
+              onClick={() => setKeep(goal.name)}
+            >
               Keep {goal.name}
             </button>
           ),
         )}
-        <button type="button" aria-expanded={see} onClick={() => setSee(!see)}>
+        <button data-action="see-both" type="button" aria-expanded={see} onClick={() => setSee(!see)}>
           See both
         </button>
       </p>

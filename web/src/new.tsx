@@ -105,6 +105,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
   return (
     <form
       class="new"
+      data-state={follows ? "follows" : "new"}
       onSubmit={(event) => {
         event.preventDefault();
         void start();
@@ -129,7 +130,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
             placeholder={choices.check || "found by bough"}
             onInput={(event) => setCheck(event.currentTarget.value)}
           />
-          <button type="button" disabled={busy !== ""} onClick={() => void find()}>
+          <button data-action="find-check" type="button" disabled={busy !== ""} onClick={() => void find()}>
             Find and run it
           </button>
         </span>
@@ -191,15 +192,25 @@ function Form({ project, follows, choices }: { project: string; follows: string;
         </label>
       </div>
       <label class="tick-box">
-        <input type="checkbox" checked={ask} onChange={(event) => setAsk(event.currentTarget.checked)} /> Show me the
-        plan of a large goal before it runs
+        <input
+          data-action="show-plan"
+          type="checkbox"
+          checked={ask}
+          onChange={(event) => setAsk(event.currentTarget.checked)}
+        />{" "}
+        Show me the plan of a large goal before it runs
       </label>
       <p class="actions">
-        <button type="submit" class="first" disabled={busy !== "" || !goal.trim()}>
+        <button data-action="start-run" type="submit" class="first" disabled={busy !== "" || !goal.trim()}>
           <Icon name="plus" /> {follows ? "Start the follow-up" : "Start the run"}
         </button>
         {!follows && (
-          <button type="button" disabled={busy !== "" || !goal.trim()} onClick={() => void list()}>
+          <button
+            data-action="list-goal"
+            type="button"
+            disabled={busy !== "" || !goal.trim()}
+            onClick={() => void list()}
+          >
             Add to the backlog
           </button>
         )}

@@ -124,16 +124,21 @@ export function NightGoals({
   const goals = night.groups.flatMap((group) => group.goals);
   const names = goals.map((goal) => goal.name);
   return (
-    <section class="goals" aria-label={`Goals of ${night.list}`}>
+    <section
+      class="goals"
+      data-state={night.working ? "working" : night.open ? "open" : night.began ? "ended" : "fresh"}
+      aria-label={`Goals of ${night.list}`}
+    >
       {night.began && <h2>{night.list === "backlog" ? "Goals" : `Goals of ${night.list}`}</h2>}
       <div class="actions">
         {night.working ? (
-          <button type="button" disabled={busy} onClick={() => void send("stop_night")}>
+          <button data-action="stop-night" type="button" disabled={busy} onClick={() => void send("stop_night")}>
             Stop the night
           </button>
         ) : (
           (night.open || goals.some((goal) => goal.kind !== "proven")) && (
             <button
+              data-action="night"
               type="button"
               aria-expanded={open === "night"}
               onClick={() => setOpen(open === "night" ? "" : "night")}
@@ -142,7 +147,12 @@ export function NightGoals({
             </button>
           )
         )}
-        <button type="button" aria-expanded={open === "add"} onClick={() => setOpen(open === "add" ? "" : "add")}>
+        <button
+          data-action="add"
+          type="button"
+          aria-expanded={open === "add"}
+          onClick={() => setOpen(open === "add" ? "" : "add")}
+        >
           <Icon name="plus" /> Add a goal
         </button>
       </div>
@@ -185,6 +195,7 @@ export function NightGoals({
                         const before = way === "up" ? goals[n - 1]?.name : (goals[n + 2]?.name ?? "");
                         return (
                           <button
+                            data-action={way === "up" ? "move-up" : "move-down"}
                             key={way}
                             id={id}
                             type="button"
@@ -233,7 +244,7 @@ function GoalEntry({
   const save = async (fields: object) =>
     !Object.keys(fields).length || (await send("edit_goal", { goal: goal.name, fields }));
   return (
-    <li class="entry goal">
+    <li class="entry goal" data-state={goal.kind}>
       <span class={`mark ${colour}`}>
         <Icon name={STATUS_ICON[colour]} />
       </span>
@@ -258,6 +269,7 @@ function GoalEntry({
             <>
               {children}
               <button
+                data-action="edit"
                 type="button"
                 class="quiet"
                 aria-label={`Edit ${goal.name}`}
@@ -269,6 +281,7 @@ function GoalEntry({
             </>
           )}
           <button
+            data-action={sure ? "really-drop" : "drop"}
             key="drop"
             type="button"
             class={sure ? "bad" : "quiet"}
@@ -278,7 +291,7 @@ function GoalEntry({
             {!sure ? "Drop" : goal.kind === "running" ? "Stop and drop it" : "Drop it"}
           </button>
           {sure && (
-            <button type="button" class="quiet" onClick={() => setState("")}>
+            <button data-action="keep-it" type="button" class="quiet" onClick={() => setState("")}>
               Keep it
             </button>
           )}
@@ -393,6 +406,7 @@ function GoalForm({ before, names, save, close }: FormOfGoal & { before?: GoalEn
           {names.map((name) => (
             <label key={name} class="tick-box">
               <input
+                data-action="begins-after"
                 type="checkbox"
                 checked={needs.includes(name)}
                 onChange={() =>
@@ -420,10 +434,10 @@ function GoalForm({ before, names, save, close }: FormOfGoal & { before?: GoalEn
         </div>
       </details>
       <p class="actions">
-        <button type="submit" class="first" disabled={busy}>
+        <button data-action="save-goal" type="submit" class="first" disabled={busy}>
           {before ? "Change it" : "Add it"}
         </button>
-        <button type="button" class="quiet" onClick={close}>
+        <button data-action="close-goal" type="button" class="quiet" onClick={close}>
           {before ? "Cancel" : "Close"}
         </button>
       </p>
@@ -512,19 +526,22 @@ function StartNight({
         </label>
       </div>
       <label class="tick-box">
-        <input name="give_up" type="checkbox" /> Give up a goal that is stuck instead of waiting for my answer
+        <input data-action="give-up" name="give_up" type="checkbox" /> Give up a goal that is stuck instead of waiting
+        for my answer
       </label>
       <label class="tick-box">
-        <input name="partial" type="checkbox" /> Branches also for work that is finished and not proven
+        <input data-action="partial-branches" name="partial" type="checkbox" /> Branches also for work that is finished
+        and not proven
       </label>
       <label class="tick-box">
-        <input name="draft" type="checkbox" /> Push proven branches and open draft pull requests with <code>gh</code>
+        <input data-action="draft-requests" name="draft" type="checkbox" /> Push proven branches and open draft pull
+        requests with <code>gh</code>
       </label>
       <p class="actions">
-        <button type="submit" class="first" disabled={busy}>
+        <button data-action="start-night" type="submit" class="first" disabled={busy}>
           <Icon name="moon" /> {open ? "Continue it" : "Start it"}
         </button>
-        <button type="button" class="quiet" onClick={close}>
+        <button data-action="cancel-night" type="button" class="quiet" onClick={close}>
           Cancel
         </button>
       </p>

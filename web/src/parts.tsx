@@ -341,7 +341,7 @@ export function Text({
     <div class="text">
       {prose ? <Markdown text={visible} /> : <pre>{visible}</pre>}
       {(folds || cut) && (
-        <button type="button" class="quiet" aria-expanded={open} onClick={unfold}>
+        <button data-action="unfold" type="button" class="quiet" aria-expanded={open} onClick={unfold}>
           {open ? "Show less" : `Show all (${(cut ?? shown.length).toLocaleString("en")} characters)`}
         </button>
       )}

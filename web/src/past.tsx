@@ -42,11 +42,17 @@ export function Past({
         <h2>{named ? project.root : "What came of it"}</h2>
         {sorts.length > 1 && (
           <span class="switch" role="group" aria-label="State">
-            <button type="button" aria-pressed={!is} onClick={() => setSort("")}>
+            <button data-action="all-states" type="button" aria-pressed={!is} onClick={() => setSort("")}>
               All
             </button>
             {sorts.map(([name, words, fits]) => (
-              <button key={name} type="button" aria-pressed={sort === name} onClick={() => setSort(name)}>
+              <button
+                data-action="one-state"
+                key={name}
+                type="button"
+                aria-pressed={sort === name}
+                onClick={() => setSort(name)}
+              >
                 {words} <span class="dim">{runs.filter(fits).length}</span>
               </button>
             ))}
@@ -70,7 +76,7 @@ export function Past({
       ))}
       {older > 0 && (
         <p>
-          <button type="button" onClick={more}>
+          <button data-action="older" type="button" onClick={more}>
             Show older runs ({older})
           </button>
         </p>

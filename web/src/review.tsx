@@ -143,7 +143,7 @@ export function Shown({
             <p>
               {proof.files.slice(0, 12).map((file) =>
                 pick ? (
-                  <button key={file} type="button" class="quiet" onClick={() => pick(file)}>
+                  <button data-action="proof-file" key={file} type="button" class="quiet" onClick={() => pick(file)}>
                     <code>{file}</code>
                   </button>
                 ) : (

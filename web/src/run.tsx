@@ -95,7 +95,7 @@ export function Missing({ error, name, title = "" }: { error: unknown; name: str
         </p>
         {!exported && (
           <p>
-            <a class="button" href="#/">
+            <a data-action="all-runs" class="button" href="#/">
               All runs
             </a>
           </p>
@@ -150,7 +150,13 @@ export function Head({
         {whole && long && (
           <>
             {open && <pre class="goal">{run.goal}</pre>}
-            <button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
+            <button
+              data-action="whole-goal"
+              type="button"
+              class="quiet"
+              aria-expanded={open}
+              onClick={() => setOpen(!open)}
+            >
               {open ? "Hide the whole goal" : "Show the whole goal"}
             </button>
           </>

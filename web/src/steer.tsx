@@ -1,63 +1,75 @@
 import { useState } from "preact/hooks";
 import { at, exported, get, Point, query, Run } from "./api";
 import { useAction } from "./ask";
-import { clock, DONE, OVER } from "./format";
+import { clock, DONE, OVER, stateOf } from "./format";
 import { Icon, link } from "./parts";
 
 type Refresh = () => void;
 
 export function Steer({ project, run, refresh }: { project: string; run: Run; refresh: Refresh }) {
-  const { act, busy, note } = useAction(project, run, refresh);
+  const { act, busy, note, said } = useAction(project, run, refresh);
   const [partial, setPartial] = useState(false);
+  // What takes effect on its own is applied only when the person says so once more.
+  const edges = said?.bad && said.text.includes("take effect on their own");
   if (exported) return null;
   const live = run.holder !== null;
   const over = OVER.includes(run.status);
   return (
-    <div class="steer">
+    <div class="steer" data-state={stateOf(run)}>
       <div class="actions">
         {live && (
-          <button type="button" disabled={busy} onClick={() => act("pause", {})}>
+          <button data-action="pause" type="button" disabled={busy} onClick={() => act("pause", {})}>
             <Icon name="pause" /> Pause
           </button>
         )}
         {live && (
-          <button type="button" disabled={busy} onClick={() => act("stop", { now: false })}>
+          <button data-action="stop" type="button" disabled={busy} onClick={() => act("stop", { now: false })}>
             Stop
           </button>
         )}
         {!live && !over && run.waiting.length === 0 && <Resume run={run} act={act} busy={busy} />}
         {!live && DONE.includes(run.status) && !run.applied && run.changed && (
-          <button type="button" class="first" disabled={busy} onClick={() => act("apply", {})}>
+          <button data-action="apply" type="button" class="first" disabled={busy} onClick={() => act("apply", {})}>
             Apply
           </button>
         )}
         {!live && run.applied && (
-          <button type="button" disabled={busy} onClick={() => act("undo", {})}>
+          <button data-action="undo" type="button" disabled={busy} onClick={() => act("undo", {})}>
             Undo apply
           </button>
         )}
         {!live && DONE.includes(run.status) && run.changed && (
           <>
-            <button type="button" disabled={busy} onClick={() => act("apply", { branch: `bough/${run.run}` })}>
+            <button
+              data-action="branch"
+              type="button"
+              disabled={busy}
+              onClick={() => act("apply", { branch: `bough/${run.run}` })}
+            >
               Branch
             </button>
-            <button type="button" disabled={busy} onClick={() => act("pr", {})}>
+            <button data-action="request" type="button" disabled={busy} onClick={() => act("pr", {})}>
               Pull request
             </button>
           </>
         )}
         {!live && over && (
-          <a class={`button ${DONE.includes(run.status) ? "" : "first"}`} href={link("new", project, run.run)}>
+          <a
+            data-action="follow-up"
+            class={`button ${DONE.includes(run.status) ? "" : "first"}`}
+            href={link("new", project, run.run)}
+          >
             <Icon name="branch" /> Follow up…
           </a>
         )}
         {!live && over && !DONE.includes(run.status) && !run.applied && run.changed && !partial && (
-          <button type="button" disabled={busy} onClick={() => setPartial(true)}>
+          <button data-action="partial" type="button" disabled={busy} onClick={() => setPartial(true)}>
             Take the partial work…
           </button>
         )}
         {partial && (
           <button
+            data-action="apply-partial"
             type="button"
             class="bad"
             disabled={busy}
@@ -66,10 +78,27 @@ export function Steer({ project, run, refresh }: { project: string; run: Run; re
             The work is not verified: apply it
           </button>
         )}
+        {edges && (
+          <button
+            data-action="apply-edges"
+            type="button"
+            class="bad"
+            disabled={busy}
+            onClick={() => act("apply", { edges: true, ...(DONE.includes(run.status) ? {} : { partial: true }) })}
+          >
+            I have seen them: apply it
+          </button>
+        )}
         {!live && <Rewind project={project} run={run} task="goal" refresh={refresh} />}
         <Say project={project} run={run} task="goal" refresh={refresh} />
         {live && (
-          <button type="button" class="quiet" disabled={busy} onClick={() => act("stop", { now: true })}>
+          <button
+            data-action="stop-now"
+            type="button"
+            class="quiet"
+            disabled={busy}
+            onClick={() => act("stop", { now: true })}
+          >
             Stop now
           </button>
         )}
@@ -110,11 +139,11 @@ function Resume({
         void act("resume", open ? body : {});
       }}
     >
-      <button type="submit" class="first" disabled={busy}>
+      <button data-action="resume" type="submit" class="first" disabled={busy}>
         Resume
       </button>
       {!open && (
-        <button type="button" class="quiet" onClick={() => setOpen(true)}>
+        <button data-action="resume-changes" type="button" class="quiet" onClick={() => setOpen(true)}>
           with changes…
         </button>
       )}
@@ -194,7 +223,7 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
   if (!points)
     return (
       <>
-        <button type="button" onClick={() => void open()}>
+        <button data-action="rewind" type="button" onClick={() => void open()}>
           Rewind…
         </button>
         {note}
@@ -210,7 +239,11 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
     >
       <label>
         Rewind to{" "}
-        <select value={String(to)} onChange={(event) => setTo(Number(event.currentTarget.value))}>
+        <select
+          data-action="rewind-to"
+          value={String(to)}
+          onChange={(event) => setTo(Number(event.currentTarget.value))}
+        >
           {points.map((point, n) => (
             <option key={n} value={String(n)}>
               {n}: {clock(point.at)} {point.words.slice(0, 90)}
@@ -221,10 +254,10 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
       <label class="grow">
         Message to the next agent <input value={say} onInput={(event) => setSay(event.currentTarget.value)} />
       </label>
-      <button type="submit" class="first" disabled={busy}>
+      <button data-action="really-rewind" type="submit" class="first" disabled={busy}>
         Rewind
       </button>
-      <button type="button" class="quiet" onClick={() => setPoints(null)}>
+      <button data-action="cancel-rewind" type="button" class="quiet" onClick={() => setPoints(null)}>
         Cancel
       </button>
       {note}
@@ -241,7 +274,7 @@ export function Say({ project, run, task, refresh }: { project: string; run: Run
   if (!open)
     return (
       <>
-        <button type="button" onClick={() => setOpen(true)}>
+        <button data-action="message" type="button" onClick={() => setOpen(true)}>
           <Icon name="comment" /> Send a message…
         </button>
         {note}
@@ -264,10 +297,10 @@ export function Say({ project, run, task, refresh }: { project: string; run: Run
         {task === "goal" ? "Message to all agents" : `Message to the agents at ${task}`}{" "}
         <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} />
       </label>
-      <button type="submit" class="first" disabled={busy || !text.trim()}>
+      <button data-action="send" type="submit" class="first" disabled={busy || !text.trim()}>
         Send
       </button>
-      <button type="button" class="quiet" onClick={() => setOpen(false)}>
+      <button data-action="cancel-message" type="button" class="quiet" onClick={() => setOpen(false)}>
         Cancel
       </button>
       {note}

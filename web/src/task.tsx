@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { at, exported, get, Happening, Line, Match, query, Rounds, TaskPage as Task, Verdict } from "./api";
 import { Changes } from "./diff";
-import { clock, count, duration, many, money, say } from "./format";
+import { clock, count, duration, many, money, say, stateOf } from "./format";
 import { Ladder } from "./ladder";
 import { Badge, link, Loading, Panel, Tabs, Text, Tree, Trouble, useAnswer, useRun } from "./parts";
 import { Head, Missing } from "./run";
@@ -79,7 +79,7 @@ function Inside({
           </span>
         ))}
       </nav>
-      <section class="panel now">
+      <section class="panel now" data-state={stateOf(tree.run)}>
         <h1>{shown.title || path}</h1>
         <p class="numbers">
           <Badge word={shown.state} text={shown.words} />
@@ -300,6 +300,7 @@ function Talk({
           <label class="find">
             Search{" "}
             <input
+              data-action="search"
               type="search"
               value={typed}
               placeholder="all rounds: words, a file, a command"
@@ -309,6 +310,7 @@ function Talk({
         )}
         {!exported && talk.total > PART && (
           <form
+            data-action="go-to-round"
             class="find"
             onSubmit={(event) => {
               event.preventDefault();
@@ -330,6 +332,7 @@ function Talk({
         )}
         <span class="push" />
         <button
+          data-action="newest"
           type="button"
           onClick={() => {
             if (talk.to < talk.total) void talk.load(talk.total - PART).then(() => requestAnimationFrame(down));
@@ -341,7 +344,7 @@ function Talk({
       </div>
       {words && <Found project={project} run={run} path={path} words={words} />}
       {talk.from > 0 && !exported && (
-        <button type="button" onClick={() => void talk.load(talk.from - PART, true)}>
+        <button data-action="earlier" type="button" onClick={() => void talk.load(talk.from - PART, true)}>
           Show {many(Math.min(PART, talk.from), "earlier round")}
         </button>
       )}
@@ -350,7 +353,7 @@ function Talk({
         {talk.events.length === 0 && <p class="empty">No messages yet.</p>}
       </div>
       {talk.to < talk.total && !exported && (
-        <button type="button" onClick={() => void talk.load(talk.to, true)}>
+        <button data-action="later" type="button" onClick={() => void talk.load(talk.to, true)}>
           Show {many(Math.min(PART, talk.total - talk.to), "later round")}
         </button>
       )}

@@ -121,7 +121,7 @@ function Detail({
         </span>
         <span class="push" />
         {round > 0 && <a href={link("task", project, run, chosen.path, "talk", String(round))}>Open round {round}</a>}
-        <button type="button" class="quiet" onClick={close}>
+        <button data-action="close-span" type="button" class="quiet" onClick={close}>
           Close
         </button>
       </header>
@@ -261,17 +261,22 @@ export function Timeline({
     <div class="timeline">
       <div class="bar">
         <span class="switch" role="group" aria-label="Lanes">
-          <button type="button" aria-pressed={by === "task"} onClick={() => setBy("task")}>
+          <button data-action="by-task" type="button" aria-pressed={by === "task"} onClick={() => setBy("task")}>
             By task
           </button>
-          <button type="button" aria-pressed={by === "work"} onClick={() => setBy("work")}>
+          <button data-action="by-work" type="button" aria-pressed={by === "work"} onClick={() => setBy("work")}>
             By work
           </button>
         </span>
-        <button type="button" onClick={() => setZoom(Math.max(1, zoom / 2))} disabled={zoom <= 1}>
+        <button
+          data-action="zoom-out"
+          type="button"
+          onClick={() => setZoom(Math.max(1, zoom / 2))}
+          disabled={zoom <= 1}
+        >
           Zoom out
         </button>
-        <button type="button" onClick={() => setZoom(Math.min(4096, zoom * 2))}>
+        <button data-action="zoom-in" type="button" onClick={() => setZoom(Math.min(4096, zoom * 2))}>
           Zoom in on the end
         </button>
         <span class="dim" aria-live="polite">
@@ -293,7 +298,7 @@ export function Timeline({
             </li>
           ))}
         </ol>
-        <div class="canvas" onMouseMove={point} onMouseLeave={() => setTip("")} onClick={choose}>
+        <div class="canvas" data-action="span" onMouseMove={point} onMouseLeave={() => setTip("")} onClick={choose}>
           {ticks.map((tick) => (
             <span key={tick.at} class="moment" style={{ left: `${tick.x}px` }}>
               {clock(tick.at)}
@@ -335,12 +340,22 @@ export function Timeline({
       {charts.total > charts.lanes.length && (
         <p class="actions">
           {!exported && (
-            <button type="button" disabled={start === 0} onClick={() => go(Math.max(0, start - PAGE))}>
+            <button
+              data-action="earlier-lanes"
+              type="button"
+              disabled={start === 0}
+              onClick={() => go(Math.max(0, start - PAGE))}
+            >
               Earlier lanes
             </button>
           )}
           {!exported && (
-            <button type="button" disabled={start + PAGE >= charts.total} onClick={() => go(start + PAGE)}>
+            <button
+              data-action="later-lanes"
+              type="button"
+              disabled={start + PAGE >= charts.total}
+              onClick={() => go(start + PAGE)}
+            >
               Later lanes
             </button>
           )}
@@ -359,6 +374,6 @@ const LABELS: Record<string, string> = {
   tool: "tool",
   check: "check",
   merge: "merge",
-  waiting: "waiting: another task, a quota",
+  waiting: "waiting: another task, a merge, a quota",
   you: "waiting for you",
 };

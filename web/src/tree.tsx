@@ -172,6 +172,7 @@ function Row({ line, path, index, current, closed, live, activity, toggle, choos
           <span class="fold" />
         ) : (
           <button
+            data-action="branch-of-tree"
             type="button"
             class="fold"
             tabIndex={-1}

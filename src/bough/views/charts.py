@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
@@ -9,6 +10,7 @@ from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.ids import CONTROL, GOAL, RUN, child_path
+from bough.core.tree.task_state import State
 
 WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 """What a lane can show. A span names one by its index here."""
@@ -32,6 +34,8 @@ class Lane(Struct):
     """Open spans, by what closes them."""
     tools: dict[str, str] = field(default_factory=dict)
     """Names of the tools that the last answer called, by call."""
+    steps: dict[str, str] = field(default_factory=dict)
+    """The task that carries out each step now: one that runs again has a path of its own."""
     rounds: list[int] = field(default_factory=list)
     """The event that each round began with."""
 
@@ -51,7 +55,7 @@ class Charts:
     """A fold over the events of `CHART_KINDS`."""
 
     def __init__(self) -> None:
-        self.lanes: dict[str, Lane] = {}
+        self.lanes = defaultdict[str, Lane](Lane)
         self.spent: list[tuple[float, str, float, int]] = []
         """When a round was paid for, in which branch below the goal, dollars, tokens."""
         self.tests: list[TestCount] = []
@@ -60,9 +64,7 @@ class Charts:
         if record.task in (RUN, CONTROL):
             self._see_run(record)
             return
-        lane, at = self.lanes.get(record.task), record.at
-        if lane is None:
-            lane = self.lanes[record.task] = Lane()
+        lane, at = self.lanes[record.task], record.at
         match record.event:
             case e.RoundStarted():
                 lane.rounds.append(record.seq)
@@ -99,11 +101,15 @@ class Charts:
             case e.ProbesFinished():
                 lane.end("check", at)
             case e.ChildHeld(step=step, other=other):
-                held = self.lanes.setdefault(child_path(record.task, step), Lane())
+                held = self.lanes[child_path(record.task, step)]
                 held.open.setdefault("held", (at, WAITING, f"waits for {other}"))
-            case e.ChildStarted(step=step):
-                if (waited := self.lanes.get(child_path(record.task, step))) is not None:
-                    waited.end("held", at)
+            case e.ChildStarted(step=step, task=task):
+                self.lanes[child_path(record.task, step)].end("held", at)
+                lane.steps[step] = child_path(record.task, task)
+            case e.StateChanged(to=State.COMPLETED) if record.task != GOAL:
+                lane.begin("turn", at, WAITING, "waits for its turn to merge")
+            case e.MergeStarted(child=step):
+                self.lanes[lane.steps.get(step, "")].end("turn", at)
             case e.ChildMerged(verdict=found, child=child):
                 lane.add(at - (found.seconds if found else 0.0), at, MERGE, f"merges {child}")
             case e.PlanProposed() | e.QuestionAsked() | e.ChangesAsked():
@@ -190,10 +196,10 @@ def _split_tools(lane: Lane, held: float, ruled: float) -> None:
 def _merge_close_spans(
     spans: list[tuple[float, float, int, str, int]], start: float, end: float, least: float
 ) -> list[Span]:
-    """Merge spans that are too close together to draw."""
+    """Merge spans that are too close together to draw; a wait that is too short to draw is none."""
     made: list[Span] = []
     for begun, ended, work, words, number in spans:
-        if ended < start or begun > end:
+        if ended < start or begun > end or (work == WAITING and ended - begun < least):
             continue
         last = made[-1] if made else None
         joins = last is not None and begun - last[1] < least and (last[2] == work or ended - last[0] < least)

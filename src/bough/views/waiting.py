@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Disagreement, Verdict
+from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 
 KEPT = 20
@@ -82,7 +83,8 @@ class WaitingView:
             case e.PlanProposed():
                 step = self._steps.get(record.task, Step(record.task, record.task))
                 criteria = step.criteria or self._asked.get(record.task, ())
-                shown = replace(step, steps=event.steps, parallel=True, criteria=criteria, plan_first=False)
+                # A file has the plan of a goal: that of a smaller task is one of its own.
+                shown = replace(step, name=GOAL, steps=event.steps, parallel=True, criteria=criteria, plan_first=False)
                 self._ask(Waiting("plan", record.task, "Run this plan?", record.seq, record.at, plan=Plan(shown)))
             case e.PlanRuled() | e.PlanAnswered():
                 said = {"yes": "run it", "no": "as one piece of work", "own": "their own plan"}.get(event.says)

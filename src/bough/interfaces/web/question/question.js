@@ -20,6 +20,7 @@ function show(asked) {
     ...asked.answers.map((word) => {
       const button = document.createElement("button");
       button.type = "button";
+      button.dataset.action = "link-suggested";
       button.textContent = word;
       button.onclick = () => send(word);
       return button;
