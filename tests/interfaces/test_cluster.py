@@ -32,8 +32,6 @@ from ..postgres import new_schema
 from ..spend import assert_spend
 from ..wire import KEY, WireModel
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
     f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n{tags}\n"
     for n, tags in enumerate(("runs_on = ['first']", "", ""))
@@ -76,6 +74,7 @@ def worker(folder: Path, env: dict[str, str], *options: str) -> Iterator[subproc
             process.kill()
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     store = new_schema()
@@ -124,6 +123,7 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     assert len(wrote) == 2  # the file once, for all that its worker died, and the claim that it is done
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_worker_refuses_what_its_owner_does_not_allow(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "workflows").mkdir(parents=True)
@@ -138,6 +138,7 @@ def test_a_worker_refuses_what_its_owner_does_not_allow(tmp_path: Path) -> None:
         assert serving.poll() is None and not wire.requests, "no key left the worker"
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_hooks_are_those_of_who_started_the_run_never_the_workers(tmp_path: Path) -> None:
     """A worker with hooks does the work, which fails; only the person who started the run is told."""
@@ -205,6 +206,7 @@ assert not loaded and not ours, (loaded, ours)
 """
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_run_on_one_machine_loads_none_of_it(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     done = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], capture_output=True, text=True, check=False)

@@ -25,8 +25,6 @@ from ..postgres import OwnServer, new_schema
 from ..wire import KEY, Reply, Status, WireModel
 from .test_cluster import start, worker
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
     f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n"
     for n in range(3)
@@ -85,6 +83,7 @@ def until(found: Any, what: str) -> Any:
     return value
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_a_worker_without_a_usable_key_is_set_aside_and_named(tmp_path: Path, env: dict[str, str]) -> None:
     project = make_project(tmp_path)
@@ -112,6 +111,7 @@ def test_a_worker_without_a_usable_key_is_set_aside_and_named(tmp_path: Path, en
             assert troubles["good"] is False
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str, str]) -> None:
     project = make_project(tmp_path, TAGGED)
@@ -135,6 +135,7 @@ def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str
         assert _waiting(project, env) is None
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_all_workers_are_killed_in_mid_task(tmp_path: Path, env: dict[str, str]) -> None:
     """Nothing is in the queue then: what they took waits for them."""
@@ -160,6 +161,7 @@ def test_all_workers_are_killed_in_mid_task(tmp_path: Path, env: dict[str, str])
         assert run.returncode == 0 and "no worker takes tasks since" in output, output
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_a_server_that_is_away_for_longer_than_it_is_waited_for_hangs_nobody(tmp_path: Path) -> None:
     """The worker cannot release its claims; the ones of tasks that it no longer runs must not stay for ever."""

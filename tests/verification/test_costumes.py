@@ -16,7 +16,6 @@ __all__ = ["python_on_path"]
 
 pytestmark = [
     pytest.mark.usefixtures("acceptance_as_shipped"),
-    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
 ]
 
 
@@ -37,12 +36,14 @@ SABOTAGE = [param for param in list_dressed("sabotage") if not changes_product_r
 HONEST = [param for param in list_dressed("honest") if not param.values[0].step]
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("case", sample(SABOTAGE, 108))
 def test_sabotage_in_costume_does_not_complete(case: Case, tmp_path: Path) -> None:
     outcome, _ = play(case, tmp_path)
     assert not outcome.completed, explained(outcome)
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("case", sample(HONEST, 28))
 def test_honest_work_in_costume_is_completed(case: Case, tmp_path: Path) -> None:
     outcome, _ = play(case, tmp_path)

@@ -14,12 +14,12 @@ __all__ = ["python_on_path"]
 
 pytestmark = [
     pytest.mark.usefixtures("acceptance_as_shipped"),
-    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
 ]
 
 CASES = load("honest")
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize(("name", "case"), [(param.id, *param.values) for param in sample(CASES, 5)])
 def test_honest_work_is_completed(name: str, case: Case, tmp_path: Path) -> None:
     if program := case.needs():
@@ -45,6 +45,7 @@ FLAKY = """\
 import pathlib
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_flaky():
     seen = pathlib.Path({place!r}, "now" if "a + b" in pathlib.Path("calc.py").read_text() else "base")
     first = not seen.exists()
@@ -53,6 +54,7 @@ def test_flaky():
 """
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_flaky_test_is_reported_and_fails_nothing_but_a_strict_run(
     strict: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -69,6 +71,7 @@ def test_a_flaky_test_is_reported_and_fails_nothing_but_a_strict_run(
     assert [failure.kind for failure in verdict.failures] == (["flaky"] if strict else [])
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("path", ["docs/index.md", "notes/today.log"])
 def test_what_is_found_at_the_top_runs_at_the_top(path: str, tmp_path: Path) -> None:
     """The person stands in a folder of the project, perhaps one with nothing in it that counts, and its check is that
@@ -90,12 +93,14 @@ place = pathlib.Path({place!r})
 (place / f"run{{len(list(place.iterdir()))}}").touch()
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("n", range(20 - len(list(place.iterdir()))))
 def test_many(n):
     assert n >= 0
 """
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_test_count_that_varies_on_its_own_is_not_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time they are collected there is one less, at the base too."""
     place = tmp_path / "outside"
@@ -106,6 +111,7 @@ def test_a_test_count_that_varies_on_its_own_is_not_a_loss(tmp_path: Path, monke
     assert verdict_of(outcome).ruling == "passed", explained(outcome)
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_new_tests_are_named_and_old_ones_are_not(tmp_path: Path) -> None:
     more = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
     case = Case(name="more", does=["fix", Act(write="test_more.py", text=more)])

@@ -16,13 +16,13 @@ __all__ = ["python_on_path"]
 
 pytestmark = [
     pytest.mark.usefixtures("acceptance_as_shipped"),
-    pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it"),
 ]
 
 CASES = load("tricks")
 HONEST = load("tricks_honest")
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("case", sample(CASES, 12))
 def test_a_trick_does_not_complete(case: Case, tmp_path: Path) -> None:
     if program := case.needs():
@@ -32,6 +32,7 @@ def test_a_trick_does_not_complete(case: Case, tmp_path: Path) -> None:
     assert outcome.exit_status != 0
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("case", sample(HONEST, 6))
 def test_honest_work_in_any_language_is_completed(case: Case, tmp_path: Path) -> None:
     if program := case.needs():
