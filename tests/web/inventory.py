@@ -7,7 +7,7 @@ about, and each page counts by itself.
 from __future__ import annotations
 
 VIEWS = """
-all-runs all-states allow-settings begin branch-of-tree by-task by-work choose close-span colours compare-run
+all-runs all-states allow-settings branch-of-tree by-task by-work choose close-span colours compare-run
 deny-settings earlier earlier-lanes find-run go-to-round later later-lanes link-answer link-suggested new-run newest
 notify older one-state proof-file search skip span tests-of unfold unit whole-goal zoom-in zoom-out
 """

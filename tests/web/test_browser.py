@@ -95,6 +95,13 @@ def test_a_finished_run_is_a_review_page(browser: Any, tmp_path: Path) -> None:
             evidence = page.get_by_role("complementary", name="Evidence")
             expect(evidence).to_contain_text("python3 -m unittest -q test_calc")
             assert not (found := find_axe_violations(page)), found
+            page.set_viewport_size({"width": 390, "height": 844})
+            expect(page.locator(".files .line").last).to_have_css("height", "44px")
+            for control in (page.locator("button.file"), page.get_by_role("button", name="Comment on line 1")):
+                line = control.locator("xpath=ancestor::*[@class='line']")
+                assert control.first.bounding_box()["height"] == line.first.bounding_box()["height"], "it fills its row"
+            assert page.locator(".diff").bounding_box()["y"] < evidence.bounding_box()["y"], "the change comes first"
+            page.set_viewport_size({"width": 1280, "height": 800})
 
             page.get_by_label("Viewed").check()
             expect(page.locator(".file.viewed")).to_contain_text("calc.py")
@@ -252,6 +259,8 @@ def test_what_waits_is_seen_and_counts_down(browser: Any, shop: Served) -> None:
         page.goto(at(shop, "run", shop.project, "teal-robin"))
         expect(page.get_by_role("region", name="The run has a question")).to_contain_text("Which one holds")
         expect(page.get_by_role("button", name="Resume")).to_have_count(0)
+        page.goto(at(shop, "task", shop.project, "teal-robin", "goal"))
+        expect(page.locator(".now .badge").first).to_have_text("waiting for you")
 
 
 def test_the_inbox_is_answered_with_keys(browser: Any, shop: Served) -> None:
@@ -349,7 +358,7 @@ def test_a_run_is_started_in_three_clicks(browser: Any, tmp_path: Path) -> None:
     with WireModel(repair()) as wire:
         settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
         with serve(place, **settings) as served, page_of(browser, served) as page:
-            expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
+            expect(page.locator(".prompt + .empty")).to_contain_text("No runs yet")
             page.get_by_role("link", name="New run").click()
             page.get_by_role("textbox", name="Goal").fill("Make add add.")
             page.get_by_role("button", name="Find and run it").click()

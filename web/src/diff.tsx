@@ -97,7 +97,7 @@ export function Changes({
           class="files"
           label="Changed files"
           count={list.length}
-          height={28}
+          heights={[28, 44]}
           row={(index) => {
             const each = list[index];
             if ("title" in each) return <span class="group">{each.title}</span>;
@@ -392,7 +392,7 @@ function Lines({
       class={`diff ${beside ? "beside" : ""}`}
       label={`Changes of ${file.name}`}
       count={total}
-      height={20}
+      heights={[20, 24]}
       top={need}
       row={(index) => {
         const row = parts.get(Math.floor(index / PART) * PART)?.[index % PART];

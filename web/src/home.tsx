@@ -251,15 +251,15 @@ export function Home() {
       {data.projects.map(
         (project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />,
       )}
-      {all.length === 0 && nights.length === 0 && !data.projects.some((project) => project.error) && (
-        <Begin projects={data.projects} />
-      )}
       {data.projects.map((project) => (
         <Wishes key={project.project} project={project} named={many} done={refresh} />
       ))}
       {nights.filter(({ night }) => night.began).map(head)}
       <Inbox {...inbox} refresh={refresh} />
       {inbox.asked.length === 0 && data.projects.length > 0 && <Prompt projects={data.projects} done={refresh} />}
+      {all.length === 0 && nights.length === 0 && !data.projects.some((project) => project.error) && (
+        <Begin projects={data.projects} />
+      )}
       {all.map((run) => (
         <AnsweredList key={run.run} answered={run.answered} recent={600} />
       ))}
@@ -470,13 +470,6 @@ function Begin({ projects }: { projects: Project[] }) {
         {projects.length === 1 ? <code>{projects[0].root}</code> : "your project"}, until a check that it ran itself has
         passed.
       </p>
-      {projects.length > 0 && (
-        <p>
-          <a data-action="begin" class="button first" href={link("new", projects[0].project)}>
-            <Icon name="plus" /> Start a run
-          </a>
-        </p>
-      )}
       <table>
         <caption>or in a terminal</caption>
         <tbody>

@@ -52,7 +52,7 @@ function starts(line: string): boolean {
 }
 
 // Code, strong and stressed words; what only looks like one of them stays as it is.
-function inline(text: string): ComponentChildren[] {
+export function inline(text: string): ComponentChildren[] {
   return text.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*|(?<![\w*])[*_][^*_\n]+[*_](?![\w*]))/).map((part, n) => {
     if (n % 2 === 0) return part;
     if (part.startsWith("`")) return <code key={n}>{part.slice(1, -1)}</code>;

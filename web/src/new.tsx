@@ -168,7 +168,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
           <input
             inputMode="numeric"
             value={rounds}
-            placeholder="grows with the plan"
+            placeholder="by plan"
             onInput={(event) => setRounds(event.currentTarget.value)}
           />
         </label>

@@ -114,31 +114,33 @@ export function Meter({ share, label, tone: colour = "" }: { share: number; labe
   );
 }
 
-// Rows of one height; only those in view are in the page, so that a hundred thousand scroll like ten.
+// Rows of one height, on a phone of the second one; only those in view are in the page, so that a hundred thousand
+// scroll like ten.
 export function Rows({
   count,
-  height,
+  heights,
   row,
   label,
   class: name = "",
   top,
 }: {
   count: number;
-  height: number;
+  heights: [number, number];
   row: (index: number) => ComponentChildren;
   label: string;
   class?: string;
   top?: (first: number, last: number) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ from: 0, room: 600 });
+  const [view, setView] = useState({ from: 0, room: 600, phone: isPhone() });
+  const height = heights[view.phone ? 1 : 0];
   useEffect(() => {
     const element = box.current!;
     const look = () =>
       setView((was) =>
-        was.from === element.scrollTop && was.room === element.clientHeight
+        was.from === element.scrollTop && was.room === element.clientHeight && was.phone === isPhone()
           ? was
-          : { from: element.scrollTop, room: element.clientHeight },
+          : { from: element.scrollTop, room: element.clientHeight, phone: isPhone() },
       );
     const watch = new ResizeObserver(look);
     watch.observe(element);
@@ -166,6 +168,9 @@ export function Rows({
     </div>
   );
 }
+
+// As the style sheet sees it.
+const isPhone = () => window.matchMedia("(max-width: 600px)").matches;
 
 // The response of an address, reloaded when it or `again` changes; the old one stays until then.
 export function useAnswer<T>(address: string | null, again: unknown = 0): { data: T | null; error: unknown } {

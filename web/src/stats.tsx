@@ -58,7 +58,7 @@ export function Stats({ project }: { project: string }) {
           <dd>{count(data.stats.pruned + data.stats.compacted)}</dd>
         </div>
       </dl>
-      <Panel title="Runs, oldest first">
+      <Panel title={`${mine.some((run) => run.spend.cost > 0) ? "Cost" : "Rounds"} of each run, oldest first`}>
         <Bars
           rows={mine.map((run) => ({
             name: run.run,

@@ -3,6 +3,7 @@ import { at, exported, get, Happening, Line, Match, query, Rounds, TaskPage as T
 import { Changes } from "./diff";
 import { clock, count, duration, many, money, say, stateOf } from "./format";
 import { Ladder } from "./ladder";
+import { inline } from "./markdown";
 import { Badge, link, Loading, Panel, Tabs, Text, Tree, Trouble, useAnswer, useRun } from "./parts";
 import { Head, Missing } from "./run";
 import { Rewind, Say } from "./steer";
@@ -63,6 +64,7 @@ function Inside({
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
   const shown = line ?? data.line;
   const live = tree.run.holder !== null;
+  const asks = tree.run.waiting.some((each) => each.task === path);
   const parts = path === "goal" ? ["goal"] : ["goal", ...path.split("/")];
   return (
     <>
@@ -82,7 +84,7 @@ function Inside({
       <section class="panel now" data-state={stateOf(tree.run)}>
         <h1>{shown.title || path}</h1>
         <p class="numbers">
-          <Badge word={shown.state} text={shown.words} />
+          {asks ? <Badge word="waiting" text="waiting for you" /> : <Badge word={shown.state} text={shown.words} />}
           {shown.check && <Badge word={shown.check.ruling} text={`check ${say(shown.check.ruling)}`} />}
           <span>
             {shown.rounds[1]}/{shown.rounds[2]} rounds
@@ -106,7 +108,7 @@ function Inside({
             <b>Stuck:</b> {shown.stuck}
           </p>
         )}
-        {shown.why && (
+        {shown.why && !asks && (
           <p>
             <b>Because:</b> {shown.why}
           </p>
@@ -303,7 +305,7 @@ function Talk({
               data-action="search"
               type="search"
               value={typed}
-              placeholder="all rounds: words, a file, a command"
+              placeholder="words, a file, a command"
               onInput={(event) => setTyped(event.currentTarget.value)}
             />
           </label>
@@ -594,7 +596,7 @@ export function VerdictView({ verdict }: { verdict: Verdict }) {
           {verdict.failed ?? 0} failed, {verdict.skipped ?? 0} skipped
         </p>
       )}
-      {verdict.canary && <p class="dim">{verdict.canary}</p>}
+      {verdict.canary && <p class="dim">{inline(verdict.canary)}</p>}
       {verdict.flaky?.length ? <p class="dim">Flaky: {verdict.flaky.join(", ")}</p> : null}
       {verdict.advice?.length ? (
         <ul>
