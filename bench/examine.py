@@ -182,14 +182,17 @@ def meet(folder: Path, base_url: str, model: str, scripted: Model, wire: WireMod
     home, project = folder / "home", folder / "project"
     (home / ".config" / "bough").mkdir(parents=True)
     (home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.org\n[init]\ndefaultBranch = main\n")
-    (home / ".config/bough/config.toml").write_text(f'[models]\nmain = "openai:{model}"\nbase_url = "{base_url}"\n')
+    (home / ".config/bough/config.toml").write_text(
+        # Whoever answers may be a person.
+        f'[models]\nmain = "openai:{model}"\nbase_url = "{base_url}"\n[limits]\nmodel_timeout = 3600\n'
+    )
     return Person(home, project, scripted, wire)  # type: ignore[arg-type]
 
 
 def run(ann: Person, *args: str) -> tuple[int, str]:
     """A command without the patience of a journey: a suite takes its time."""
     bough = str(Path(sys.executable).parent / "bough")
-    done = subprocess.run([bough, *args], cwd=ann.project, env=ann.env, text=True, capture_output=True, timeout=3600)
+    done = subprocess.run([bough, *args], cwd=ann.project, env=ann.env, text=True, capture_output=True, timeout=7200)
     return done.returncode, done.stdout + done.stderr
 
 
