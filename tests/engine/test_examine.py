@@ -144,7 +144,7 @@ def test_probes_run_at_once_and_one_that_fails_once_more_alone(tmp_path: Path, m
     assert again == first and alone == 1, "the one that fails"
 
 
-def test_the_builder_does_not_see_the_probes_and_the_examiner_no_bodies(tmp_path: Path) -> None:
+def test_the_builder_does_not_see_the_probes_and_the_examiner_sees_the_change(tmp_path: Path) -> None:
     court = Court(BUILDER, prober=REPAIR)
     carried(tmp_path, court)
     before = [asked for asked in court.asked if "done" in asked.tools and "find the bug" not in asked.brief][:3]
@@ -152,7 +152,8 @@ def test_the_builder_does_not_see_the_probes_and_the_examiner_no_bodies(tmp_path
     examiner = next(asked for asked in court.asked if "probe" in asked.tools)
     assert "1. Add pick.py with argmax(items)." in examiner.brief
     assert f"> {GOAL.splitlines()[0]}" in examiner.brief, "a part says little without the whole"
-    assert "def argmax(items):" in examiner.brief and "max(range" not in examiner.brief, "signatures, no bodies"
+    assert "def argmax(items):" in examiner.brief and "+    return max(range" in examiner.brief, "and what was changed"
+    assert TEST not in examiner.brief, "not how the author tested it"
     assert "test_max" in examiner.brief, "names of the author's tests"
 
 

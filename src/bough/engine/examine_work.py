@@ -55,8 +55,8 @@ FASTER = 0.7
 ENTRIES = 8
 """Entry files of packages that an examiner is shown."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
-BODIES = 16_000
-"""The most characters of changed files in which no interface is found."""
+CHANGE = 12_000
+"""The most characters of the changed code that an examiner is shown."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
 UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
@@ -207,12 +207,13 @@ async def _build_question(
     written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
     documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
     face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
-    if "```" not in face:  # Nothing in them looks like an interface: then what changed is shown, as it was and is.
-        diffs = split_diff(await workspaces.diff(task.base, task.tree))
-        own = {path: diffs[path] for path in diffs if not (is_test_path(path) or path in docs)}
-        face = "\n\n".join(map(fence_text, fit_texts(own, BODIES).values()))
+    diffs = split_diff(await workspaces.diff(task.base, task.tree))
+    own = {path: diffs[path] for path in diffs if not (is_test_path(path) or path in docs)}
     offered = await _render_entries(task, runtime, code)
-    return values | {"interface": "\n\n".join(part for part in (face, offered, documented) if part)}
+    return values | {
+        "interface": "\n\n".join(part for part in (face, offered, documented) if part),
+        "change": "\n\n".join(map(fence_text, fit_texts(own, CHANGE).values())) or "(no code)",
+    }
 
 
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
