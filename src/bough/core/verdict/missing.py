@@ -39,6 +39,8 @@ class ProjectFacts(Struct, frozen=True):
     """The project's files."""
     goal: str = ""
     """What the run is asked to do, in the person's words."""
+    changed: bool = False
+    """Somebody has changed it, and is expected to declare what they use."""
 
 
 def names_dependencies(path: str) -> bool:
@@ -81,8 +83,9 @@ def find_missing(
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
         # Nothing ran: a module that nothing declares may be the one that has to be written, if anything is named so.
-        alike = _resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal)
-        return None if (alike and not found.declared) or _is_named(found.name, base.goal) else found
+        alike = base.changed or _resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal)
+        written = not found.declared and (alike or _is_tested(found.module, command, text, base))
+        return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
     return None if report.passed else _find_elsewhere(text)
@@ -197,6 +200,18 @@ def _resembles(module: str, base: ProjectFacts) -> bool:
     wanted = _split_words(module)
     named = (path.rpartition(".")[0] or path for path in base.paths)
     return not wanted or not wanted.isdisjoint(_split_words(f"{' '.join(named)} {base.goal}"))
+
+
+def _is_tested(module: str, command: str, text: str, base: ProjectFacts) -> bool:
+    """Whether the check itself or a test asks for a module, so that it may be what has to be written: not a library
+    for tests."""
+    if re.search(r"(?i)test|spec|mock", module):
+        return False
+    if re.search(rf"\b{re.escape(module)}\b", command):
+        return True
+    own = {last_segment(path): path for path in base.paths}
+    named = (own.get(last_segment(each)) for each in reversed(re.findall(r"[\w./-]+\.\w+", text[: text.find(module)])))
+    return is_test_path(next(filter(None, named), ""))
 
 
 def _list_own_names(paths: Collection[str]) -> set[str]:
