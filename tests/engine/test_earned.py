@@ -185,8 +185,8 @@ STEPS = Step(
 
 @pytest.mark.parametrize("steps", [False, True])
 def test_after_the_last_done_everything_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: bool) -> None:
-    """The check once, though a step, its merge and the goal need it, and once on a copy with the product broken, since
-    no test ran before the work; each probe once with the work and once without it."""
+    """The check once, though a step, its merge and the goal need it, and at most once on a copy with broken product,
+    which runs while the agent works; each probe once with the work and once without it."""
     ran: list[str] = []
     run = ProcessSandbox.run
 
@@ -209,7 +209,7 @@ def test_after_the_last_done_everything_runs_once(tmp_path: Path, monkeypatch: p
     assert done.outcome.status == "completed", done.outcome.summary
     probes = [one for one in ran if "cases/" in one]
     checks = [one for one in ran if "unittest" in one and one not in probes]
-    assert (len(checks), len(probes), len(ran)) == (2, 4, 6), ran
+    assert len(checks) in (1, 2) and len(probes) == 4 and len(ran) == len(checks) + 4, ran
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
