@@ -7,15 +7,19 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 
 from bough.adapters.models.providers import PROVIDERS
 from bough.core.ladder.escalation import Rung
+from bough.core.settings.sections import Command, HookSettings
 from bough.core.stuck import patterns
 from bough.core.stuck.signals import Pattern
 from bough.core.verdict.language import Language
 from bough.core.verdict.registry import LANGUAGES
 from bough.engine import rungs
+from bough.operations.projects import HookEvent
+from bough.services.hooks import BEFORE, EVENTS
 from tests.conformance.test_languages import find_sample
 
 TOP = Path(__file__).parent.parent
@@ -23,8 +27,9 @@ KNOWN: dict[str, Collection[str]] = {
     "a stuck signal": get_args(Pattern),
     "a rung": get_args(Rung),
     "a model provider": PROVIDERS,
+    "a hook event": EVENTS,
 }
-LEAST = {"a stuck signal": 8, "a rung": 6, "a model provider": 2}
+LEAST = {"a stuck signal": 8, "a rung": 6, "a model provider": 2, "a hook event": 6}
 """How many files a row names at least."""
 
 
@@ -61,6 +66,12 @@ def test_a_rung_has_an_effect_and_words_and_a_signal_a_rule() -> None:
     assert {*rungs.EFFECTS} == {*get_args(Rung)} - {"nudge"}
     assert {*rungs.WORDS} == {*get_args(Rung)}
     assert {row[0] for row in patterns.TABLE} == {*get_args(Pattern)}
+
+
+def test_the_lists_of_hook_events_are_the_same() -> None:
+    commands = [one.name for one in msgspec.structs.fields(HookSettings) if one.type == Command]
+    assert commands == ["notify", *EVENTS, *BEFORE]
+    assert [*get_args(HookEvent)] == [*EVENTS, *BEFORE]
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
