@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bough.core.backlog.entry import GoalEntry
     from bough.core.errors import BoughError
     from bough.core.planning.plan import Plan, Step
+    from bough.operations.table import Does
     from bough.views.run_view import Outcome
 
 __version__ = "0.2.0"
@@ -71,10 +72,12 @@ OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "sto
 """Functions made from the table of operations: `await bough.say("amber-heron", dir=".", text="…")`."""
 
 
-def __getattr__(name: str) -> object:
-    """Names are loaded when they are first used: `bough --help` needs none of them."""
+def __getattr__(name: str) -> Does:
+    """Find an operation, or one of the names above, which have types of their own. Names are loaded when they are first
+    used: `bough --help` needs none of them."""
     if name in __all__ and name not in OPERATIONS:
-        return getattr(import_module(_HOMES.get(name, "bough.api")), name)
+        found: Does = getattr(import_module(_HOMES.get(name, "bough.api")), name)
+        return found
     if not name.startswith("_") and find_spec(f"bough.{name}") is None:
         from bough.operations import OPERATIONS as table
         from bough.operations.table import call_operation

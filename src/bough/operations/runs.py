@@ -261,7 +261,7 @@ async def answer(
     """Answer a run's question and resume it.
 
     A run that has tried everything asks you: at the terminal or, with --ask-later, by waiting without a process (exit
-    status 5); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
+    status 8); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
     asking at another terminal resumes there. Exit status: as for `bough run`.
     """
     from bough.services.run_messages import answer_question

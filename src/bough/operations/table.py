@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from inspect import Parameter, signature
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from inspect import Parameter, iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
@@ -36,10 +36,13 @@ class OperationResult(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in asdict(self).items() if name not in OperationResult.__struct_fields__}
 
 
+Does = Callable[..., Coroutine[Any, Any, OperationResult]]
+
+
 class Operation(Struct, frozen=True):
     """One row of the table."""
 
-    does: Callable[..., Awaitable[OperationResult]]
+    does: Does
     examples: tuple[str, ...]
     json: str = "As a JSON object."
     """What `--json` prints; empty: what it prints is for programs anyway."""
@@ -106,7 +109,13 @@ class Operation(Struct, frozen=True):
 
         arguments = self.read(given)
         async with open_session(folder, create=self.begins) as opened:
-            return await self.does(opened, *await self.find(opened, place), **arguments)
+            return await self.do(opened, *await self.find(opened, place), **arguments)
+
+    async def do(self, opened: Session, *found: Any, **arguments: Any) -> OperationResult:
+        result: object = await self.does(opened, *found, **arguments)
+        if not isinstance(result, OperationResult):
+            raise TypeError(f"`{self.name}` must return an OperationResult, not {type(result).__name__}")
+        return result
 
 
 def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
@@ -143,17 +152,26 @@ def make_request(does: Callable[..., Any], *more: tuple[str, Any, Any]) -> type[
 OPERATIONS: dict[str, Operation] = {}
 
 
-def operation(*examples: str, **how: Any) -> Callable[[Callable[..., Awaitable[OperationResult]]], Operation]:
+def operation(*examples: str, **how: Any) -> Callable[[Does], Operation]:
     """Enter an operation under its name. Its named parameters are its arguments, each with what it means; `how`: the
     fields of `Operation`. `bough --help` reads all that from the source, to load nothing."""
 
-    def enter(does: Callable[..., Awaitable[OperationResult]]) -> Operation:
-        return OPERATIONS.setdefault(does.__name__, Operation(does, examples, **how))
+    def enter(does: Does) -> Operation:
+        name = does.__name__
+        if name in OPERATIONS:
+            raise TypeError(f"there is an operation `{name}` already, in {OPERATIONS[name].does.__module__}")
+        if not iscoroutinefunction(does):
+            raise TypeError(f"the operation `{name}` must be an `async def`")
+        for key in how:
+            if key not in Operation.__struct_fields__[2:]:
+                raise TypeError(f"the operation `{name}` says `{key}=`, which is no field of Operation")
+        made = OPERATIONS[name] = Operation(does, examples, **how)
+        return made
 
     return enter
 
 
-def call_operation(name: str) -> Callable[..., Awaitable[OperationResult]]:
+def call_operation(name: str) -> Does:
     """The operation as a function of the package."""
     made = OPERATIONS[name]
 

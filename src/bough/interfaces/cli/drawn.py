@@ -67,7 +67,7 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
             asked = await before(opened, *found, **arguments) if before is not None and not as_json else {}
             if asked is None:
                 return 0
-            result = await made.does(opened, *found, **arguments, **asked)
+            result = await made.do(opened, *found, **arguments, **asked)
             if made.resumes and result.next:
                 from bough.interfaces.cli.execution import make_display
                 from bough.interfaces.cli.resume import continue_run

@@ -85,17 +85,23 @@ def list_groups() -> dict[str, dict[str, str]]:
     here = Path(__file__).parent
     groups = {title: dict.fromkeys(names.split(), "") for title, names in GROUPS.items()}
     drawn = {}
-    for file in sorted(here.parents[1].joinpath("operations").glob("*.py")):
-        for how, name, about in re.findall(OPERATION, file.read_text("utf-8")):
-            drawn[name] = about
-            if named := re.search(r'\bgroup="([^"]+)"', how):
-                groups.setdefault(named[1], {})[name] = about
+    for name, group, about in read_operations(here.parents[1] / "operations"):
+        drawn[name] = about
+        if group:
+            groups.setdefault(group, {})[name] = about
     for commands in groups.values():
         for name in commands:
             own = here / f"{name}.py"
             said = re.search(COMMAND, own.read_text("utf-8")) if own.exists() else None
             commands[name] = said[1] if said else drawn[name]
     return groups
+
+
+def read_operations(folder: Path) -> list[tuple[str, str, str]]:
+    """The name, the group and the first line of the help of each operation in these sources."""
+    sources = [file.read_text("utf-8") for file in sorted(folder.glob("*.py"))]
+    found = [one for source in sources for one in re.findall(OPERATION, source)]
+    return [(name, "".join(re.findall(r'\bgroup="([^"]+)"', how)), about) for how, name, about in found]
 
 
 def _load_command(name: str) -> click.Command:

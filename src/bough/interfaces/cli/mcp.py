@@ -14,10 +14,10 @@ from bough.interfaces.cli.options import bough_command, dir_option, enable_gc, o
 def command(folder: Path, model: str | None, base_url: str | None) -> None:
     """Serve bough to other agents over the Model Context Protocol.
 
-    Speaks the protocol on standard input and output to the agent or editor that starts it. Its tools are run, plan,
-    status, show, diff, answer, resume, say, stop and apply, in this project only; bough://runs and bough://runs/RUN
-    are resources. Models, keys, sandbox, network and limits stay yours: they come from your settings. A run continues
-    when the agent ends.
+    Speaks the protocol on standard input and output to the agent or editor that starts it. Its tools start,
+    watch, answer and apply runs and examine changes, in this project only; bough://runs, bough://runs/RUN and
+    bough://runs/RUN/report are resources. Models, keys, sandbox, network and limits stay yours: they come from your
+    settings. A run continues when the agent ends.
 
     Needs the extra `mcp`: without it, this command says how to install it.
     """
