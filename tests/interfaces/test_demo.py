@@ -96,7 +96,7 @@ def test_a_project_in_phases_with_a_repair_and_an_escalation(folder: Path) -> No
     assert outcomes[0].count("failed") == 2 and set(outcomes[-1]) == {"passed"}, "a fault that was found and repaired"
     assert {case["outcome"] for case in whole[0]["before"]} == {"failed"}, "red without the work"
     (judged,) = of(events, "EvidenceJudged", "goal")
-    assert len(judged["shown"]) == 6 and not judged.get("missing")
+    assert judged["shown"] and not judged.get("missing")
     assert [escalated["decision"]["rung"] for escalated in of(events, "Escalated")] == ["zoom_out", "replan"]
     assert of(events, "RunFinished")[0]["end"] == "completed"
 
