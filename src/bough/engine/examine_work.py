@@ -55,7 +55,7 @@ FASTER = 0.7
 ENTRIES = 8
 """Entry files of packages that an examiner is shown."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
-CHANGE = 12_000
+CHANGE = 20_000
 """The most characters of the changed code that an examiner is shown."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
 UNHEARD = "(its author was not asked: rule by the words of the request alone)"
