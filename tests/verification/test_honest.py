@@ -45,7 +45,6 @@ FLAKY = """\
 import pathlib
 
 
-@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_flaky():
     seen = pathlib.Path({place!r}, "now" if "a + b" in pathlib.Path("calc.py").read_text() else "base")
     first = not seen.exists()
@@ -93,7 +92,6 @@ place = pathlib.Path({place!r})
 (place / f"run{{len(list(place.iterdir()))}}").touch()
 
 
-@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("n", range(20 - len(list(place.iterdir()))))
 def test_many(n):
     assert n >= 0
