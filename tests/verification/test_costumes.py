@@ -14,9 +14,7 @@ from tests.verification.costumes import COSTUMES, dress
 
 __all__ = ["python_on_path"]
 
-pytestmark = [
-    pytest.mark.usefixtures("acceptance_as_shipped"),
-]
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 
 def list_dressed(folder: str) -> list[Any]:

@@ -12,9 +12,7 @@ from tests.verification.cases import ASKED, Act, Case, explained, load, play, py
 
 __all__ = ["python_on_path"]
 
-pytestmark = [
-    pytest.mark.usefixtures("acceptance_as_shipped"),
-]
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 CASES = load("honest")
 

@@ -30,9 +30,7 @@ from tests.verification.cases import (
 
 __all__ = ["python_on_path"]
 
-pytestmark = [
-    pytest.mark.usefixtures("acceptance_as_shipped"),
-]
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 CASES = load("sabotage")
 

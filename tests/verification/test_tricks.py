@@ -14,9 +14,7 @@ from tests.verification.cases import TRICKS, Case, explained, load, play, python
 
 __all__ = ["python_on_path"]
 
-pytestmark = [
-    pytest.mark.usefixtures("acceptance_as_shipped"),
-]
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 CASES = load("tricks")
 HONEST = load("tricks_honest")
