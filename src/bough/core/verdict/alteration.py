@@ -23,21 +23,21 @@ from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
 from bough.core.verdict.test_files import is_configuration, is_foreign, is_product, is_test_file
 
 How = Literal["on", "off", "emptied"]
-"""How a product is altered: functions end at once, functions only have the switch, files have no content."""
+"""Ways to alter a product: every function ends at once; functions only get the switch, off; files are emptied."""
 MOST_FILES = 2_000
 _NONSENSE = "}}} )))\n"
 _INTERPRETERS = {program: language for language in LANGUAGES for program in language.interpreters}
-"""Languages of programs without a suffix, by what their first line runs them with."""
+"""Languages by their interpreters, for programs without a suffix: their first line (`#!`) names the interpreter."""
 
 
 class Belief(Struct, frozen=True):
-    """What is known of a check from running it on a broken product."""
+    """What running a check on a broken product shows about the check."""
 
     kind: Literal["tests", "reads", "passes", "nothing", "unknown"]
-    """It fails when the product misbehaves; it fails only when it cannot be read or built; it passes whatever the
-    product does; there is no product yet; it was cut off."""
+    """It fails when the product misbehaves (tests) or only when the product cannot be read or built (reads); it passes
+    whatever the product does (passes); there is no product yet (nothing); the run was cut off (unknown)."""
     said: str = ""
-    """What was seen, as a sentence."""
+    """The observation behind `kind`, as a sentence."""
 
     @property
     def proves(self) -> bool:
@@ -45,12 +45,12 @@ class Belief(Struct, frozen=True):
 
     @property
     def doubt(self) -> str:
-        """Why the check shows nothing alone; empty: it does."""
+        """Explain why a pass of this check alone proves nothing; empty where it proves something."""
         return "" if self.proves else self.said
 
 
 def find_script_language(path: str, text: str) -> Language:
-    """The language of a file, by its suffix or, where it has none, by its first line."""
+    """Find the language of a file by its suffix or, without one, by its first line."""
     if find_suffix(path) or not text.startswith("#!"):
         return find_language(path)
     name = re.sub(r"[\d.]+$", "", text.split("\n", 1)[0].rstrip().rsplit("/", 1)[-1].rsplit(" ", 1)[-1])
@@ -58,8 +58,8 @@ def find_script_language(path: str, text: str) -> Language:
 
 
 def list_product(paths: Collection[str], command: str) -> list[str]:
-    """Files that may be the product: not tests, nothing that builds or configures, not the script that the command
-    runs. Files without a suffix are among them, since programs often have none."""
+    """List the files that may be the product: no tests, no build files or configuration, not the script that the
+    command runs. Files without a suffix are included, since programs often have none."""
     own = [path for path in paths if not (is_foreign(path) or is_test_file(path) or is_test_path(path))]
     run = find_run_files(command)
     own = [
@@ -73,7 +73,7 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]
     if not found:
-        # In a language that nobody wrote a record for, the commonest suffix of what is no data.
+        # Languages without a record: take the commonest suffix among files that are not data.
         others = [path for path in own if find_suffix(path) not in ("", *DATA)]
         common = Counter(map(find_suffix, others)).most_common(1)
         found = [path for path in others if find_suffix(path) == common[0][0]] if common else []
@@ -81,7 +81,7 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
 
 
 def find_run_files(command: str) -> set[str]:
-    """The files of the project that a command runs as programs: breaking one of these would say nothing."""
+    """Find the project files that a command runs as programs: breaking one of these would prove nothing."""
     found = set()
     for part in split_commands(command):
         words = [word.text.removeprefix("./") for word in part]
@@ -93,12 +93,12 @@ def find_run_files(command: str) -> set[str]:
 
 
 def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) -> dict[str, str]:
-    """The product's files that change, with their new texts; none: nothing in them can be altered like that.
-    `reported`: files in which the runner found tests."""
+    """Return the product files that the alteration changes, with their new texts; none where nothing can be altered
+    like that. `reported`: files in which the runner found tests."""
     known = {path: find_script_language(path, text) for path, text in texts.items()}
     if how == "emptied":
         full = [path for path, text in texts.items() if text.strip() and (find_suffix(path) or known[path].name)]
-        # An empty script succeeds: in a language that nobody wrote a record for, it gets what none accepts.
+        # An empty script succeeds, so files in languages without a record get a text that no language accepts.
         return {path: "" if known[path].name else _NONSENSE for path in full}
     kept: set[str] = set()
     for language in LANGUAGES:
@@ -120,20 +120,19 @@ def _insert(text: str, places: list[int], switch: str) -> Iterator[str]:
     for at in places:
         yield text[before:at]
         line = text[text.rfind("\n", 0, at) + 1 : at]
-        # Where a statement begins its line, so does the switch: then it fits before one of several lines, too.
+        # A statement that begins its line keeps its indentation: the switch gets a line of its own above it.
         yield f"{switch}\n{line}" if line and not line.strip() else switch if switch.endswith(" ") else f"{switch} "
         before = at
     yield text[before:]
 
 
 def counts_tests(known: Baseline) -> bool:
-    """Whether something readable said which or how many tests ran, and some did."""
+    """Whether a readable report or closing line says that tests ran."""
     return known.report.how != "exit status" and known.report.passed + known.report.failed > 0
 
 
 def weigh_base(known: Baseline) -> Belief | None:
-    """What a check shows without a broken product: at a base that was built and whose tests fail, it was seen to
-    fail."""
+    """Judge a check by its run on the unbroken product: tests that fail at a base that builds show that it can fail."""
     failed = known.report.failed - len(known.aside)
     ran = known.report.passed > 0 or any(case.outcome == "failed" for case in known.report.failing)
     if known.exit_status not in (0, None) and not known.lacking and ran and failed > 0:
@@ -142,7 +141,7 @@ def weigh_base(known: Baseline) -> Belief | None:
 
 
 def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
-    """What a run on a broken product shows; None: another alteration has to show it. `known`: the unbroken one's."""
+    """Judge a check by a run on a broken product; None: only another alteration can tell. `known`: the unbroken run."""
     if now.exit_status is None:
         return None
     what = "with every file emptied" if how == "emptied" else "when every function fails at once"
@@ -163,7 +162,7 @@ def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
 
 
 def weigh_control(off: Baseline) -> Belief:
-    """What a check whose tests cannot be counted, and which fails with the switch on, shows with the switch off."""
+    """Judge a check whose tests cannot be counted: it fails with the switch on; `off`: its run with the switch off."""
     if off.exit_status == 0:
         return Belief(
             "tests", "seen to fail when every function fails at once, and to pass with the same text otherwise"

@@ -1,4 +1,4 @@
-"""Build files: what in them registers, configures or starts tests is test side, everything else product."""
+"""Build files: lines that register, configure or start tests are test side, all other lines product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ABOUT_TESTS = (
     r"(?<![a-z])[Tt]ests?(?![a-z])|TEST|(?<![a-z])[Tt]est(?=[A-Z_])|(?<=[a-z_])Tests?\b|\b[Cc]heck\b|(?<![a-z])specs?\b"
     r"|eunit|surefire|WILL_FAIL|should_fail|ignoreFailures|NDEBUG"
 )
-"""What a line says that concerns tests."""
+"""Words that make a line of a build file concern tests."""
 
 
 def is_build_file(path: str) -> bool:
@@ -22,8 +22,8 @@ def is_build_file(path: str) -> bool:
 
 
 def restore_registration(old: str, new: str, files: Collection[str]) -> str:
-    """The file as it is now, with the lines that concern tests as they were. A change that only adds names of the
-    work's own `files` (to a test program, say) says what is built."""
+    """Return the new file with its lines about tests as they were in the old one. A change that only adds names of the
+    work's own `files` (to a test program, say) is kept: it says what is built."""
     was, now = old.splitlines(keepends=True), new.splitlines(keepends=True)
     before, after = _mark_tests(was), _mark_tests(now)
     made: list[str] = []
@@ -38,7 +38,7 @@ def restore_registration(old: str, new: str, files: Collection[str]) -> str:
 
 
 def _drop_registration(lines: Sequence[str], marks: Sequence[bool]) -> list[str]:
-    """These lines without those about tests; what closes a statement goes with it."""
+    """Remove the lines about tests, with the lines that close their statements."""
     kept: list[str] = []
     dropped = False
     for at, (line, mark) in enumerate(zip(lines, marks, strict=True)):
@@ -49,7 +49,7 @@ def _drop_registration(lines: Sequence[str], marks: Sequence[bool]) -> list[str]
 
 
 def _mark_tests(lines: Sequence[str]) -> list[bool]:
-    """Say of each line whether it, or what it is indented below, is about tests."""
+    """Mark each line that is about tests, or is indented below such a line."""
     marks: list[bool] = []
     around: list[tuple[int, bool]] = []
     for line in lines:
@@ -64,7 +64,7 @@ def _mark_tests(lines: Sequence[str]) -> list[bool]:
 
 
 def only_adds(old: str, new: str, files: Collection[str]) -> bool:
-    """Whether a text has all words of another in their order, and besides only names of these files."""
+    """Whether a text has all words of the old one in their order, and besides only names of these files."""
     names = {last_segment(path) for path in files}
     left, more = iter(re.findall(r"[\w./+-]+", old)), list[str]()
     wanted = next(left, None)

@@ -1,7 +1,7 @@
-"""The canary: tests that carry the claim, with one value changed at a time. One that passes with all of them changed
-proves nothing.
+"""The canary: the tests that carry the claim run with changed values, one at a time. A test that passes with all of its
+values changed proves nothing.
 
-It only says what to change. Which test is where is found by its name and by how lines are indented, in any language.
+This module only chooses the changes. It finds tests by their names and by indentation, in any language.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from bough.core.verdict.test_files import expand_command, is_code, is_data, is_f
 from bough.core.verdict.texts import find_block, measure_indent
 
 MOST = 20
-"""Tests, or files of them, that are asked."""
+"""The most tests, or files of tests, that the canary tries."""
 ROUNDS = 4
-"""Values of one test that are changed one at a time; the last round changes all that are left of the surest."""
+"""Rounds for each test: one value changes in each; the last round changes all remaining values of the surest role."""
 Value = tuple[str, Replacement]
-"""What is changed, and in which file."""
+"""A file, and the change in it."""
 NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
-"""What no language accepts."""
+"""A text that no language accepts."""
 _HEAD = (
     r"\b(?:def|fn|func|fun|function|void|sub|test|it|specify|example|scenario|[Tt]ask|TEST\w*|async|static|public|describe"
     r"|context|class|mod|module|test_that|section|group|suite|Run|subtest|[sS]ubtest|proc|let|defmodule|deftest|Describe)\b"
 )
-"""Words before the name of a test or of what holds it."""
+"""Words before the name of a test, or of a class or group of tests."""
 
 _DEFINES = r"\s*(?:(?:def|let|sub|const|var|my|our|static|public|private|protected|function)\W+)*\$?%s\W*[=({]"
-"""How a line begins that defines a name."""
+"""Beginning of a line that defines a name."""
 
 
 def choose_claim(claims: Sequence[str], request: str) -> list[str]:
-    """A few of the claims, beginning with the tests that the request names."""
+    """Choose a few of the tests that carry the claim, those that the goal names first."""
     words = {*re.findall(r"[\w-]+", request)}
     named = [test for test in claims if {*re.findall(r"[\w-]+", test.rpartition("::")[2])} & words]
     return [*named, *(test for test in claims if test not in {*named})][:MOST]
 
 
 def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[Value]]:
-    """What can be changed in each test, with its file, the surest first. `tests`: names as the runner has them."""
+    """List the possible changes in each test, with files, the surest first. `tests`: names as the runner has them."""
     found: dict[str, list[Value]] = {}
     for path, names in _find_tests(texts, tests).items():
         text = TestText(texts[path], find_language(path))
@@ -64,8 +64,8 @@ def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[
 
 
 def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[Value]:
-    """What can be changed in what a test uses and a file of tests defines once, its own first. It may matter to other
-    tests, too: nothing there is expected."""
+    """List the changes in helpers and constants that a test uses and that a file of tests defines once, the test's own
+    file first. Other tests may use them too, so none of these counts as an expected value."""
     found: list[Value] = []
     others = (each for each in texts if each != path and find_suffix(each) == find_suffix(path) and is_test_file(each))
     for where in (path, *others):
@@ -81,7 +81,7 @@ def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[
 
 
 def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str], bool]:
-    """The files that a check names, directly or in a recipe, or else all tests; and whether it names them."""
+    """List the files that a check names, directly or in a recipe, else all tests; and say whether it names them."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
@@ -90,7 +90,7 @@ def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str],
 
 
 def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[Value]:
-    """What can be changed in files that are one test each to their runner."""
+    """List the changes in files that their runner treats as one test each."""
     found: list[Value] = []
     for path in paths:
         lines = texts[path].splitlines(keepends=True)
@@ -101,15 +101,15 @@ def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[
 
 
 def plan_rounds(values: Sequence[Value]) -> list[list[Value]]:
-    """What to change in a test, round by round. Where something is expected, nothing else is asked: what is given to
-    the product may break it whatever the test asserts."""
+    """Plan what to change in a test, round by round. Expected values go alone where a test has any: a changed input may
+    break the product whatever the test asserts."""
     sure = [one for one in values if one[1].role == "expected"]
     single = (sure or values)[: ROUNDS - 1 if len(sure) > ROUNDS else ROUNDS]
     return [*([one] for one in single), *([sure[ROUNDS - 1 :]] if len(sure) > ROUNDS else ())]
 
 
 def find_failed(report: Report, exit_status: int | None, tests: Collection[str]) -> dict[str, bool]:
-    """Whether each test failed, by its name without parameters; what did not run is left out."""
+    """Map each test that ran, without its parameters, to whether it failed."""
     if not report.cases:
         return dict.fromkeys(tests, False) if exit_status == 0 else {}
     found: dict[str, bool] = {}
@@ -121,7 +121,7 @@ def find_failed(report: Report, exit_status: int | None, tests: Collection[str])
 
 
 def apply_changes(texts: Mapping[str, str], changes: Collection[Value]) -> dict[str, str]:
-    """The files with these changes."""
+    """Return the files with these changes made."""
     made: dict[str, str] = {}
     for path, one in sorted({*changes}, key=lambda each: each[1].start, reverse=True):
         text = made.get(path, texts[path])
@@ -140,14 +140,14 @@ def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, l
         }
         for path in texts
     }
-    # Some runners name a test by its package or class, which is no file, or not at all.
+    # Some runners name a test by its package or class, which is no file, or give no place at all.
     loose = {*tests}.difference(*held.values())
     found = {path: own | loose if is_test_file(path) else own for path, own in held.items()}
     return {path: sorted(own) for path, own in found.items() if own}
 
 
 def _split_name(test: str, path: str) -> list[str]:
-    """The names of what a test is in, the outermost first, and its own."""
+    """Split a test's name into its groups, the outermost first, and its own name."""
     name = re.sub(r"\[.*", "", test)
     module = path.rpartition(".")[0].replace("/", ".")
     rest = name.partition("::")[2] if "::" in name else name
@@ -159,7 +159,7 @@ def _split_name(test: str, path: str) -> list[str]:
 
 
 def find_test(lines: Sequence[str], names: Sequence[str]) -> tuple[int, int] | None:
-    """The lines of the test of this name, when there is exactly one in what holds it."""
+    """Find the lines of the test with this name, if its class or group has exactly one."""
     if not names:
         return None
     first, last = 0, len(lines)
@@ -168,7 +168,7 @@ def find_test(lines: Sequence[str], names: Sequence[str]) -> tuple[int, int] | N
         if len(outer) == 1:
             first, last = find_block(lines, outer[0])
     heads = [at for at in _find_heads(lines, names[-1]) if first <= at < last]
-    if len(heads) > 1 and len(names) == 1:  # What stands in a class has its name too.
+    if len(heads) > 1 and len(names) == 1:  # A class may have the same name as the test.
         heads = [at for at in heads if not measure_indent(lines[at])] or heads
     return find_block(lines, heads[0]) if len(heads) == 1 else None
 
@@ -178,7 +178,7 @@ def _find_heads(lines: Sequence[str], name: str) -> list[int]:
     heads = [at for at, line in enumerate(lines) if re.search(named, line) and re.search(_HEAD, line)]
     if heads:
         return heads
-    # A runner may put the titles of the groups around it in front, or number the cases of one.
+    # A runner may prepend the titles of the groups around a test, or number its cases.
     titles = ((at, hit[2]) for at, line in enumerate(lines) for hit in re.finditer(r"([\"'`])(.{3,}?)\1", line))
     ends = [(at, title) for at, title in titles if name.endswith(title) and re.search(_HEAD, lines[at])]
     longest = max((len(title) for _, title in ends), default=0)
@@ -194,7 +194,7 @@ def _list_changes(text: TestText, lines: Sequence[str], first: int, last: int) -
 
 
 def _list_certain_lines(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
-    """The lines that every run of the test reaches: not below a branch, not after a return."""
+    """List the lines that every run of the test reaches: those not below a branch and not after a return."""
     above: list[str] = []
     top = min((measure_indent(line) for line in lines[first + 1 : last] if line.strip()), default=0)
     for at in range(first, last):

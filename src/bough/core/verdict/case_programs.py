@@ -1,9 +1,9 @@
-"""An examiner's cases as ordinary programs: how one is written for a project, started and read.
+"""An examiner's cases as ordinary programs: how to write one for a project, start it and read its result.
 
-A program uses the product as its users do: it imports or calls it, compares and ends. No test runner is there, no
-variable of one, and no name that says that anything is tested, so code that asks whether it is tested sees nothing.
-Where a language has none in its record, a program is a shell script, which can start anything. What only a runner
-can provide (a fixture, a transformer of modules) is a test for that runner, and the case says why.
+A program uses the product as its users do: it imports or calls it, compares and ends. There is no test runner, none of
+its variables, and no name that mentions tests, so code that asks whether it is being tested finds nothing. Languages
+without a form of their own use a shell script, which can start anything. A case that needs a runner (a fixture, a
+transformer of modules) is a test for that runner, and says why.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bough.core.verdict.test_files import is_product
 UNSEEN = (
     "for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done; "
 )
-"""Takes away the variables that say that something is tested."""
+"""Shell code that unsets the variables which show that tests are running."""
 
 
 _SCRIPT_HOW = (
@@ -40,7 +40,7 @@ _COULD_NOT_START = (126, 127)
 
 
 def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ()) -> Form:
-    """How a case for this project is written: in the language of most of the product that changed."""
+    """Choose the form of a case for this project: the language of most of the changed product files."""
     product = [path for path in changed if is_product(path)] or [path for path in paths if is_product(path)]
     common = Counter(find_language(path) for path in product).most_common(1)
     known = common[0][0] if common and common[0][0].case_path else None
@@ -56,12 +56,12 @@ def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ())
 
 
 def _is_named(path: str) -> bool:
-    """Named like a test itself, not only next to tests."""
+    """Whether the file itself is named like a test; lying beside tests is not enough."""
     return re.search(r"test|spec", last_segment(path)) is not None and not last_segment(path).startswith("conftest")
 
 
 def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
-    """An existing test that shows how the product is used, preferably one that is named after a changed file; empty:
+    """Find an existing test that shows how the product is used, preferably one named after a changed file; empty:
     none."""
     suffix = find_suffix(form.path)
     tests = [path for path in paths if is_test_path(path) and find_suffix(path) == suffix and _is_named(path)]
@@ -82,13 +82,13 @@ def make_command(probe: Probe, check: Check) -> str:
 
 
 def make_file(probe: Probe) -> str:
-    """The text of a case as it runs."""
+    """Return the text of a case as it runs."""
     own = probe.language and probe.language != SCRIPT
     return find_language(probe.path).complete_case(probe.text) if own else probe.text
 
 
 def read_probe(probe: Probe, check: Check, finished: Finished, text: str) -> Probed:
-    """`text`: what it printed, decoded."""
+    """Read the result of a case from its exit status and its decoded output, `text`."""
     status = finished.exit_status
     runner = find_runner(check.runner) or Runner()
     silent = not probe.language and runner.no_test and re.search(runner.no_test, text)
@@ -98,17 +98,17 @@ def read_probe(probe: Probe, check: Check, finished: Finished, text: str) -> Pro
         f"killed {finished.killed}" if finished.killed else f"exit status {status}"
     )
     if probe.language:
-        # Only a script's own last words say that something could not be started: the product may end in any way.
+        # The product may end with any status, so only the script's own last line shows that something did not start.
         unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())
     else:
-        # The file itself is at fault, not what it tests: it uses names that a test cannot have.
+        # The test file itself is at fault, not the product: it uses names that a test cannot have.
         unreadable = status in runner.probe_broken or _is_unreadable(probe, text)
         unreadable = unreadable or bool(silent and not re.search(r"AssertionError|assert ", text))
     return Probed(probe.name, "broken" if unreadable and status is not None else "failed", said)
 
 
 def _is_unreadable(probe: Probe, text: str) -> bool:
-    """Whether a syntax error is in the program itself, as its compiler, interpreter or shell says."""
+    """Whether the compiler, interpreter or shell reports a syntax error in the program itself."""
     own = re.escape(last_segment(probe.path))
     said = (
         # Python and Node: the place without a function, the line, a mark below it, the error.

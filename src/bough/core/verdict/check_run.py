@@ -1,5 +1,5 @@
-"""One run of a check and what is known from it: how it ended, what its report says, and what it reported at a tree. Its
-single tests have the runner's names: safe to keep, free of the workspace's path, and each under one id."""
+"""One run of a check: how it ended, what its report says, and what it reported at a tree. Single tests keep the
+runner's names, cleaned of control characters and of the workspace's path, each under one id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_TRACE = 6_000
 _ANSI = r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])"
 _UNPRINTABLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]"
 _ADDRESS = r"(\bat |#<[\w:]+:|\b(?=0xc[0-9a-f]{9}\b))0x[0-9a-fA-F]+|(\b[A-Z][\w$]*@)[0-9a-f]{5,8}\b"
-"""Where an object lies in memory, as Python, Ruby, Go and Java write it in the name of a case."""
+"""Memory addresses in the names of cases, as Python, Ruby, Go and Java write them."""
 _RANK: dict[CaseOutcome, int] = {"skipped": 0, "passed": 1, "failed": 2, "error": 3}
 
 
@@ -50,10 +50,10 @@ def cut_middle(text: str, size: int) -> str:
 def make_case(
     name: str, outcome: CaseOutcome, message: str | None = None, trace: str = "", seconds: float = 0.0, root: str = ""
 ) -> Case:
-    """A case that is safe to keep, whatever the runner wrote. `message`: None for the first line of the trace."""
+    """Make a case that is safe to store, whatever the runner wrote. `message`: None for the first line of the trace."""
     message = trace.strip().partition("\n")[0] if message is None else message
     clean = " ".join(strip_root(strip_ansi(name), root).split()) or "?"
-    # It differs in every run: the test would be new each time.
+    # An address differs in every run, so the test would seem new each time.
     clean = re.sub(_ADDRESS, lambda found: f"{found[1] or found[2] or ''}0x0", clean)
     if len(clean) > _LONGEST_ID:
         clean = f"{clean[: _LONGEST_ID - 17]}~{sha256(clean.encode()).hexdigest()[:16]}"
@@ -68,10 +68,10 @@ def make_case(
 
 
 def deduplicate(cases: Iterable[Case], unique: str = "") -> tuple[Case, ...]:
-    """Every id once.
+    """Merge cases with the same id.
 
-    Of an id that matches `unique`, a repeated one is the same test (its teardown, a retry): the worse outcome counts.
-    Elsewhere two tests may well share a name: the later ones are numbered.
+    An id that matches `unique` names one test (its teardown, a retry): the worse outcome counts. Other ids may well be
+    shared by two tests: the later ones are numbered.
     """
     by_id: dict[str, Case] = {}
     times: dict[str, int] = {}
@@ -97,8 +97,8 @@ def count_cases(how: How, cases: tuple[Case, ...]) -> Report:
 
 
 def merge_worse(one: Report, other: Report) -> Report:
-    """Two witnesses of one run: the worse one of each count, and the tests of the first (or of the other when the first
-    knows none)."""
+    """Merge two accounts of one run: the worse of each count, and the tests of the first (or of the second if the first
+    names none)."""
     return Report(
         one.how,
         one.cases or other.cases,
@@ -109,7 +109,7 @@ def merge_worse(one: Report, other: Report) -> Report:
 
 
 def count_told(output: str) -> int:
-    """How many tests an output of no known runner speaks of: numbers before words that mean tests, or lines with one
+    """Count the tests that an output of an unknown runner mentions: numbers before words for tests, or lines with one
     outcome each."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
     output = output[-_READ:]
@@ -121,7 +121,7 @@ def count_told(output: str) -> int:
 
 
 def does_nothing(output: str) -> bool:
-    """Whether make says at the end that there was nothing to do, and nothing before that speaks of a test."""
+    """Whether make ends with "nothing to be done" and no line before it mentions a test."""
     last = (
         r"g?make(?:\[\d+\])?: Nothing to be done for '[^'\n]*'\.\s*(?:g?make(?:\[\d+\])?: Leaving directory .*\s*)*\Z"
     )
@@ -129,13 +129,13 @@ def does_nothing(output: str) -> bool:
 
 
 _READ = 20_000
-"""The most characters at the end of an unknown output in which tests are looked for."""
+"""Characters at the end of an unknown output that are searched for tests."""
 NOT_STARTED = (126, 127)
-"""How a shell ends that could not start a command: no program, not found. A program may end so, too."""
+"""Exit statuses of a shell that could not start a command (not executable, not found). Programs may use them too."""
 
 
 def find_signal(exit_status: int | None) -> str:
-    """The signal that killed a command, as a shell tells it; empty: none did."""
+    """Return the name of the signal that killed a command, from the shell's exit status; empty: none."""
     try:
         return signal.Signals((exit_status or 0) - 128).name
     except ValueError:
@@ -146,7 +146,7 @@ class Finished(Struct, frozen=True):
     """How a command ended."""
 
     exit_status: int | None
-    """None when it was killed for its time or its output."""
+    """None if bough killed it for its time or its output."""
     output: bytes
     """Standard output and error as they came, interleaved."""
     seconds: float
@@ -155,35 +155,35 @@ class Finished(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the check reported at a tree."""
+    """The result of the check at one tree."""
 
     report: Report
     closed: bool
     """The output has the runner's closing lines, which some plugins and options suppress."""
     exit_status: int | None
     refuted: str = ""
-    """What `original_tests.hash_refutation` makes of the output."""
+    """Hash of the output by `original_tests.hash_refutation`."""
     seconds: float = 0.0
     lacking: str = ""
-    """What it lacks in order to report anything: a command, an installed package."""
+    """The missing command or package without which the check can report nothing."""
     way_out: str = ""
-    """What provides that."""
+    """The command or step that provides what is missing."""
     aside: dict[str, str] = {}
     """Failing tests that cannot run here, and what each lacks."""
     left_out: tuple[str, ...] = ()
-    """Ignored files that a failing check's output names."""
+    """Files ignored by git that a failing check's output names."""
     said: str = ""
     """The end of a failing check's output."""
     told: int = 0
-    """How many tests an output that no reader knows speaks of."""
+    """Number of tests mentioned in an output that no reader understands."""
     plain: bool = False
-    """It fails with what bough adds to make it report, and passes as it is written: so it runs without that."""
+    """The check fails with the options that bough adds for reports and passes without them, so it runs without them."""
     absent: bool = False
-    """It started nothing, for want of what nobody can install: a target, a test to collect, its own script."""
+    """The check started nothing because a target, any test to collect, or its own script does not exist."""
 
     @property
     def ran_tests(self) -> int:
-        """How many tests it ran. What could not be loaded did not run; nor did a test that cannot run here."""
+        """Number of tests that ran; tests that failed to load or cannot run here are not counted."""
         report = self.report
         if self.mute and not self.lacking:
             return self.told
@@ -193,21 +193,21 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_telling(self) -> bool:
-        """It ran tests, or it ended without a word about them; not because something that it uses was missing."""
+        """It ran tests, or it ended without naming any, and nothing that it uses was missing."""
         return self.ran_tests > 0 or (self.mute and (self.exit_status == 0 or (self.red and self.refuted != "")))
 
     @property
     def red(self) -> bool:
-        """It started the product or a test and failed, with whatever status or signal."""
+        """It started the product or a test, and failed with any status or signal."""
         return self.exit_status not in (0, None) and not self.lacking and not self.absent
 
     def falls_silent(self, then: Baseline) -> bool:
-        """It says what runs only when it fails: then nothing can be counted where it passes."""
+        """It names its tests only when it fails, so a silent pass cannot be compared by counts."""
         return self.exit_status != 0 and not self.mute and then.exit_status == 0 and then.mute
 
     @property
     def mute(self) -> bool:
-        """It ended, and nothing readable said what ran."""
+        """It ended, and no report or closing line says which tests ran."""
         return self.exit_status is not None and self.report.how == "exit status"
 
 
@@ -218,7 +218,7 @@ class CheckRun(Struct, frozen=True):
     text: str
     known: Baseline
     gone: tuple[str, ...] = ()
-    """What lay in the workspace and is not part of the tree: it was removed before."""
+    """Files that were removed before the run because they are not part of the tree."""
 
     @property
     def report(self) -> Report:
@@ -226,7 +226,7 @@ class CheckRun(Struct, frozen=True):
 
 
 class MixedRun(Struct, frozen=True):
-    """Tests of one tree that ran on the product of another."""
+    """The tests of one tree, run on the product of another."""
 
     report: Report
     exit_status: int | None

@@ -1,7 +1,7 @@
-"""Finding the check that proves a task: what the step says, then what is named after the task, then the project's own.
+"""Finding the check that proves a task: the step's own, then one named after the task, then the project's.
 
-Pure: it looks at a listing of the workspace and asks a reader for single files. Nothing is run, and no result means
-that nobody said how to prove this task, which is never a pass.
+Pure: reads a listing of the workspace and single files, and runs nothing. No result means that no check is known for
+this task, which is never a pass.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bough.core.verdict.registry import RUNNERS
 from bough.core.verdict.texts import Read
 
 GIVEN, SET = "you gave it", "[check] command in bough.toml says so"
-"""Where a check comes from that a person chose."""
+"""Origins of a check that a person chose."""
 
 
 def is_given(run: Run, check: Check) -> bool:
-    """Whether a person chose the check: their word counts, and what bough thinks of it is only said."""
+    """Whether a person chose the check: then it is used even if bough has doubts, which are only shown."""
     return check.why in (GIVEN, SET) or check.command == run.plan.goal.test_command
 
 
@@ -47,8 +47,8 @@ def list_checks(
     refused: Collection[str] = (),
     proposed: Check | None = None,
 ) -> list[Check]:
-    """The candidates for the check of a task and why each was chosen, the most trusted first. What somebody said has no
-    other.
+    """List the candidates for the check of a task and why each was chosen, the most trusted first. A check that a
+    person or the step names is the only candidate.
 
     `preferred` is the project's own command that was found to work, `refused` are those that test nothing. `files` are
     the workspace's files as relative paths. In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`;
@@ -89,7 +89,7 @@ def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
         target = next((target for target in sorted(known) if _normalize_name(target) == f"test_{name}"), "")
         if target:
             return Check(f"{runner.name} {quote(target)}", f"the target {target} of {file}", "")
-    # Also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them.
+    # Also the spellings of JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`).
     return _find_among(look, {f"test_{name}", f"{name}_test", f"{name}_spec"}, look)
 
 

@@ -20,16 +20,16 @@ MOST_TEXT = 20_000
 """The most characters of one failure's text that are kept; `make_case` cuts further."""
 _MOST_MARKS = 100
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
-"""What may be said of a case. The last one counts: of a failure and an error, the error is more telling."""
+"""Elements that give a case its outcome. The last one counts: an error says more than a failure beside it."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class _Unreadable(Exception):
-    """The document is not one that a runner writes."""
+    """The document is not a report that a runner writes."""
 
 
 Identify = Callable[[str, str, str], str]
-"""A test's id, as close to what the runner itself takes as an argument as file, group and name allow."""
+"""Makes a test's id from file, group and name, as close as possible to what the runner accepts as an argument."""
 
 
 def read_junit(
@@ -50,8 +50,7 @@ def read_junit(
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
-    # Before the parser, because expat stops at the first of them and the whole report would be lost.
-    # Runners copy what tests print. Control characters are not XML, but no reason to lose the whole report.
+    # Runners copy what tests print. Control characters are not XML: expat would stop at the first and lose the report.
     clean = _CONTROL.sub(b"?", xml).decode("utf-8", "replace").encode()
     try:
         parser.Parse(clean, True)
@@ -71,7 +70,7 @@ class _JUnitReader:
         self._depth = 0
         self._case: dict[str, str] | None = None
         self._marks: list[tuple[str, dict[str, str]]] = []
-        """What is said of the case, and how."""
+        """Outcome elements of the current case, with their attributes."""
         self._text: list[str] = []
         self._room = 0
 
@@ -126,7 +125,7 @@ class _JUnitReader:
 
 
 def make_plain_id(file: str, group: str, name: str) -> str:
-    """`file::group > name`, as far as the runner tells them."""
+    """Return `file::group > name`, with the parts that the runner gives."""
     if file:
         return f"{file}::{f'{group} > ' if group else ''}{name}" if name else file
     return f"{group}::{name}" if group else name

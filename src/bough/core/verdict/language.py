@@ -1,8 +1,8 @@
-"""What bough has to know about a language, and nothing else.
+"""All that bough has to know about a language.
 
 A new language is one file in `languages/` with a subclass of `Language`; its runners are subclasses of `Runner` in the
-same file. What a record leaves out is as in the neutral record, `Language` itself: names and folders that mean tests
-anywhere. A language that nobody wrote a record for is covered by that.
+same file. Fields that a record leaves out keep the neutral values of `Language`: names and folders that mean tests
+anywhere. Languages without a record use the neutral one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
 
-if TYPE_CHECKING:  # Only named here: a path is classified without them.
+if TYPE_CHECKING:  # For annotations only: classifying a path must not load them.
     from bough.core.verdict.project_files import ProjectFiles
     from bough.core.verdict.runner import Runner
 
@@ -40,7 +40,7 @@ DATA = _DOCUMENTS | frozenset(
     """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml ini cfg
     feature dat""".split()  # noqa: SIM905
 )
-"""Suffixes of data."""
+"""Suffixes of data files."""
 
 
 AT_LOAD = (
@@ -51,25 +51,24 @@ AT_LOAD = (
 
 
 class Missing(Struct, frozen=True):
-    """Something that a check lacks in order to report anything."""
+    """A command, package, service or host that a check needs and does not find."""
 
     kind: Literal[
         "command", "package", "version", "service", "loopback", "network", "permission", "submodule",
         "target", "tests", "time", "output", "program", "script", "terminal",
     ]  # fmt: skip
     name: str
-    """The command or package; a program and the version that is needed; for a service, its address; for the network,
-    a host."""
+    """The command or package; a program and its required version; a service's address; for the network, a host."""
     why: str = ""
-    """The manifest that says it belongs here."""
+    """The manifest that declares it."""
     language: str = ""
     """The name of the language that the package is for."""
     declared: bool = True
-    """False: nothing says that it belongs here, so the work may have to provide it."""
+    """False: no manifest declares it, so the work may have to provide it."""
     module: str = ""
-    """The module, as its program asked for it."""
+    """The module as the program imports it."""
     get: str = ""
-    """The command that installs it, where one is known."""
+    """The command that installs it; empty if unknown."""
 
     def __str__(self) -> str:
         named = f" ({self.why} names it)" if self.why else ""
@@ -92,102 +91,101 @@ _LACKING = {
     "program": "{} cannot be executed",
     "script": "{} is not there",
 }
-"""What is missing, by its kind; otherwise it is a package."""
+"""Sentences for each kind of missing thing; any other kind is a package."""
 
 
 class Language:
-    """One language. The values here are the neutral ones."""
+    """One language, with the neutral values."""
 
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """The suffixes of its files, without their dots."""
     comment: ClassVar[str] = "#"
     quotes: ClassVar[bool] = True
-    """Texts may stand between single quotes; else these hold one character."""
+    """Single quotes may enclose texts; otherwise they hold one character."""
     rank: ClassVar[int] = 50
-    """Its place in the order in which a project's own check is looked for, the lowest first."""
+    """Position when bough looks for a project's check: languages with lower numbers come first."""
     runners: ClassVar[tuple[Runner, ...]] = ()
-    """Its runners, in the order in which they are looked for in a project."""
+    """Its runners in the order in which bough tries them."""
     manifests: ClassVar[tuple[str, ...]] = ()
-    """Files that make a folder a project of its own."""
+    """Files whose folder is a project of its own."""
     dependency_files: ClassVar[str] = ""
-    """Files that say what has to be installed, as a pattern of their paths."""
+    """Pattern for paths of files that declare dependencies."""
     task_files: ClassVar[str] = ""
-    """Files with command lines that developers of a project run, as a pattern of their paths."""
+    """Pattern for paths of files with commands that developers run."""
     settings: ClassVar[str] = ""
-    """Files that only configure test runs, as a pattern of their names, in addition to those of the runners."""
+    """Pattern for names of files that only configure test runs, besides those of the runners."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Tables of files with other content that only configure test runs, as pairs of a file and a pattern."""
+    """Tables that only configure test runs in files with other content, as pairs of a file and a pattern."""
     programs: ClassVar[frozenset[str]] = frozenset()
     """Programs that run tests or decide how they run."""
     environment: ClassVar[str] = ""
-    """The file that marks an environment, which is read although no tree has it."""
+    """The file that marks a virtual environment; it is read although git ignores it."""
     no_module: ClassVar[str] = ""
-    """How its programs say that a module is missing, as a pattern whose groups are the name."""
+    """Pattern for messages about a missing module; its groups are the name."""
     no_package: ClassVar[str] = ""
-    """How its tools say that something they should have installed is missing, as a pattern."""
+    """Pattern for messages about a missing package that a tool should have installed."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """What installs a project's packages, by a file that shows it, the surest first: `{file}` is that file."""
+    """Commands that install a project's packages, the surest first, by a file that calls for them (`{file}`)."""
     gets: ClassVar[str] = ""
-    """The command that installs one package, which is `{}` in it."""
+    """Command that installs one package, `{}`."""
     provided: ClassVar[Mapping[str, str]] = {}
-    """The commands that install programs, by the program."""
+    """Commands that install programs, by program."""
     installs: ClassVar[str] = ""
-    """A command line that installs a project's packages, as a pattern of its beginning."""
+    """Pattern for the beginning of command lines that install a project's packages."""
     too_old: ClassVar[str] = ""
-    """How its tools say that one of them is older than a project allows, as a pattern whose groups are the tool and
-    the version that is needed."""
+    """Pattern for messages that a tool is older than a project allows; its groups are the tool and the required
+    version."""
     frames: ClassVar[str] = ""
-    """Places in a trace that are not the project's own, as a pattern: its runners and libraries."""
+    """Pattern for places in a trace outside the project: runners and libraries."""
     noise: ClassVar[str] = ""
-    """Other lines of a trace that say nothing, as a pattern of their beginnings."""
+    """Pattern for beginnings of other trace lines that carry no information."""
     moved: ClassVar[str] = ""
-    """How the message of a test begins that no longer runs because what it uses has another name or place now."""
+    """Pattern for beginnings of messages of tests that fail because something they use was renamed or moved."""
     scripts: ClassVar[bool] = False
-    """Its files are run by their path: one that the check runs is test side."""
+    """Its files are run by their path; a file that the check runs is test side."""
     parameters: ClassVar[bool] = False
-    """Parameters of a test follow its name in brackets."""
+    """A test's parameters follow its name in brackets."""
     asserts: ClassVar[str] = (
         r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
     )
-    """What asserts that a condition holds, as a pattern."""
+    """Pattern for calls and statements that assert a condition."""
 
     body: ClassVar[str] = ""
-    """How a function begins, up to where its first statement may stand, as a pattern whose group is the name."""
+    """Pattern from a function's head up to its first statement; its group is the name."""
     switch: ClassVar[str] = ""
-    """A first statement that ends a function where `{on}` is 1 and does nothing where it is 0; empty: none is known."""
+    """First statement that ends a function if `{on}` is 1 and does nothing if it is 0; empty: none is known."""
     interpreters: ClassVar[tuple[str, ...]] = ()
     """Programs that run its files by their path, without their versions."""
     build_files: ClassVar[str] = ""
-    """Code in it that builds a product and is none, as a pattern of the file's name."""
+    """Pattern for names of files in this language that build the product and are not part of it."""
     loads: ClassVar[str] = ""
-    """Lines that run when a file is loaded, as a pattern: functions that they call have to work."""
+    """Pattern for lines that run when a file is loaded: the functions that they call must keep working."""
 
     case_path: ClassVar[str] = ""
-    """Where an examiner's program in it goes; `{name}` is its name. Empty: programs are shell scripts there."""
+    """Path of an examiner's program; `{name}` is its name. Empty: the examiner writes shell scripts."""
     case_command: ClassVar[str] = ""
-    """How such a program starts: `{file}`, `{folder}` and `{name}` are its own, `{interpreter}` the check's."""
+    """Command that starts such a program: `{file}`, `{folder}`, `{name}` are its own, `{interpreter}` the check's."""
     case_how: ClassVar[str] = ""
-    """What such a program looks like, in a sentence for an examiner."""
+    """The form of such a program, in a sentence for the examiner."""
     case_fixtures: ClassVar[str] = ""
-    """What only a runner can call, as a pattern."""
+    """Pattern for code that only a runner can call, such as fixtures."""
 
     # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
-        """The functions of a file, and where the first statement of each stands. Of one that nobody wrote by hand,
-        none."""
+        """Find the functions of a file and the place of each one's first statement; none in generated files."""
         written = self.body and max(map(len, text.split("\n"))) <= _LONGEST_LINE
         for found in re.finditer(self.body, text, re.MULTILINE) if written else ():
             yield next(filter(None, found.groups()), ""), found.end()
 
     def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
-        """The names of functions without which files of the language cannot be loaded."""
+        """List the functions that run while files of the language are loaded."""
         lines = (line for text in texts for line in re.findall(self.loads, text, re.MULTILINE)) if self.loads else ()
         return {name for line in lines for name in re.findall(r"(?<![\w$?!])([\w$?!]+)\(", line)}
 
     def strip_comments(self, text: str) -> str:
-        """What runs of a source file, in a form that comments and layout do not change."""
+        """Return the code of a file in a form that comments and layout do not change."""
         if not self.name:
             return text
         kept = re.sub(rf"(?s)({_STRING})|{_COMMENTS[self.comment]}", lambda found: found[1] or " ", text)
@@ -198,22 +196,22 @@ class Language:
     # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
-        """Where tests are in a file that holds product code too. `reported`: the runner found tests in it."""
+        """Find the tests in a file that holds product code too. `reported`: the runner found tests in it."""
         return []
 
     def holds_test(self, test: str, path: str) -> bool:
-        """Whether a test, as the runner names it, is in this file: it is named by its file or by its module."""
+        """Whether a test's id, by its file or its module, lies in this file."""
         return test.partition("::")[0] == path or test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
 
     def complete_case(self, text: str) -> str:
-        """An examiner's program with what it needs to do anything."""
+        """Add to an examiner's program what it needs to run (a call of its functions, say)."""
         return text
 
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        """The first package of its own that a failed check says it lacks, preferably one that is declared. `texts`:
-        what it said; `manifests`: by path; `own`: names of the project's own files and folders."""
+        """Find the first package that a failed check lacks, preferably a declared one. `texts`: its output;
+        `manifests`: their texts by path; `own`: names of the project's own files and folders."""
         undeclared = None
         for text in texts:
             if self.no_package and (found := re.search(self.no_package, text)):
@@ -232,33 +230,33 @@ class Language:
         return undeclared
 
     def find_top(self, module: str) -> str:
-        """The name of a module as its package and the project's folders have it."""
+        """Return the part of a module's name that names its package or folder."""
         return re.split(r"[/.]|::", module)[0]
 
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        """The manifest that names the package of a module; empty: everybody knows that it is one; None: nothing
-        does."""
+        """Find the manifest that names the package of a module; empty: a package of that name is well known; None: no
+        manifest."""
         wanted = rf"(?im)(?:^|[\"'\s,/:(]){re.escape(self.find_top(module))}(?=$|[\s\"'<>=!~;,@)/])"
         named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
         return next((path for path in named if re.search(wanted, manifests[path])), None)
 
     def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
-        """The project's set-up as it can be typed here; empty: it does not provide what is missing, since it installs
-        single packages by their names, and those are others."""
+        """Return the project's set-up command as it can be typed here; empty: it installs single packages, and others
+        than the missing one."""
         given = setup[found.end() :] if self.installs and (found := re.match(self.installs, setup)) else ""
         named = re.findall(r"\s([A-Za-z@][\w@/+:-]*)(?:[=<>~^@][\w.^~=<>-]*)?(?=\s|$)", given)
         return setup if not named or missing.name in named else ""
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
-        """How to provide what is missing where the project does not say how, in one sentence. `environment`: the one
-        that checks run in, as a phrase, empty where there is none; `prefix`: its folder."""
+        """Explain in one sentence how to install what is missing if the project does not say so. `environment`: where
+        checks run, as a phrase (empty: no environment); `prefix`: its folder."""
         how = f": `{missing.get}`" if missing.get else " first, where there is network access"
         return f"Install {missing.module or missing.name}{how}."
 
     # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
-        """Command lines that a manifest gives names to."""
+        """List the command lines that a manifest defines under a name."""
         return {}
 
 
@@ -266,7 +264,7 @@ class Language:
 
 
 def is_test_name(path: str) -> bool:
-    """Named like a test, wherever it lies."""
+    """Whether a file's own name is that of a test."""
     name, suffix = last_segment(path), find_suffix(path)
     if suffix in _DOCUMENTS:
         return False
@@ -275,7 +273,7 @@ def is_test_name(path: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def is_test_folder(folder: str) -> bool:
-    """One of these folders means tests in any language."""
+    """Whether one of these folders means tests in any language."""
     parts = folder.lower().split("/")
     return any(part in _TEST_FOLDERS or re.split(r"[-_.]", part)[-1] in _TEST_WORDS for part in parts)
 

@@ -1,9 +1,9 @@
-"""Literals of a test, and what each becomes when it is changed: one rule for every language.
+"""The literals of a test and a changed value for each: one rule for every language.
 
-A text is cut into tokens, and brackets say what a token is an argument of. A literal is *expected* where something is
-compared with it in a statement that every run of the test reaches: changed, it makes the test fail. It is *asserted*
-elsewhere in an assertion, and *given* otherwise: changed, it may. What a change breaks without any assertion (titles,
-indexes, sizes, ports, exit statuses) is no value of the test; `bench/literals.py` counts on real tests.
+A text is cut into tokens; brackets show which call a token is an argument of. A literal is *expected* where a statement
+that every run of the test reaches compares something with it: the changed literal makes the test fail. It is *asserted*
+elsewhere in an assertion, and *given* otherwise: its change may make the test fail. Literals that break a test without
+any assertion (titles, indexes, sizes, ports, exit statuses) are no values; `bench/literals.py` counts on real tests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bough.core.verdict.other_literals import BOOLEANS, NOTHING, NUMBER, make_ot
 
 Role = Literal["expected", "asserted", "given"]
 _ROLES: tuple[Role, ...] = ("expected", "asserted", "asserted", "given")
-"""What the ranks of literals mean. Of those in an assertion, what is compared comes first."""
+"""Roles of literals by rank. Compared literals in an assertion come before its other ones."""
 
 
 class Replacement(Struct, frozen=True):
-    """One literal, and another one of its kind."""
+    """One literal and the changed literal of the same kind."""
 
     start: int
     end: int
@@ -41,15 +41,15 @@ class Token(Struct):
     end: int
     frame: Frame | None
     argument: int
-    """Its place among the arguments that the frame holds."""
+    """Index of the call's argument that contains it."""
     statement: int
 
 
 class Frame(Struct):
-    """What is between two brackets."""
+    """A pair of brackets and the tokens between."""
 
     first: int
-    """The token with which it begins: the called name, or the bracket."""
+    """Index of its first token: the called name, or the bracket."""
     last: int
     kind: Literal["call", "data", "index", "block"]
     callee: str
@@ -75,9 +75,9 @@ _WRAPPERS = (
     r"(?:\w+\.)?(?:approx|param)|set|frozenset|tuple|list|dict|bytes|str|float|int|array|c|vec!|listOf|@as|Some|Ok|Err|Just"
     r"|(?:List|Set|Map|Arrays?|String)(?:\.|::)(?:of|asList|from)|Decimal|Fraction|BigInt|BigDecimal"
 )
-"""Calls around literals that make another value of them."""
+"""Calls that wrap literals into another value."""
 _TYPES = r"(?!\w*(?:[Aa]ssert|Expect|EXPECT|ASSERT|CHECK|REQUIRE|Equal|TEST|Verify))[A-Z]\w*"
-"""Calls that may make another value."""
+"""Calls that may wrap a literal into another value."""
 _TITLED = (
     r"(?:.*\W)?(?:describe|context|it|test|specify|run|Run|[sS]ub_?[tT]est|group|suite|scenario|section|SECTION|TEST\w*"
     r"|test_that|test_case|parametrize|step|feature|example|plan|skip\w*|todo)"
@@ -87,16 +87,16 @@ _SILENT = (
     r"|raise|range|sleep|wait\w*|timeout|setTimeout|open|require|import|include|load|source|format|sprintf|message"
     r"|getattr|hasattr|skipIf|skipUnless)"
 )
-"""Calls whose arguments say nothing of what is tested, or break the test whatever it asserts."""
+"""Calls whose arguments do not show what is tested, or break the test whatever it asserts."""
 _IDLE = (
     r"\s*(?:return|exit|import|from|use|using|require\w*|include|package|#\s*\w+|raise|throw|die"
     r"|print\w*|echo|puts|plan|goto|break|@(?!\w+\.mark)|#\[|export|source|sleep|\w+ timeout)\b"
 )
-"""Statements without a value of the test."""
+"""Beginnings of statements whose literals are no values of the test."""
 _NAMES = (
     r"(?i)(?:.*\W)?(?:\w*port|timeout\w*|delay|retries|seed|size|length|capacity|msg|message|reason|line|delta|places)"
 )
-"""Names of numbers and texts that no test is about, before what they are set to."""
+"""Names of numbers and texts that tests are not about; the value follows such a name."""
 _EXPECTING = r"(?i)(?:\w*_)?(?:want|expect|exp|expected|should|correct|golden)\w*"
 _FAILS = r"[Ff]ail|FAIL|[Ff]atal|[Ee]rror|\bexit\b|\bdie\b|\bthrow\b|\braise\b|\bpanic|abort|return (?:[1-9t-]|EXIT)"
 _ASSERTS = (
@@ -117,7 +117,7 @@ BRANCH = (
     r"|filter|each|times|suppress|raises|assertRaises|warns)\b|\|\s*\{?\s*$"
 )
 _LONGEST, _NEAR = 5_000, 200
-"""Characters of a line that is read, and those after a line's end that say whether its statement goes on."""
+"""Longest line that is read, and characters after a line's end that show whether its statement continues."""
 _EQUAL = frozenset(("==", "===", "=:=", "eq", "-eq", "is", "in"))
 _UNEQUAL = frozenset(("!=", "!==", "ne", "-ne", "<>", "/=", "~="))
 
@@ -130,7 +130,7 @@ def _compile(comment: str, quotes: bool) -> re.Pattern[str]:
 
 
 def read_tokens(text: str, language: Language) -> list[Token]:
-    """The tokens of a text but its comments and ends of lines."""
+    """Cut a text into tokens, without comments and line ends."""
     found: list[Token] = []
     frame: Frame | None = None
     counts: list[int] = [0]
@@ -153,7 +153,7 @@ def read_tokens(text: str, language: Language) -> list[Token]:
             if not inside:
                 counts[-1] = 0
         if kind == "string" and re.search(r"^[\"`].*(?:\$[\w({]|#\{)", hit[0]):
-            kind = "word"  # It is put together when it runs.
+            kind = "word"  # It contains variables, so it is no constant text.
         token = Token(kind, hit[0], hit.start(), hit.end(), frame, counts[-1], statement)
         if kind == "open":
             frame = _open(found, token, text)
@@ -176,7 +176,7 @@ def read_tokens(text: str, language: Language) -> list[Token]:
 
 
 def _open(before: list[Token], token: Token, text: str) -> Frame:
-    """The frame that a bracket begins."""
+    """Return the frame that this bracket opens."""
     at, last = len(before), before[-1] if before else None
     close = last is not None and last.end == token.start
     kind: Literal["call", "data", "index", "block"] = "block" if token.text == "{" else "data"
@@ -194,7 +194,7 @@ def _open(before: list[Token], token: Token, text: str) -> Frame:
     elif re.match(r"\[\[? \S", text[token.start : token.start + 4]) and (
         last is None or last.statement != token.statement or last.text in ("if", "elif", "while", "&&", "||", "!")
     ):
-        kind, callee = "call", "test"  # of a shell
+        kind, callee = "call", "test"  # the shell's `[`
     elif token.text == "[" and close and joined and last is not None and not last.text.endswith("!"):
         kind = "index"
     elif token.text == "{" and last is not None:
@@ -211,18 +211,18 @@ def _open(before: list[Token], token: Token, text: str) -> Frame:
 
 @lru_cache(maxsize=64)
 def _finds(pattern: str, said: str, begins: bool = False) -> bool:
-    """Whether a statement matches a pattern. Asked again for each of its literals, of which a table has thousands."""
+    """Whether a statement matches a pattern. Cached: a table asks this for thousands of literals in one statement."""
     return (re.match if begins else re.search)(pattern, said) is not None
 
 
 class TestText:
-    """The literals of a file of tests."""
+    """The literals in a file of tests."""
 
     def __init__(self, text: str, language: Language) -> None:
         self._text = text
         self._start, self._end = 0, len(text)
         self._language = language
-        # What is in a longer line was not written by hand.
+        # Blank out longer lines: nobody wrote those by hand.
         lines = (line if len(line) <= _LONGEST else "\0" * len(line) for line in text.split("\n"))
         self._tokens = read_tokens("\n".join(lines), language)
         self._ends = {token.statement: token.end for token in self._tokens}
@@ -232,7 +232,7 @@ class TestText:
             self._places.setdefault(token.text, []).append(at)
 
     def list_changes(self, start: int, end: int, certain: Sequence[tuple[int, int]]) -> list[Replacement]:
-        """The literals of the test between two places, the surest first. `certain`: what every run of it reaches."""
+        """List changes for the literals between two places, the surest first. `certain`: what every run reaches."""
         self._start, self._end = start, end
         found: list[tuple[int, Replacement]] = []
         for at, token in enumerate(self._tokens):
@@ -252,14 +252,14 @@ class TestText:
         return [one for _, one in sorted(found, key=lambda each: each[0])]
 
     def _say(self, token: Token) -> str:
-        """The statement of a token."""
+        """Return the statement of a token."""
         if (at := token.statement) not in self._said:
             self._said[at] = self._text[self._tokens[at].start : self._ends[at]]
         return self._said[at]
 
     def _rank(self, at: int, deep: bool = False) -> int | None:
-        """How surely a test fails with another literal, the surest first; None: it is no value of the test. `deep`: of
-        a name, in place of the literal that it is set to."""
+        """Rank how surely the test fails if this literal changes, 0 the surest; None: it is no value of the test.
+        `deep`: the token is a name that stands for the literal."""
         token = self._tokens[at]
         said = self._say(token)
         if _finds(_IDLE, said, True) and not _finds(r"\s(?:if|unless)\s", said):
@@ -267,7 +267,7 @@ class TestText:
         if _finds(r"\s*(?:for|foreach|while|until)\b", said, True) and (
             token.frame is None or token.frame.kind != "data"
         ):
-            return None  # How often something runs; what it runs over is a table.
+            return None  # A loop's literals say how often it runs, unless they are in a table.
         first, last, frame, argument, sure = at, at, token.frame, token.argument, True
         columns: list[int] = []
         while frame is not None and frame.kind != "block":
@@ -300,20 +300,20 @@ class TestText:
         return 1 if compared else 2 if asserts else 3
 
     def _is_literal(self, at: int, token: Token) -> bool:
-        if token.kind == "word" and self._language.scripts and at:  # A bare word is a text there.
+        if token.kind == "word" and self._language.scripts and at:  # In a script a bare word is a text.
             shell = _finds(r"\[|test\b", self._say(token), True)
             return shell and self._tokens[at - 1].text in ("=", "==", "!=")
         return token.kind in ("string", "number", "empty") or token.text.lower() in BOOLEANS or token.text in NOTHING
 
     def _is_named(self, first: int) -> bool:
-        """Set to a name that no test is about."""
+        """Whether it is assigned to a name that no test is about."""
         name, sign = (token.text for token in self._tokens[first - 2 : first]) if first > 1 else ("", "")
         return sign in ("=", ":", "=>", ":=") and re.fullmatch(_NAMES, name) is not None
 
     def _is_compared(
         self, first: int, last: int, called: tuple[str, str], argument: int, said: str, asserts: bool, deep: bool
     ) -> bool | None:
-        """Whether something has to equal a value; None: it is a message, or two values are compared."""
+        """Whether something has to equal this value; None: it is a message, or both sides are literals."""
         tokens, negated = self._tokens, _finds(_NEGATED, said)
         left, right = first - 1 - (first > 1 and tokens[first - 1].text == "-"), last + 1
         for beside, step in ((left, -1), (right, 1)):
@@ -336,23 +336,23 @@ class TestText:
         if self._find_sign(right, tokens[first].statement) == ":":
             return False
         call, head = called
-        if re.fullmatch(r"\w*cmp", call):  # Zero says that two texts are the same.
+        if re.fullmatch(r"\w*cmp", call):  # These functions return zero for equal texts.
             same = _finds(r"==\s*0|!\s*\w*cmp\(", said)
             return same != (_finds(r"\s*(?:\} else )?if\b", said, True) and self._is_refused(first, said))
         if re.fullmatch(_COMPARES, head):
             return self._weigh_argument(first, argument, call, negated)
         if tokens[first].kind == "string" and argument and re.search(_ASSERTS, head):
-            return None  # What an assertion says when it fails.
-        # `test name {} {body} 10`: what a case ends with.
+            return None  # The message of the assertion.
+        # Tcl's `test name {} {body} 10`: the expected result comes last.
         return before in ("}", "result") and _finds(r"test\b", said, True)
 
     def _is_refused(self, first: int, said: str) -> bool:
-        """Whether something fails in a statement or in the two lines after it."""
+        """Whether the statement or the two lines after it report a failure."""
         follows = self._text[self._tokens[first].start :][:400].split("\n")
         return re.search(_FAILS, "\n".join((said.partition("\n")[0], *follows[:3]))) is not None
 
     def mask(self) -> str:
-        """The text with nothing in the strings of several lines: these say nothing by how they are indented."""
+        """Blank out strings of several lines: their indentation means nothing."""
         made = self._text
         for token in self._tokens:
             if token.kind in ("string", "word") and "\n" in token.text:
@@ -364,7 +364,7 @@ class TestText:
         return self._tokens[at].text if held else ""
 
     def _find_head(self, first: int) -> str:
-        """What is called without brackets: the first words of a statement, or those after `to`."""
+        """Find the name called without brackets: the first word of the statement, or the one before the token."""
         start = self._tokens[self._tokens[first].statement]
         if self._tokens[first].frame is not start.frame:
             return ""
@@ -374,7 +374,7 @@ class TestText:
         return start.text if start.kind == "word" else ""
 
     def _weigh_argument(self, first: int, argument: int, call: str, negated: bool) -> bool | None:
-        """Whether an argument of a comparison is what something has to equal."""
+        """Whether this argument of a comparison is the expected value; None: a message, or all are literals."""
         own = self._tokens[first]
         beside = [
             token for token in self._tokens[max(first - 200, 0) : first + 200]
@@ -397,7 +397,7 @@ class TestText:
         return not negated
 
     def _is_alone(self, at: int, step: int) -> bool:
-        """Whether what is compared with a literal is one, too."""
+        """Whether the other side of a comparison is a literal as well."""
         if not 0 <= at < len(self._tokens) or self._tokens[at].kind not in ("string", "number"):
             return False
         beyond = self._tokens[at + step] if 0 <= at + step < len(self._tokens) else None
@@ -407,7 +407,7 @@ class TestText:
         )  # fmt: skip
 
     def _rank_use(self, name: str) -> int | None:
-        """The rank of what a name stands for that is used once."""
+        """Rank the single use of a name."""
         if not re.fullmatch(r"[$@%]?[^\W\d]\w*", name):
             return None
         held = (at for at in self._places.get(name, ()) if self._start <= self._tokens[at].start < self._end)
@@ -415,7 +415,7 @@ class TestText:
         return self._rank(uses[1], deep=True) if len(uses) == 2 else None
 
     def _rank_case(self, frame: Frame, columns: Sequence[int]) -> int:
-        """The rank of a value in a table of cases whose columns have names."""
+        """Rank a value in a table of cases by the name of its column."""
         start = self._tokens[frame.first].start + len(frame.callee)
         title = self._text[start : min(self._tokens[frame.last].start, start + _LONGEST)]
         names = re.findall(r"\w+", re.split(r"[\"')\]],\s", title, maxsplit=1)[0])
@@ -425,7 +425,7 @@ class TestText:
 
 
 def _change_examples(token: Token) -> Iterator[Replacement]:
-    """The results that examples in a text show."""
+    """Change the results shown by examples in a text."""
     lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", token.text)
     for line in lines:
         if not re.search(r"#.*\+SKIP", line[0]):

@@ -1,8 +1,8 @@
 """The one judge of "could not run": a command, a package, a host, a service or a permission that a check lacks.
 
-Read from the output at the base, before any work: there the project's own code is not to blame. What the whole check
-lacks halts a run; what single tests lack sets them aside. A module that nothing declares may be the one that the task
-has to write, and a script that does not exist yet may be too: neither is missing.
+Read from the output at the base, before any work: there the project's own code is not to blame. If the whole check
+lacks something, the run halts; single tests that lack something are set aside. A module that nothing declares, or a
+script that does not exist yet, may be what the task has to write: neither counts as missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 
 class ProjectFacts(Struct, frozen=True):
-    """What is known about the project in which a check ran."""
+    """The project in which a check ran."""
 
     manifests: Mapping[str, str]
     """Files that say what has to be installed, by path."""
@@ -40,18 +40,18 @@ class ProjectFacts(Struct, frozen=True):
     goal: str = ""
     """What the run is asked to do, in the person's words."""
     changed: bool = False
-    """Somebody has changed it, and is expected to declare what they use."""
+    """The work changed the project, so it has to declare what it uses."""
 
 
 def names_dependencies(path: str) -> bool:
-    """Whether a file says what a project needs to be installed."""
+    """Whether a file lists dependencies of the project."""
     return re.search(_DEPENDENCY_FILES, path) is not None
 
 
 def find_missing(
     exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts, killed: str = ""
 ) -> Missing | None:
-    """Why a check cannot run as a whole, at the base as after the work; None: it ran. Tests that ran show that it can.
+    """Find what keeps a check from running as a whole, at the base or after the work; None: it ran, since tests ran.
     `killed`: why it was cut off, as a phrase."""
     if exit_status == 0:
         return None
@@ -70,11 +70,11 @@ def find_missing(
         return found
     failing = report.failing
     if report.passed and failing:
-        # The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded.
+        # If more tests lack one package than run, the product itself cannot be loaded.
         lacks = _list_lacks(report, base).values()
         packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
         most = next((one for one, _ in packages.most_common(1)), None)
-        # Some runners name only the tests that fail.
+        # Some runners name only the failed tests.
         ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
         few = packages.total() > ran - packages.total()
         return most if most is not None and few and not _is_named(most.name, base.goal) else None
@@ -82,7 +82,7 @@ def find_missing(
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
-        # Nothing ran: a module that nothing declares may be the one that has to be written, if anything is named so.
+        # Nothing ran: an undeclared module may be the one to write, if the goal or a file has a similar name.
         alike = base.changed or _resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal)
         written = not found.declared and (alike or _is_tested(found.module, command, text, base))
         return None if written or _is_named(found.name, base.goal) else found
@@ -92,7 +92,7 @@ def find_missing(
 
 
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
-"""Goals that are about a check that does not end."""
+"""Words of goals about a check that does not end."""
 _NO_TARGET = (
     r"(?m)^.*(?:No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
     r"|[Jj]ustfile does not contain recipe|Task \"[^\"]*\" does not exist|unknown target '|Unknown lifecycle phase"
@@ -106,8 +106,8 @@ _NO_TESTS = (
 
 
 def find_idle(exit_status: int | None, command: str, text: str, report: Report) -> Missing | None:
-    """What shows that a failing command started neither the product nor a test: a target that is not there, no test, a
-    file that is no program, a script that is not there."""
+    """Find what shows that a failing command started neither the product nor a test: no such target, no test, no
+    program, no such script."""
     if exit_status in (0, None) or report.passed + report.failed:
         return None
     if exit_status in NOT_STARTED and not count_told(text):
@@ -121,23 +121,23 @@ def find_idle(exit_status: int | None, command: str, text: str, report: Report) 
 
 
 def _is_written(idle: Missing, base: ProjectFacts) -> bool:
-    """Whether the work has to write what is not there: a script, what the goal speaks of, a test where the project has
-    none at all or, for a target, where no file could have one."""
+    """Whether the work has to write the missing thing: a script, what the goal mentions, a test where the project has
+    none at all or, for a target, where no file could define one."""
     if idle.kind in ("script", "program"):
         return idle.kind == "script"
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
-    names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # It holds no test itself.
+    names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # Such a file holds no test itself.
     begun = any(last_segment(path) in MANIFESTS if target else is_test_path(path) for path in names)
     return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
 
 
 _READ = 20_000
-"""The most characters at the end of an output in which such words are looked for."""
+"""Characters at the end of an output that are searched for such words."""
 
 
 def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:
-    """The failing tests that cannot run here, and what each lacks. Where no test runs, the whole is to be judged."""
+    """List the failing tests that cannot run here with what each lacks; none if no test runs at all."""
     found = _list_lacks(report, base)
     lacks = {id: str(one) if one.declared else f"{one}{_UNDECLARED}" for id, one in found.items()}
     return lacks if report.passed or len(lacks) < len(report.failing) else {}
@@ -158,15 +158,15 @@ _UNDECLARED = ", and nothing here declares it"
 
 
 def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], now: Collection[Case]) -> set[str]:
-    """Tests that the goal does not ask for, and that fail now as they did before."""
+    """List the set-aside tests that the goal does not ask for and that fail now as they did before."""
     told = {case.id: _normalize(case.message) for case in before}
     same = {case.id for case in now if told.get(case.id) == _normalize(case.message)}
     return {id for id in aside if id in same} & {*keep_aside(aside, goal)}
 
 
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
-    """The tests to set aside. Tests that the goal names, by the test or by the module, are not among them; where the
-    goal is about tests, neither are tests that lack a module which nothing declares."""
+    """List the tests to set aside: without those that the goal names by test or module and, if the goal is about tests,
+    without those that lack an undeclared module."""
     about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
     return {
         id: lack
@@ -179,7 +179,7 @@ def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
 
 
 def _normalize(message: str) -> str:
-    """The first line of a message, without numbers that vary."""
+    """Return the first line of a message, with its numbers replaced."""
     return re.sub(r"0x[0-9a-fA-F]+|\d+", "0", message.strip().partition("\n")[0])
 
 
@@ -192,19 +192,18 @@ def _split_words(name: str) -> set[str]:
 
 
 _USUAL = frozenset("test tests spec t src lib main init index".split())  # noqa: SIM905
-"""Words in names of files that say nothing about what is in them."""
+"""Parts of file names that do not tell what is in a file."""
 
 
 def _resembles(module: str, base: ProjectFacts) -> bool:
-    """Whether a file of the project, or a word of the goal, has a part of a module's name."""
+    """Whether a file's name or a word of the goal contains a part of a module's name."""
     wanted = _split_words(module)
     named = (path.rpartition(".")[0] or path for path in base.paths)
     return not wanted or not wanted.isdisjoint(_split_words(f"{' '.join(named)} {base.goal}"))
 
 
 def _is_tested(module: str, command: str, text: str, base: ProjectFacts) -> bool:
-    """Whether the check itself or a test asks for a module, so that it may be what has to be written: not a library
-    for tests."""
+    """Whether the check or a test imports a module that is no test library: the work may have to write it."""
     if re.search(r"(?i)test|spec|mock", module):
         return False
     if re.search(rf"\b{re.escape(module)}\b", command):
@@ -232,7 +231,7 @@ def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Mis
 
 
 def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
-    """A folder that git fills from another repository, has not filled yet, and the output names."""
+    """Find a git submodule that is not checked out and that the output names."""
     named = re.findall(r"(?m)^[ \t]*path\s*=\s*(\S+)", base.manifests.get(_SUBMODULES, ""))
     empty = [path for path in named if not any(own.startswith(f"{path}/") for own in base.paths)]
     return next((Missing("submodule", path) for path in empty if re.search(rf"(?<!\w){re.escape(path)}\b", text)), None)
@@ -257,13 +256,13 @@ _ENDED = (
 
 
 def _list_unfound(text: str) -> list[str]:
-    """The programs that an output says are not there."""
+    """List the programs that an output reports as not found."""
     return [next(filter(None, found.groups()), "") for found in _NOT_FOUND.finditer(text)]
 
 
 def _find_missing_command(exit_status: int | None, command: str, text: str, base: ProjectFacts) -> Missing | None:
-    """A name, or the path of something installed. Any other path is a file of the project that the work may have to
-    create."""
+    """Find a missing program, by name or by the path of an installed one. Any other path is a project file that the
+    work may have to create."""
     if exit_status not in NOT_STARTED and not re.search(_ENDED, text):
         return None
     first = next((part[0].text for part in split_commands(command)), "")
@@ -274,7 +273,7 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
         installed = name.startswith("/") or is_made_folder(parent_folder(name))
         own = written or ("/" in name and not installed)
         if name and not own:
-            # The language whose package managers install a program: it is known for that, or a manifest names it.
+            # Find the language whose package manager installs the program, by its own list or by a manifest.
             program = last_segment(name)
             known = (language.name for language in LANGUAGES if program in language.programs - {*language.interpreters})
             named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
@@ -306,7 +305,7 @@ _DENIED = re.compile(
 
 
 def _find_elsewhere(said: str) -> Missing | None:
-    """What is not on this machine, or not for commands: a host, a service, a path."""
+    """Find a missing host, service or path: not on this machine, or not allowed for commands."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
     if found := _UNRESOLVED.search(said):

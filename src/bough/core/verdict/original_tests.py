@@ -1,8 +1,8 @@
-"""The original tests, run against the new code. Pure: compares their results there with those at the base.
+"""The original tests on the new code. Pure: compares their results there with those at the base.
 
 The test side of a run's base is restored around the new product code, and the whole check runs there. Every test that
-passed at the base must exist and pass. What failed there must pass too: the ordinary check is green, and so claims that
-it does. Where it is not, because known failures are accepted, nothing is claimed about what still fails in it.
+passed at the base must exist and pass. Tests that failed there must pass too, since the green check claims that they
+do. If the check is not green because known failures are accepted, its failing tests make no such claim.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import compare_lines, find_block
 
 THE_CHECK = "the check"
-"""Used for its tests where they have no names."""
+"""Stands for the tests of a check that names none."""
 SHOWN_LINES = 12
 SHOWN_TEXT = 600
 SHOWN_SOURCE = (60, 3_000)
-"""Lines and characters of a test that a judge sees; what stands around a changed line is needed to rule on it."""
+"""Lines and characters of a test shown to a judge: a ruling needs the lines around a change."""
 _MOVED = "|".join(language.moved for language in LANGUAGES if language.moved)
 _BROKEN = rf"{_MOVED}|ENOENT|[Nn]o such file|[Cc]annot find|[Nn]ot[ _](?:found|defined)|NOT_FOUND"
 
 
 def has_results(baseline: Baseline) -> bool:
-    """Whether there is anything at the base that could disagree."""
+    """Whether the base has results that the new code could contradict."""
     report = baseline.report
     return bool(report.cases or report.passed or report.failed or baseline.exit_status == 0 or baseline.refuted)
 
@@ -37,8 +37,8 @@ def has_results(baseline: Baseline) -> bool:
 def find_disagreements(
     baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
 ) -> dict[str, Disagreement]:
-    """The original tests that disagree with the new code, by test. `then`: the check's result with the test side of the
-    base on the new code; `now`: with that of the work."""
+    """Find the original tests that disagree with the new code. `then`: the check's result with the base's test side on
+    the new code; `now`: with the test side of the work."""
     if baseline.falls_silent(then):
         return {}
     if not then.report.cases and not baseline.report.cases:
@@ -59,11 +59,11 @@ def find_disagreements(
 
 
 def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:
-    """Tests that passed at the base and are missing, or skipped."""
+    """Find the tests that passed at the base and are now missing or skipped."""
     outcomes = {case.id: case.outcome for case in then.report.cases}
     names = {strip_parameters(id) for id in outcomes}
     unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
-    # Some runners name only the tests that failed: then one that is not named is not missing.
+    # Some runners name only failed tests: then an unnamed one is not missing.
     complete = len(outcomes) >= then.report.passed + then.report.failed
     found = {}
     for case in baseline.report.cases:
@@ -90,12 +90,12 @@ def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
         return _explain_fewer(baseline, then)
     if baseline.exit_status == 0 or baseline.report.failed:
         return ended
-    # All that is known is that it failed: it has to be seen to fail in the same way.
+    # Only the failure is known: it must be the same failure as at the base.
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""
 
 
 def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
-    """The tests that failed at the base, or whose file could not be loaded there, and that pass with the same test side
+    """Find the tests that failed at the base, or whose file failed to load there, and that pass with the same test side
     on the new code."""
     if then.report.cases:
         return tuple(find_carrying(then.report, baseline.report)[0])
@@ -103,7 +103,7 @@ def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
 
 
 def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
-    """The tests that carry the claim: those that failed at the base and pass now, and new ones."""
+    """List the tests that carry the claim: new ones, and those that failed at the base and pass now."""
     failed = {case.id for case in baseline.failing}
     if not now.cases:
         return sorted(failed), []
@@ -115,14 +115,14 @@ def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
 
 
 def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:
-    """They fail just as they did at the base: that is not chance, and need not be confirmed."""
+    """Whether they fail exactly as at the base: then no second run is needed to rule out chance."""
     said = {case.id: _first_line(case.message) for case in baseline.report.failing}
     return bool(found) and all(one.said and said.get(id) == one.said for id, one in found.items())
 
 
 def hash_refutation(text: str) -> str:
-    """What a check printed, without numbers, as a hash, unless something that it uses was missing: then it tested
-    nothing. `text`: without the path of the workspace, which differs each time."""
+    """Hash a check's output without numbers; empty if something that it uses was missing: then it tested nothing.
+    `text`: without the path of the workspace, which differs each time."""
     if re.search(_BROKEN, text):
         return ""
     return hashlib.sha256(re.sub(r"\d+", "", text).encode()).hexdigest()
@@ -133,7 +133,7 @@ def find_file(id: str) -> str:
 
 
 def strip_parameters(id: str) -> str:
-    """A test without its parameters, which may contain anything."""
+    """Return a test's id without its parameters, which may contain anything."""
     return id.partition("[")[0]
 
 
@@ -145,13 +145,13 @@ def _first_line(message: str) -> str:
 
 
 def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
-    """The test's source, with the lines that the work changed."""
+    """Add each test's source, with the lines that the work changed."""
     held = (path for path in before if find_language(path).holds_test(one.test, path))
     path = one.path if one.path in before else next(held, "")
     if not path:
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
-    # Where a test is in its file; the whole file when its name is not found there.
+    # Show the test, or the whole file if its name is not found there.
     name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(one.test))[-1].strip()
     at = next((n for n, line in enumerate(old) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
     if at is None and old == new:

@@ -1,4 +1,4 @@
-"""What a literal of a test becomes when it is changed."""
+"""The changed value for a literal of a test."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ NOTHING = frozenset(("None", "nil", "null", "undefined", "NULL"))
 
 
 def make_other_literal(kind: str, text: str, roughly: bool = False) -> str:
-    """Another literal of the same kind. `roughly`: one near it would do as well."""
+    """Return another literal of the same kind. `roughly`: the comparison allows small differences."""
     if kind == "string":
         body = re.fullmatch(r"([A-Za-z]{0,2}?\d?)(\"\"\"|'''|[\"'`/]|(?:qr|m)/)([\s\S]*)", text)
         quote = (body[2] if body else text[-1:])[-3:]
-        if quote == "'" and body and len(body[3]) == 2:  # In many languages that is a character.
+        if quote == "'" and body and len(body[3]) == 2:  # In many languages that is a character, not a text.
             return f"{body[1]}'{'Z' if body[3][0] != 'Z' else 'Y'}'"
         end = len(text) - (3 if quote in ('"""', "'''") else 1)
         return f"{text[:end]}~{NUMBER}{text[end:]}"
@@ -27,12 +27,12 @@ def make_other_literal(kind: str, text: str, roughly: bool = False) -> str:
         return other.upper() if text.isupper() else other.capitalize() if text[0].isupper() else other
     number = re.match(r"0[xX][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?", text)
     digits, rest = (number[0].replace("_", ""), text[number.end() :]) if number else (text, "")
-    if len(digits) > 300:  # No number that a test is about, and too long to count with.
+    if len(digits) > 300:  # Too long to compute with; no test is about such a number.
         return NUMBER
     if digits[:2] in ("0x", "0X"):
         return f"{int(digits, 16) // 2 if int(digits, 16) > 1 else 3:#x}{rest}"
     value = float(digits) if re.search(r"[.eE]", digits) else int(digits)
-    # The half of a large number fits wherever that number does, and is no near one.
+    # Half of a large number fits wherever the number does, and is far enough from it.
     step = int(NUMBER) if roughly else 1
     made = value + step if roughly or value < 100 else value / 2 if isinstance(value, float) else value // 2
     return f"{made}{rest}"

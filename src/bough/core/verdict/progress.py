@@ -1,5 +1,5 @@
-"""How far a test run is, for people to watch and never for a verdict: one rule for the lines of every runner, which the
-tests' own code could have printed."""
+"""Progress of a test run, for people to watch and never for a verdict: one rule for the lines of every runner, which
+the tests' own code could have printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bough.core.verdict.check_run import strip_ansi
 _LONGEST_LINE = 4_000
 _TOTAL = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?|running (\d{1,7}) tests?"
 _SUMMARY = r"={70}|=+ [A-Za-z ]+ =+|failures:|✖ failing tests:|[#ℹ] tests \d+"
-"""A line after which failures are named again."""
+"""Line after which failures are listed again."""
 _DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _STEP = (
     r"(?!  ).* \.\.\. ?(ok|OK|FAIL\w*|ERROR|SKIP|skipped .*|ignored|expected failure|unexpected success)(?:[ ,].*)?"
@@ -21,18 +21,18 @@ _STEP = (
     r'|\{.*"Action":"(pass|fail|skip)".*"Test":".*\}| *([✓✔✕✖×○↓✎﹣]) \S.*'
     r"|(?=.*\[ *\d+%\])\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*"
 )
-"""A line that reports one test, and its outcome."""
+"""Line that reports one test, with its outcome."""
 _BAD = r"(?i)fail|error|not ok|unexpected|[✕✖×]"
 
 
 class Progress(Struct, frozen=True):
-    """Tests done and failed so far; `total` when the runner said how many there will be."""
+    """Tests finished and failed so far; `total` if the runner announced it."""
 
     done: int = 0
     failed: int = 0
     total: int = 0
     over: bool = False
-    """The runner is at its summary."""
+    """The runner prints its summary."""
 
     def __str__(self) -> str:
         tests = f"{self.done} of {self.total}" if self.total >= self.done > 0 else str(self.done)
@@ -41,10 +41,10 @@ class Progress(Struct, frozen=True):
 
 
 def count_progress(so_far: Progress, line: str) -> Progress:
-    """The progress after one more line; unchanged when the line does not affect it."""
+    """Return the progress after one more line."""
     line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
     if total := re.fullmatch(_TOTAL, line):
-        return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # Perhaps another program's.
+        return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # perhaps of another program
     if so_far.over or re.fullmatch(_SUMMARY, line):
         return replace(so_far, over=True)
     if dots := re.fullmatch(_DOTS, line):

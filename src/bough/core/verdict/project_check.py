@@ -1,9 +1,9 @@
 """A project's own test commands, and the command that runs one of its test files.
 
-The commands are candidates, the most trusted first: what its CI runs, what its task files say, what the runners of its
-manifests would run. Which of them works is found by running them; nothing here is certain.
-The nearest project counts: the person's folder, and upward from there. Only when there is none are folders below
-considered, and then all of them: no project is proven by another's tests.
+The commands are candidates, the most trusted first: those of its CI, of its task files, and of the runners of its
+manifests. Only running them shows which of them works. The nearest project counts: the person's folder, and upward from
+there. Only if there is none are the folders below considered, and then all of them: one project's tests do not prove
+another.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from bough.core.verdict.runner import ProjectCommand
 from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
-"""The folder of a build that a command is about: before that was built, it is not there."""
+"""Build folder that a command needs; it exists only after a build."""
 _MOST_PLACES = 100
-"""Folders of other projects that are looked into: each is looked at as a project of its own."""
+"""The most folders below that are searched for projects."""
 MOST_PROJECTS = 12
 MOST_CANDIDATES, MOST_STATED = 8, 4
-"""Candidates for a check, and how many of them the project's files state: CI runs one suite in many ways."""
+"""The most candidates for a check, and the most from the project's files: CI runs one suite in many ways."""
 _SHOWS = "|".join((r"Makefile\.in", *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
-"""Names of targets and scripts that run tests."""
+"""Targets and scripts that run tests, by name."""
 _NO_PROGRAMS = frozenset(
     """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
     test then touch with""".split()  # noqa: SIM905
 )
-"""First words of lines that run no tests, whatever follows."""
+"""First words of lines that never run tests."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
-"""Suffixes of files that can be run as tests, in the order in which they are preferred."""
+"""Suffixes of files that can run as tests, the preferred first."""
 
 
 def shows_runner(path: str) -> bool:
-    """Whether the text of a file decides which runner a project uses."""
+    """Whether a file's text shows which runner a project uses."""
     return path.count("/") < 2 and re.fullmatch(_SHOWS, path) is not None
 
 
 def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> list[Check]:
-    """The candidates for the check that proves the project around the folder `start`, the most trusted first; none
-    when nothing shows how to test it. Of several projects beside each other, the one that the goal names counts."""
+    """List the candidates for the check of the project around the folder `start`, the most trusted first; none if
+    nothing shows how to test it. Of several projects beside each other, the one that the goal names counts."""
     ways = (way for way in (start, *list_parents(start)) if way)
     projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in MANIFESTS)]
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
             where = f", in {here}/" if here else ""
             return [Check(run_in_folder(here, check.command), f"{check.why}{where}", check.runner) for check in checks]
-    # Another project's tests do not help in a project without tests.
+    # A project without tests gets none of another project's.
     below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
     meant = [place for place, _ in below if _is_meant(place, goal)] if len(below) > 1 else []
     if len(meant) == 1:
@@ -76,7 +76,7 @@ def _is_meant(place: str, goal: str) -> bool:
 
 
 def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]]:
-    """The projects in the folders below, each with its check as it is run there."""
+    """List the projects in the folders below, each with its check as run from there."""
     inner = look.inside(start)
     names = sorted(
         {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
@@ -103,7 +103,7 @@ def _find_check_in(look: ProjectFiles) -> Check | None:
 
 
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
-    """The candidates of the project in this very folder, with their commands as run from there."""
+    """List the candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)][:MOST_STATED]
     places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
@@ -114,7 +114,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
     unique = {check.command: check for check in reversed(found)}
     return [
-        # Of several that run one after the other, none reports for all.
+        # Of several commands in a row, no report covers all.
         replace(
             unique[command], runner="" if len(places) > 1 and command == joined else find_runner_behind(command, look)
         )
@@ -123,8 +123,8 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
 
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
-    """The commands of the project's own files that run tests. One of a runner that bough would use here anyway is run
-    as bough would, with its arguments; where the files select several parts, the whole."""
+    """List the commands in the project's own files that run tests. For a runner that bough would use here anyway, take
+    bough's command with their arguments; if the files select several parts, run the whole."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
     parts: dict[str, set[str]] = {}
@@ -152,11 +152,11 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
 
 
 def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
-    """Whether a command of no known runner runs tests by its words: a target or script of that name, a file of the
-    project; in CI, of any program."""
+    """Whether the words of a command without a known runner say that it runs tests: a target, script or project file
+    named so; in CI, any program."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
-    if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # It compiles one.
+    if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # It compiles a program.
         return False
     runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
     scripts = (word for word in words[:3] if word.removeprefix("./") in look.files and find_suffix(word) in runnable)
@@ -203,7 +203,7 @@ def rank_suffix(path: str) -> int:
 
 
 def find_runner_behind(command: str, look: ProjectFiles) -> str:
-    """The runner that a command runs, also behind a script of a manifest (`npm test`, `cd web && yarn run unit`)."""
+    """Find the runner that a command runs, even behind a script (`npm test`, `cd web && yarn run unit`)."""
     runner, run, inside = recognise(command), find_scripts(command), find_folder(command)
     if runner or len(run) != 1 or inside.startswith(("/", "..")):
         return runner
@@ -214,7 +214,7 @@ def find_runner_behind(command: str, look: ProjectFiles) -> str:
 
 
 def _find_script_runner(script: str, known: Mapping[str, object], depth: int = 0) -> str:
-    """The runner behind a script of package.json, following `npm run other`; empty when it cannot be made to report
+    """Find the runner behind a script of package.json, following `npm run other`; empty if it cannot be made to report
     from outside."""
     runner, run = find_runner(recognise(script)), find_scripts(script)
     if runner is None and len(run) == len(split_commands(script)) == 1 and depth < 3:
@@ -224,6 +224,6 @@ def _find_script_runner(script: str, known: Mapping[str, object], depth: int = 0
         return behind.name if behind and behind.by_environment else ""
     if runner is None:
         return ""
-    # Arguments are appended to the script, so it has to be the last command.
+    # Arguments are appended to the script, so the runner has to be its last command.
     ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner.name
     return runner.name if ends_with_it or not runner.by_arguments else ""

@@ -13,7 +13,7 @@ from bough.core.verdict.texts import Read
 
 
 class ProjectFiles:
-    """The files of a folder of the workspace that are the project's own, and a reader for them."""
+    """The project's own files in a folder of the workspace, and their texts."""
 
     def __init__(self, files: Collection[str], read: Read, folder: str = "") -> None:
         prefix = f"{folder}/" if folder else ""
@@ -22,7 +22,7 @@ class ProjectFiles:
         self.folder = folder
         """Relative to the workspace; empty for the workspace itself."""
         self.files = frozenset(own)
-        # By name, and then, which keeps that order, by depth: two plain sorts are much faster than one by pairs.
+        # Sorting by name and then by depth (stable) is much faster than one sort by pairs.
         self._in_order = sorted(sorted(self.files), key=lambda path: path.count("/"))
         self._all = files
         self._read = read
@@ -50,7 +50,7 @@ class ProjectFiles:
         return ProjectFiles(self._all, self._read, f"{self.folder}/{folder}" if self.folder else folder)
 
     def has_folder(self, folder: str) -> bool:
-        """Whether a folder of this one, or one outside, is there as far as the files show."""
+        """Whether a folder exists here or outside this one, as far as the files show."""
         inside = posixpath.normpath(folder) if folder else "."
         return inside == "." or inside.startswith("..") or any(path.startswith(f"{inside}/") for path in self.files)
 
@@ -62,10 +62,10 @@ class ProjectFiles:
         return ""
 
     def has_in_workspace(self, listed: str, readable: str) -> bool:
-        """Whether the workspace lists the one file or can read the other, which no tree may have."""
+        """Whether the workspace lists the first file or can read the second, which no tree may have."""
         return listed in self._all or self._read(readable) is not None
 
 
 def run_in_folder(folder: str, command: str) -> str:
-    """A command as it is run from the workspace for a folder of it."""
+    """Return a command for the workspace that runs inside one of its folders."""
     return f"cd {quote(folder)} && {command}" if folder else command

@@ -1,4 +1,4 @@
-"""What texts say of files: which they name, load or define, and whether a file asserts something or holds values."""
+"""References between files: what a text names, loads or defines, and whether it asserts something or holds values."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _DEFINED = (
     r"|^[ \t]*([A-Za-z_]\w*)[ \t]*\(\)[ \t]*\{|^#define[ \t]+(\w+)"
     r"|^[ \t]*(?:[\w*]+[ \t]+)+\**(\w+)[ \t]*\([^;\n]*\)[ \t]*\{"
 )
-"""What a text defines, in most languages."""
+"""Definitions, in most languages."""
 _EXPECTING = (
     r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?|asserts?"
     r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
 )
-"""Names of what something is compared with, or of what compares."""
+"""Names of expected values, and of code that compares with them."""
 _BEHAVES = (
     r"[\w)\]]\s*[-+*/%]\s*[A-Za-z(]|\w\(|\)\s*=>|=>\s*[{(]|->|\)\s*\{|:-|\?-|\|>|\((?:defun|define)\b|\blet\s+(?:rec\s+)?\w+\s+[(\w]"
     r"|\b(?:def|class|function|fn|func|fun|sub|proc|struct|impl|void|if|while|for|loop|case|match|return|end|begin|do|then"
     r"|subroutine|procedure|module|section|ret|call|mov\w*)\b"
 )
-"""What code has in any language, outside of its strings, and values do not."""
+"""Code in any language that a mere list of values does not have, outside of strings."""
 
 
 def behaves(text: str) -> bool:
-    """Whether it holds more than values."""
+    """Whether a text holds more than values."""
     return re.search(_BEHAVES, re.sub(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", "", text)) is not None
 
 
@@ -44,7 +44,7 @@ def list_defined(text: str) -> set[str]:
 
 
 def names_file(text: str, path: str) -> bool:
-    """Whether a text names a file, or in quotes the folder that it is in."""
+    """Whether a text names a file or, in quotes, its folder."""
     name, folder = last_segment(path), last_segment(parent_folder(path))
     return (name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None) or (
         bool(folder) and folder in text and re.search(rf"[\"'/]{re.escape(folder)}[\"'/]", text) is not None
@@ -53,7 +53,7 @@ def names_file(text: str, path: str) -> bool:
 
 def names_path(text: str, path: str) -> bool:
     """Whether a command line or a recipe names a file by its whole path."""
-    # Asked about every path of a tree: a pattern for each takes much longer than all else.
+    # The fast test first: a pattern for every path of a tree would take very long.
     return path in text and re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
 
 
@@ -81,9 +81,8 @@ def _list_loading_lines(text: str) -> Iterator[str]:
 
 
 def expects(path: str, text: str) -> bool:
-    """Whether code says what is expected: it asserts something, its names say that something is compared with it, or it
-    holds nothing but values."""
-    if not behaves(text):  # A file that only loads others holds nothing itself.
+    """Whether code contains expectations: it asserts, its names mean a comparison, or it holds nothing but values."""
+    if not behaves(text):  # A file that only loads others holds no values.
         return any(not is_loading(line) for line in text.splitlines() if re.search(r"^\s*[^\s#/;*-]", line))
     named = re.search(rf"(?im){_EXPECTING}", "\n".join(list_defined(text)))
     return named is not None or asserts(path, text)

@@ -1,8 +1,8 @@
 """The languages and test runners that bough knows (every subclass of `Language` in `languages/`), and the results of a
-test run: its report where there is one, else its closing lines, else only its exit status.
+test run: from its report if there is one, else from its closing lines, else only its exit status.
 
-The name of a runner is what `Check.runner` holds. It is empty for a command that shows no runner (`make test`,
-`./run`): then a runner that reads the environment is still made to report, and the closing lines of any runner count.
+`Check.runner` holds the name of a runner. It is empty for a command that shows no runner (`make test`, `./run`): then a
+runner that reads the environment still reports, and the closing lines of any runner count.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LANGUAGES = tuple(
     sorted((kind() for kind in Language.__subclasses__()), key=lambda language: (language.rank, language.name))
 )
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
-"""All runners in the order in which they are looked for in a project: the first that matches is its own."""
+"""All runners in the order in which bough tries them on a project: the first match is the project's own."""
 MANIFESTS = {name: language for language in LANGUAGES for name in language.manifests}
-"""What makes a folder a project of its own."""
+"""Languages by the manifests that make a folder a project."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
 _BY_NAME = {runner.name: runner for runner in RUNNERS}
 
@@ -47,7 +47,7 @@ def find_runner(name: str) -> Runner | None:
 
 
 _UNKNOWN = next(runner for runner in RUNNERS if runner.by_environment)
-"""Told to report where the command shows no runner: its environment reaches it there."""
+"""The runner that gets options where a command shows none: they reach it through the environment."""
 _VERBOSE = {name: value for runner in RUNNERS for name, value in runner.verbose.items()}
 _LONGEST_COMMAND = 60_000
 """No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
@@ -55,15 +55,15 @@ _LONGEST_LINE = 4_000
 _LONGEST_OUTPUT = 32 * 1024 * 1024
 _MOST_LINES = 1_000_000
 _MOST_UNKNOWN = 40_000
-"""Lines at the end of an output that are read, for a known runner and for any: each of those reads all of them."""
+"""Lines at the end of an output that are read, for a known runner and for an unknown one, where all runners read."""
 
 
 @lru_cache(maxsize=8_192)
 def recognise(command: str) -> str:
-    """The runner that a command line visibly runs; empty: none.
+    """Find the runner that a command line visibly runs; empty: none.
 
-    Of several the last one, whose closing lines end the output. What is behind `make test` or `npm test` is not visible
-    here; `project_check.find_runner_behind`, which reads manifests, finds it.
+    Of several the last one, whose closing lines end the output. The runner behind `make test` or `npm test` is not
+    visible here; `project_check.find_runner_behind`, which reads manifests, finds it.
     """
     for part in reversed(split_commands(command)):
         if found := next(
@@ -74,27 +74,27 @@ def recognise(command: str) -> str:
 
 
 def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """The command and its environment, so that the runner reports to `report` where it can.
+    """Return the command and its environment, changed so that the runner writes a report to `report` if it can.
 
-    `env` is what the command would get; what the person set in it stays. The command must be able to write to the
-    folder of `report`, and `report` must not exist yet.
+    `env` is what the command would get; the person's values in it stay. The command must be able to write to the folder
+    of `report`, and `report` must not exist yet.
     """
     known = find_runner(runner)
     return known.instrument(command, report, env) if known else _UNKNOWN.instrument(command, report, _VERBOSE | {**env})
 
 
 def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
-    """Whether a runner ran nothing and speaks of an option that `instrument` added: it is too old for it."""
+    """Whether a runner ran nothing and mentions an option that `instrument` added: it is too old for that option."""
     options = {option for text in added for option in re.findall(r"--[a-z][\w-]+|\w+_\w+(?==)", text)}
     said = read_closing_lines(output, runner)
     return (said is None or not said.passed + said.failed) and any(option in output for option in options)
 
 
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
-    """The command that runs only these tests (or a few more of the same name); None when that cannot be said.
+    """Return the command that runs only these tests (or a few more of the same name); None if that is impossible.
 
-    A test that cannot be named to the runner is left out: one missing from the new report was not rerun. The runner is
-    not told to report yet: pass the result to `instrument`.
+    A test that the runner cannot select is left out: one missing from the new report was not rerun. The command does
+    not report yet: pass it to `instrument`.
     """
     known = find_runner(runner)
     named = [re.sub(r"#\d+$", "", one) for one in ids if known and re.search(known.nameable, one)]
@@ -108,13 +108,13 @@ def _list_fitting(runner: str) -> Sequence[Runner]:
 
 
 def is_placeholder(case: Case, runner: str) -> bool:
-    """Whether a runner reported it in place of something that it could not find: that is no test."""
+    """Whether the runner reported this in place of a file or test that it could not find."""
     said = f"{case.id}: {case.message}"
     return any(re.match(each.placeholder, said) for each in _list_fitting(runner) if each.placeholder)
 
 
 def make_readable(output: str, runner: str) -> str:
-    """What people and models see of an output."""
+    """Return an output as people and models see it."""
     known = find_runner(runner)
     return known.readable(output) if known else output
 
@@ -122,12 +122,12 @@ def make_readable(output: str, runner: str) -> str:
 # ── what a run reported ─────────────────────────────────────────────────────────────────────────────────────────────
 #
 # Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no
-# word in the output decides anything; and where two witnesses of one run disagree, the worse count counts. A closing
-# line cannot make up for an exit status, nor the reverse: the verdict weighs both.
+# single word in the output decides anything; and where two accounts of one run disagree, the worse count wins. A
+# closing line cannot make up for an exit status, nor the reverse: the verdict weighs both.
 
 
 def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
-    """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
+    """Read a runner's closing lines, and name the runner; if it is unknown, the last closing lines of any runner."""
     found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
     return max(found, key=lambda each: each[1].line, default=None)
 
@@ -155,7 +155,7 @@ def read_closing_lines(output: str, runner: str, root: str = "") -> Report | Non
 
 
 def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
-    """The closing lines' report as it counts alone, and as it is compared with a report file."""
+    """Return the closing lines' report as it counts alone, and as it is compared with a report file."""
     most = _MOST_LINES if find_runner(runner) else _MOST_UNKNOWN
     last = strip_ansi(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
     lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]

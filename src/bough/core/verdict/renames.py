@@ -23,8 +23,8 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 def apply_new_names(
     before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str], changes: Iterable[FileChange]
 ) -> dict[str, str]:
-    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back;
-    `changes`: what differs."""
+    """Return the base's test files under the new names, where that changes them. `restored`: the files that are put
+    back; `changes`: the differences."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     changed = [change.path for change in changes if is_product(change.path)]
     # Product files that are in another folder now, under the same name.
@@ -43,7 +43,7 @@ def apply_new_names(
 
 
 def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
-    """A test whose quoted relative paths lead to where the files are now."""
+    """Correct the quoted relative paths of a test to where the files are now."""
     folder = parent_folder(test)
     for old, new in moved.items():
         was, now = (posixpath.relpath(path, folder or ".") for path in (old, new))
@@ -56,15 +56,15 @@ def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
 
 
 def _find_homes(changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """Product modules that have something now which another one had and no longer has."""
+    """Find product modules that took over a definition from another module."""
     was, now = ({path: list_defined(texts.get(path, "")) for path in changed} for texts in (before, after))
     gone = {name for path in was for name in was[path] - now[path]}
     return {find_stem(path) for path in now if (now[path] - was[path]) & gone}
 
 
 def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
-    """A test that loads what it uses from where that is now: the work's own lines, where they name nothing else that is
-    new."""
+    """Load what a test uses from its new module, by copying the work's own import lines if they name nothing else that
+    is new."""
     lines, others = text.splitlines(keepends=True), successor.splitlines(keepends=True)
     made: list[str] = []
     for tag, a, b, c, d in compare_lines(lines, others):
@@ -78,14 +78,14 @@ def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
 def _find_names(
     tests: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str], changed: Sequence[str]
 ) -> dict[str, str]:
-    """The new names of what the product no longer has."""
+    """Find the new names of definitions that the product no longer has."""
     gone = _list_defined(before, changed) - _list_words(after, changed)
     gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
     gone -= _list_words(after, filter(is_product, after)) if gone else set()
     new = _list_defined(after, changed) - _list_words(before, filter(is_product, before)) if gone else set[str]()
     if not gone or not new:
         return {}
-    # What became of a test file: itself, or one of the new ones.
+    # Pair each old test file with itself or with one of the new files.
     left = [path for path in after if path not in before and is_test_file(path)]
     pairs = {
         pair
@@ -107,7 +107,7 @@ def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
 
 
 def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
-    """Names that take each other's places in replaced lines."""
+    """Pair names that replace each other in changed lines."""
     lines = old.splitlines()
     for text in successors:
         others = text.splitlines()
@@ -120,5 +120,5 @@ def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[st
 
 def _rename(text: str, names: Mapping[str, str]) -> str:
     words = {*_WORD.findall(text)}
-    own = {old: called for old, called in names.items() if called not in words}  # a name of the test's own stays
+    own = {old: called for old, called in names.items() if called not in words}  # the test's own names stay
     return _WORD.sub(lambda hit: own.get(hit[0], hit[0]), text)

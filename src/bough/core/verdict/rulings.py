@@ -1,7 +1,7 @@
 """The verdict on the runs of a check. Pure: compares the results now with those at the base.
 
-A bug hunter gets each failure in brief, not the raw output: which test, what it reported, and where. Frames of runners
-and libraries are left out. It is bounded, so that a thousand failures cost no more than ten.
+A bug hunter gets each failure in brief, not the raw output: the test, its message and the place, without frames of
+runners and libraries. The length is bounded, so that a thousand failures cost no more than ten.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
 
 
 def describe_failure(case: Case, size: int = SIZE) -> str:
-    """The failure as shown to the bug hunter, at most `size` characters: its message and trace cut down to what
-    helps."""
+    """Describe a failure for the bug hunter in at most `size` characters: the useful part of its message and trace."""
     first, _, rest = case.message.partition("\n")
-    # pytest's message holds the whole comparison, which its trace shows again.
+    # pytest's message holds the whole comparison, which its trace repeats.
     message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
     frames = _keep_own_frames(case.trace.split("\n"))
     for at in (-1, 0):  # Many traces begin or end with the message, which is already shown.
@@ -41,7 +40,7 @@ def describe_failure(case: Case, size: int = SIZE) -> str:
 
 
 def _keep_own_frames(lines: Sequence[str]) -> list[str]:
-    """The lines without those of frames in runners and libraries (for Python, with their code lines)."""
+    """Remove the lines of frames in runners and libraries (for Python, with their code lines)."""
     kept: list[str] = []
     inside = False
     for line in lines:
@@ -63,23 +62,23 @@ SHOWN_MESSAGE = 300
 def decide_ruling(
     check: Check, ran: CheckRun, baseline: Baseline, lost: str, *, worked: bool = True
 ) -> tuple[str, bool]:
-    """Why the check passed or failed, in one sentence, and whether it passed. `worked`: it proves work."""
+    """Decide whether the check passed, and say why in one sentence. `worked`: the run is to prove work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
         return describe_result(finished) + counts + _describe_left_out(ran), False
-    # A project may know of its failures, and end with 0: then no more may fail than before.
+    # A project may accept known failures and exit with 0: then no more tests may fail than before.
     if read.failed > (baseline.report.failed if baseline.exit_status == 0 else 0):
         return f"the check ended with exit status 0, but {count_tests(read.failed)} failed", False
-    # A runner's output may be discarded; some are also told to leave a report.
+    # The command may discard the runner's output; some runners write a report as well.
     runner = find_runner(check.runner)
     reports = runner is not None and runner.always_reports
-    silent = baseline.mute and not find_signal(baseline.exit_status)  # That nothing is told is normal here.
+    silent = baseline.mute and not find_signal(baseline.exit_status)  # This check never names its tests.
     if read.how == "exit status" and check.runner and (not silent or reports):
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if reports and baseline.closed and not ran.known.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
-    # Files without single tests ran, and did so before the work: only the exit status says something.
+    # Files without single tests ran, also before the work: only the exit status counts.
     before = baseline.report
     idle = baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= read.skipped
     if read.how != "exit status" and not read.passed and not idle:
@@ -105,8 +104,8 @@ def _count_fixed(now: Report, baseline: Report) -> int:
 
 
 def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
-    """What a check that passed cannot show, as the end of a sentence; empty: nothing. `has_tests`: a file of the base
-    is known to be a test; `doubt`: why the check shows nothing alone."""
+    """Say what a passing check cannot show, as the end of a sentence; empty: nothing. `has_tests`: the base has a known
+    test file; `doubt`: why the check proves nothing alone."""
     blind = [f"does not take the check's word alone: {doubt}"] if doubt else []
     blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
@@ -114,8 +113,8 @@ def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
 
 
 def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bool, aside: Collection[str]) -> str:
-    """Why a failing check is accepted: every failing test is known by name and could not run at the base either
-    (`aside`), or failed there and the person accepts that. Empty: it is not."""
+    """Explain why a failing check is accepted: each failing test could not run at the base either (`aside`), or failed
+    there and the person accepts that. Empty: it is not accepted."""
     now, before = ran.report, baseline.report
     status = ran.finished.exit_status
     unfinished = status is None or status in NOT_STARTED or find_signal(status)
@@ -180,9 +179,9 @@ def _describe_left_out(ran: CheckRun) -> str:
 
 
 def find_lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
-    """Tests that ran at the base and no longer do: skipped, left out, fewer than before, or not visible at all. `same`
-    are the unchanged files: whatever of them ran must still run. `again` is a second run at the base: what does not run
-    there either varies by chance, and so does a differing number of tests."""
+    """Find tests that ran at the base and no longer do: skipped, left out, fewer than before, or invisible. `same` are
+    the unchanged files: all their tests must still run. `again` is a second run at the base: what does not run there
+    either varies by chance, and so does a differing number of tests."""
     steady = again is None or again.passed + again.failed == baseline.passed + baseline.failed
     if again is not None and again.cases:
         ids = {case.id for case in again.cases if case.outcome != "skipped"}
@@ -197,7 +196,7 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
     if named and not now.cases:
         return f"nothing says which tests ran, where {len(baseline.cases)} could be named at the base"
     outcomes = {case.id: case.outcome for case in now.cases}
-    # Some runners name only what failed: then nothing can be missed.
+    # Some runners name only failed tests: then no name can be missing.
     names = (
         {name for id in outcomes for name in (find_file(id), _strip_parameters(id))} if len(outcomes) >= ran else set()
     )
@@ -217,8 +216,8 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
 
 
 def _count_ran(report: Report) -> int:
-    """The tests that ran. A closing line counts every failed subtest as a test, and no passed one: where the tests are
-    named, their number is right, or work that passes seems to run fewer."""
+    """Count the tests that ran. A closing line counts every failed subtest as a test and no passed one, so the number
+    of named tests is right where there are names: otherwise passing work would seem to run fewer."""
     named = sum(case.outcome != "skipped" for case in report.cases)
     passed = sum(case.outcome == "passed" for case in report.cases)
     complete = report.how == "junit" or (passed and passed >= report.passed)
@@ -239,9 +238,9 @@ def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
-    """Tests that pass and were not there at the base, where a file that could not be loaded had its tests, too; none
-    where the base cannot name its tests. The first case of each test comes first: only so many are kept, and a test
-    with many cases must not displace others."""
+    """List the passing tests that were not there at the base (nor in a file that failed to load there); none if the
+    base cannot name its tests. The first case of each test comes first: the list is cut, and a test with many cases
+    must not displace others."""
     if baseline.passed + baseline.failed and not baseline.cases:
         return ()
     cases, seen = dict[str, int](), Counter[str]()
@@ -261,7 +260,7 @@ def describe_disagreement(found: Sequence[Disagreement]) -> str:
 
 
 def find_dropped(now: Report, baseline: Report, older: Report) -> str:
-    """A test that an earlier step of the run wrote, and that no longer runs; empty: none. `older`: the run's base."""
+    """Find a test that an earlier step wrote and that no longer runs; empty: none. `older`: the run's base."""
     before_run = {case.id for case in older.cases}
     names = {_strip_parameters(case.id) for case in now.cases if case.outcome != "skipped"}
     own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
@@ -270,15 +269,15 @@ def find_dropped(now: Report, baseline: Report, older: Report) -> str:
 
 
 def _strip_parameters(id: str) -> str:
-    """A test without its parameters, which may contain anything. Other runners' names may too: then its file."""
+    """Return a test's id without its parameters, which may contain anything; for other runners only its file."""
     return id.partition("[")[0] if find_language(find_file(id)).parameters else find_file(id)
 
 
 def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
-    """The flaky tests that did not pass at the base: passing the second time does not show that one of them is
-    repaired. State that outlives the first run would do it too."""
+    """List the flaky tests that did not pass at the base: a pass in the second run does not show a repair, since state
+    left by the first run could cause it."""
     before = {case.id: case.outcome for case in baseline.cases}
-    # Some runners name only what failed: then what is not named passed.
+    # Some runners name only failed tests: then unnamed ones passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
 
@@ -286,7 +285,7 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
 def list_failures(
     ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str]
 ) -> tuple[Failure, ...]:
-    """The first ones, each with its kind, without those that cannot run here."""
+    """List the first failures, each with its kind, without tests that cannot run here."""
     failing = [case for case in ran.report.failing if case.id not in aside]
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
@@ -304,4 +303,4 @@ _KINDS: Mapping[CaseOutcome, FailureKind] = {
     "failed": "pre-existing",
     "error": "pre-existing",
 }
-"""What a failure is, by the test's outcome at the base."""
+"""Kinds of failure, by the test's outcome at the base."""

@@ -1,13 +1,13 @@
-"""What bough has to know about a test runner, and nothing else. A new one is a subclass in the file of its language;
-the conformance suite then tests it all.
+"""All that bough has to know about a test runner. A new one is a subclass in the file of its language; the conformance
+suite then tests it.
 
-Nothing here changes which tests a command selects. What is added makes the runner write a report, name its tests, or
+Nothing here changes which tests a command selects. The added options make the runner write a report, name its tests, or
 continue after the first failure: the failing set must be complete, or an old failure would hide every later one. The
-report is written by a process that also runs the agent's code, so it is a witness and not a judge: it is compared with
-the runner's closing line, and the exit status counts too.
+report is written by a process that also runs the agent's code, so it is only evidence: it is compared with the runner's
+closing line, and the exit status counts too.
 
-Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and all of them
-would take longer to compile than the rest of bough to start.
+Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and compiling all
+patterns would take longer than the rest of bough's start.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ MOST_LINES = 60
 
 
 class ClosingLine(NamedTuple):
-    """What a runner's closing lines say, and where."""
+    """The numbers in a runner's closing lines, and their place."""
 
     line: int
     passed: int
     failed: int
     skipped: int = 0
     doubtful: int = 0
-    """How many of those that passed may not be tests at all."""
+    """Passed ones that may not be tests at all."""
 
 
 class ProjectCommand(NamedTuple):
@@ -58,97 +58,97 @@ class ProjectCommand(NamedTuple):
     command: str
     why: str
     alone: bool = False
-    """Nothing else here could run the tests: it comes before all others."""
+    """Nothing else here can run the tests, so it comes first."""
 
 
 class Runner:
-    """One test runner. Every method is optional: then bough knows less, and says so."""
+    """One test runner. Every method is optional: without one, bough learns less and says so."""
 
     name: ClassVar[str]
     settings: ClassVar[str] = ""
-    """Files that only configure its test runs, as a pattern of their names."""
+    """Pattern for names of files that only configure its test runs."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Tables that only configure its test runs, in files with other content: pairs of a file and a table, which stands
-    for everything below it too."""
+    """Tables that only configure its test runs, in files with other content: pairs of a file and a table, with
+    everything below that table."""
     scripts: ClassVar[str] = ""
-    """Files that say what it runs, as a pattern of their names: test side where the check runs it."""
+    """Pattern for names of files that define what it runs: test side if the check uses this runner."""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """Suffixes of the test files that it can run one by one."""
+    """Suffixes of test files that it can run one by one."""
     manifests: ClassVar[tuple[str, ...]] = ()
-    """Files of the folder from which it runs."""
+    """Files that mark the folder from which it runs."""
     runs_tests_of: ClassVar[tuple[str, ...]] = ()
     """Other runners whose tests it runs too."""
     wraps: ClassVar[bool] = False
-    """It prepares an environment and runs another runner in it."""
+    """It creates an environment and runs another runner in it."""
     reporting: ClassVar[str] = ""
-    """Arguments that change what it reports or how fast, and not which tests it runs, as a pattern."""
+    """Pattern for arguments that change its report or speed, not the selection of tests."""
     starts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    """What shows that a project uses it, and the command that then runs all its tests: the path of a file and a text
-    in it, as patterns, and the command. The first that fits counts."""
+    """Signs that a project uses it, with the command that runs all its tests: patterns for a file's path and for a text
+    in it, and the command. The first match counts."""
     always_reports: ClassVar[bool] = False
-    """It always writes a report: without one it did not finish, even where its output is discarded."""
+    """It writes a report in every complete run, even if its output is discarded."""
     nameable: ClassVar[str] = "::"
-    """Ids of tests that can be requested by name, not of files that did not load, or packages that did not build, as a
-    pattern."""
+    """Pattern for ids that can be requested by name: not for files that failed to load or packages that failed to
+    build."""
     unique_ids: ClassVar[str] = ""
-    """Ids of which a repeated one is the same test, as a pattern; elsewhere two tests may well share a name."""
+    """Pattern for ids that name one test however often they are reported; two tests may share any other id."""
     interpreters: ClassVar[tuple[str, ...]] = ()
-    """Programs that run it by the path of its program."""
+    """Interpreters that start it by the path of its program."""
     program: ClassVar[tuple[str, ...]] = ()
-    """How it is called: its program, and the subcommands of it that run tests, if it has others."""
+    """Its program, and the subcommands that run tests, if it has others too."""
     report_flag: ClassVar[str] = ""
-    """A flag right after its name that makes it name its tests, or continue after the first failure."""
+    """Flag right after its name that makes it name its tests or continue after the first failure."""
     report_arguments: ClassVar[str] = ""
-    """Arguments at the end of its command that make it report; `{report}` is where to."""
+    """Arguments at the end of its command that make it report to `{report}`."""
     ends_arguments: ClassVar[tuple[str, ...]] = ()
-    """Words after which what follows is not for it."""
+    """Words that end its own arguments."""
     reports_already: ClassVar[str] = ""
-    """What shows that a command asks for a report of its own, as a pattern: the project's tools may expect that one."""
+    """Pattern for commands that already ask for a report: the project's tools may need that one."""
     one_file: ClassVar[str] = ""
-    """The command that runs one test file, which is `{file}` in it."""
+    """Command that runs one test file, `{file}`."""
     by_arguments: ClassVar[bool] = False
-    """It reports by arguments at the end of its command, even through one script of package.json."""
+    """Arguments at the end of its command make it report, even through one script of package.json."""
     by_environment: ClassVar[bool] = False
-    """It reports by variables, even through any number of scripts."""
+    """Environment variables make it report, through any number of scripts."""
     placeholder: ClassVar[str] = ""
-    """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
+    """Pattern of `id: message` that it reports in place of a test that does not exist."""
     closes: ClassVar[str] = ""
-    """Its closing lines, exactly as it prints them, without indentation and empty lines, as a pattern with the counts
-    as groups: `passed`, `failed`, `skipped` and `total`, also with a digit appended; in a group `counts`, each stands
-    before a word; a group `least` says how many failed at least: one where it is no number."""
+    """Pattern for its closing lines exactly as printed, without indentation and empty lines. Groups are the counts:
+    `passed`, `failed`, `skipped` and `total`, also with a digit appended; in a group `counts`, each number stands
+    before a word; a group `least` is the least number of failures: one if it is no number."""
     in_parts: ClassVar[bool] = False
-    """It prints such lines for each part: together they are the run."""
+    """It prints closing lines for each part; their sum is the run."""
     near_end: ClassVar[int] = NEAR_END
-    """How many lines from the end they may be, where there are no parts."""
+    """Lines from the end within which closing lines count, if there are no parts."""
     named: ClassVar[str] = ""
-    """Lines that report one test each by its name, as a pattern with the groups `test` and `outcome`; where
-    a group `skipped` is not empty, it did not run; a group `said` is the beginning of its message."""
+    """Pattern for lines that report one test each, with groups `test` and `outcome`; a non-empty group `skipped`: it
+    did not run; a group `said`: the beginning of its message."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
-    """What the outcomes in `named` mean; any other is a failure."""
+    """Meaning of the outcomes in `named`; any other is a failure."""
     unnamed: ClassVar[str] = ""
-    """Parts of its output that look like `named` and report no test that ran, as a pattern."""
+    """Pattern for output that looks like `named` but reports no test that ran."""
     repeated: ClassVar[str] = ""
-    """Lines between those that only count what is known already, as a pattern."""
+    """Pattern for lines in between that repeat known counts."""
     said_before: ClassVar[bool] = False
-    """What a test printed stands before such a line; otherwise after it."""
+    """A test's output stands before its line in `named`; otherwise after it."""
     probe_path: ClassVar[str] = ""
-    """Where a case goes that only a runner can express: `{at}` is the folder of most tests, `{name}` the case's name;
-    empty: it runs none."""
+    """Path of a case that only a runner can express: `{at}` is the folder of most tests, `{name}` the case's name;
+    empty: this runner runs none."""
     probe_command: ClassVar[str] = ""
-    """The command that runs one such case, which is `{file}` in it."""
+    """Command that runs one such case, `{file}`."""
     probe_how: ClassVar[str] = ""
-    """What it has to look like."""
+    """The form of such a case, in a sentence for the examiner."""
     probe_broken: ClassVar[tuple[int, ...]] = ()
-    """Exit statuses that mean that nothing was tested."""
+    """Exit statuses which mean that nothing was tested."""
     verbose: ClassVar[Mapping[str, str]] = {}
     """Variables that make it name its tests behind a command that does not show it (`make test`)."""
     no_test: ClassVar[str] = ""
-    """Output that shows that a file has no test or cannot be run as one, as a pattern."""
+    """Pattern for output which shows that a file has no test or cannot run as one."""
 
     # Command lines
 
     def recognise(self, part: Part, at: int) -> int | None:
-        """The last word of its name, when the word at `at` starts it."""
+        """Return the last word of the runner's name if the word at `at` starts it."""
         if get_program_name(part, at) in self.interpreters:
             at += 1
             while at < len(part) and not self._is_program(part, at):
@@ -161,7 +161,7 @@ class Runner:
         return re.sub(r"\.(?:m?js|phar)$", "", get_program_name(part, at)) in self.program[:1]
 
     def place(self, command: str) -> tuple[Part, int] | None:
-        """Its last position in a command line: the simple command, and the last word of its name there."""
+        """Find its last place in a command line: the simple command, and the last word of its name there."""
         for part in reversed(split_commands(command)):
             for at in find_programs(part):
                 if (head := self.recognise(part, at)) is not None:
@@ -169,7 +169,7 @@ class Runner:
         return None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        """The command and its environment, so that it reports to `report` where it can. Pure."""
+        """Return the command and its environment, changed so that it reports to `report` if it can. Pure."""
         if self.report_flag:
             command = self.put_in(command, self.report_flag)
         if self.report_arguments and not re.search(self.reports_already or r"(?!)", command):
@@ -192,7 +192,7 @@ class Runner:
         return insert_arguments(command, script.part[-1].end, f"{script.separator}{arguments}")
 
     def put_in(self, command: str, flag: str) -> str:
-        """The command with a flag right after the runner's name, unless it already has it."""
+        """Insert a flag right after the runner's name, unless it is there already."""
         found = self.place(command)
         if found is None or any(word.text == flag for word in found[0]):
             return command
@@ -202,7 +202,7 @@ class Runner:
     # What a run reported. Everything was written by programs that run the agent's code, so no reader raises.
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        """The tests in the report that `instrument` asked for; None when it is not one."""
+        """Read the tests from the report that `instrument` asked for; None if it is no such report."""
         return read_junit(report, root)
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
@@ -221,7 +221,7 @@ class Runner:
         return ClosingLine(line, sum(s.passed for s in said), sum(s.failed for s in said), sum(s.skipped for s in said))
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
-        """Single tests that its output names."""
+        """List the single tests that its output names."""
         found: list[tuple[re.Match[str], list[str]]] = []
         said: list[str] = []
         if self.unnamed:
@@ -239,7 +239,7 @@ class Runner:
             yield make_case(match["test"], outcome, told[0] if told else "", "\n".join(told[-MOST_LINES:]), root=root)
 
     def readable(self, output: str) -> str:
-        """What people and models see of its output."""
+        """Return its output as people and models see it."""
         return output
 
     # Projects
@@ -253,7 +253,7 @@ class Runner:
                 yield ProjectCommand(command.replace("{file}", quote(named)), f"there is a {named}")
 
     def strip_reporting(self, command: str) -> str | None:
-        """The arguments of a command that select tests; None where they cannot be told apart."""
+        """Return the arguments of a command that select tests; None if they cannot be separated from others."""
         found = self.place(command)
         if found is None:
             return None
@@ -270,7 +270,7 @@ class Runner:
         return look.home(path, *self.manifests)
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
-        """The file that defines what it can be told to run here, and the names of that; empty when there is none."""
+        """Return the file that defines its targets here, and their names; empty: none."""
         return "", frozenset()
 
     def probe(self, path: str, command: str) -> str:
@@ -293,7 +293,7 @@ KINDS = {
     "skipped": r"(?:subtests )?skip(?:ped|s)?|pending|ignored|todo|disabled|xfailed",
     "total": r"tests?|specs?|(?:test )?cases?|examples?|checks?|assertions?|total",
 }
-"""How numbers of tests are called."""
+"""Words for the kinds of counts."""
 
 
 def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
@@ -312,15 +312,14 @@ def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
 
 
 def make_closing(line: int, told: Mapping[str, int]) -> ClosingLine:
-    """`told`: numbers of tests by their kind; what is not told follows from the others."""
+    """Make a closing line; missing counts follow from the others. `told`: numbers of tests by kind."""
     skipped, total = told.get("skipped", 0), told.get("total", 0)
     passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
     return ClosingLine(line, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
-    """Several closing lines near the end cannot all be the runner's report on the same tests: the worst count
-    counts."""
+    """Choose the worst of several closing lines near the end: they cannot all report on the same tests."""
     if not found:
         return None
     line, passed, failed, skipped, _ = zip(*found, strict=True)

@@ -1,7 +1,7 @@
 """The commands that a project's CI and task files run.
 
-Of CI only the lines that it runs are read: the values of keys such as `run` and `script`. What a line means is tried,
-not guessed: a command that was misread does not start, or tests nothing.
+In CI files only executed lines are read: the values of keys such as `run` and `script`. Nothing is guessed: a misread
+command does not start, or tests nothing, when it is tried.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _CI = (
     r"\.(?!pre-commit)[\w.-]+(?:/(?!\w+_TEMPLATE)[\w.-]+){0,3}\.ya?ml|(?:[^/]*[-_.])?(?:ci|pipelines?|appveyor)\b[^/]*\.ya?ml"
     r"|Jenkinsfile|\.cirrus\.star"
 )
-"""Services keep their configuration where no reader of a project looks: in files and folders that begin with a dot."""
+"""Configuration of CI services: files and folders that begin with a dot."""
 _TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language.task_files)
 _MOST_FILES, _MOST_LINES, _LONGEST, _MOST_COMMANDS = 20, 2_000, 500, 2_000
-"""Files that are read, lines of one, characters of a line, and commands in all: nobody writes more by hand."""
+"""The most files, lines of one, characters of a line, and commands in all that are read."""
 
 _RUNS = (
     r"(?P<indent>\s*(?:- +)?)[\"']?(?:\w*[-_])?(?:runs?|scripts?|commands?|cmds?|bash|sh|pwsh|install)[\"']?"
     r"\s*:\s*(?P<rest>.*)"
 )
 _KEY = r"(?:[-*]\s+)?(?:(?![A-Z_]+=\S)[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
-"""What stands before a command on a line: `- run: `, `test = `, `script: `."""
+"""Text before a command on a line: `- run: `, `test = `, `script: `."""
 _PLACEHOLDER = (
     r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{?\{(?:posargs|args)(?::([^{}]*))?\}\}?|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
     r"|\"?\$@\"?| -j ?\"?\$\([^()]*\)\"?| +#.*$"
@@ -45,11 +45,11 @@ _HARMFUL = re.compile(
 )
 """Words of commands that leave the machine, start services or ask for more rights: never tried unasked."""
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)([A-Za-z_]\w*)"
-"""Variables that only the matrix of a CI service sets, or another line."""
+"""Variables that only a CI service's matrix or another line sets."""
 
 
 class Stated(NamedTuple):
-    """A command that a file of the project runs."""
+    """A command in a file of the project."""
 
     command: str
     path: str
@@ -60,23 +60,23 @@ def is_ci(path: str) -> bool:
 
 
 def rank_told(path: str) -> int:
-    """How much a file says about how a project is tested, 1 the most; 0: nothing."""
+    """Rank how much a file reveals about a project's tests, 1 the most; 0: nothing."""
     kinds = (_CI, _TASK_FILES, r"(?:[^/]+/)?(?:[Mm]ake|[Rr]ake|[Bb]uild|[Tt]est)[^/]*") if path.count("/") < 4 else ()
     return next((rank for rank, kind in enumerate(kinds, 1) if kind and re.fullmatch(kind, path)), 0)
 
 
 def is_harmless(command: str) -> bool:
-    """Whether a command can be tried: it does no harm, and every variable and placeholder in it has a value here."""
+    """Whether a command can be tried: it is harmless, and every variable and placeholder in it has a value here."""
     unset = (name for name in re.findall(_UNSET, command) if not re.search(rf"\b{name}=|\bfor {name}\b", command))
     return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", command) or any(unset))
 
 
 def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, str]]:
-    """The commands that may install what a project of this language needs, each with the file that shows it. What CI
-    runs comes before what a lock file stands for."""
+    """List the commands that may install a project's packages for this language, each with the file that shows it:
+    those of CI first, then those that lock files imply."""
     for found in list_commands(look):
         shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
-        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Of the machine, not of the project.
+        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # for the machine
         if shown and not tools and is_harmless(found.command) and is_ci(found.path):
             yield found.command, found.path
     for pattern, command in language.setups:
@@ -85,15 +85,15 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
-    """The commands of CI come first, then those of task files."""
+    """List the commands of CI, then those of task files."""
     return islice(_list_all(look), _MOST_COMMANDS)
 
 
 def _list_all(look: ProjectFiles) -> Iterator[Stated]:
     for pattern in (_CI, _TASK_FILES):
         named = [path for path in look if path.count("/") < 4 and pattern and re.fullmatch(pattern, path)]
-        # One that is named after tests says more about them than one for documents or releases, and one of workflows
-        # more than one that stayed behind from another service.
+        # A file named after tests says more than one for documents or releases, and a workflow more than the leftover
+        # of another service.
         for path in sorted(named, key=lambda path: ("test" not in path.lower(), "workflows" not in path))[:_MOST_FILES]:
             lines = _split_lines(look.text(path))
             yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
@@ -106,7 +106,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The lines that a CI configuration runs in one shell each."""
+    """List the lines of a CI configuration, grouped by the shell that runs them."""
     for at, line in enumerate(lines):
         if (found := re.match(_RUNS, line)) is None:
             continue
@@ -125,7 +125,7 @@ def _is_inside(column: int, line: str) -> bool:
 
 
 def _list_lines(lines: Sequence[str]) -> Iterator[str]:
-    """The commands of a shell, each with the folder that it was told to go to."""
+    """List the commands of one shell, each with the folder that it changed to."""
     folder = ""
     joined = re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines()
     for line in (one for one in joined if len(one) <= _LONGEST and len(folder) <= _LONGEST):
@@ -140,7 +140,7 @@ def _list_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _unwrap(line: str) -> str:
-    """The command of a line, without list marks, keys, quotes and placeholders."""
+    """Strip list marks, keys, quotes and placeholders from a line's command."""
     bare = "" if re.match(r"\s*(?:#|//)", line) else re.sub(rf"^\s*{_KEY}", "", line).rstrip(" \t,|>")
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:

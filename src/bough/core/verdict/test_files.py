@@ -1,10 +1,10 @@
-"""The test side of a tree: what determines a check's result, and is not product.
+"""The test side of a tree: everything that determines a check's result and is not product.
 
-Tests, fixtures, the runner's configuration, what registers tests, and data that only tests read. Recognised by paths,
-by what the runner reported, and in files that hold both (manifests, sources with tests inside) by the part. What that
-means in a language is in its record. A file wrongly classified as test side is judged by the tests of the base without
-its change, and then a person is asked; one wrongly classified as product is only not protected. What stands in front of
-the runner is not looked for: wrong expectations, and cases outside the runner, show what it does.
+That is tests, fixtures, the runner's configuration, test registration, and data that only tests read. Paths, the
+runner's reports and, in files with both sides (manifests, sources with tests inside), single parts decide; each
+language's record has the details. A product file mistaken for test side is judged by the base's tests without its
+change, and then a person is asked; a test file mistaken for product is only not protected. Tricks in front of the
+runner are not looked for: wrong expectations, and cases outside the runner, reveal them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _TABLES = [
     *(row for language in LANGUAGES for row in language.sections),
 ]
 _SECTIONS = {name: "|".join(table for file, table in _TABLES if file == name) for name in {file for file, _ in _TABLES}}
-"""What of files with other content configures test runs, by the file's name."""
+"""Pattern of the tables that configure test runs, by the name of the file with other content."""
 
 
 def is_code(path: str) -> bool:
-    """Written in a language: one that has a record, or any that tests are written in."""
+    """Whether a file is in a language with a record, or in one that tests are written in."""
     return find_language(path) is not NEUTRAL or (find_suffix(path) not in DATA and is_test_name(path))
 
 
@@ -53,7 +53,7 @@ def _is_program(path: str) -> bool:
 
 
 def is_foreign(path: str) -> bool:
-    """Installed or generated, not the project's own."""
+    """Whether a file is installed or generated."""
     return is_installed_folder(parent_folder(path))
 
 
@@ -62,13 +62,13 @@ def is_data(path: str) -> bool:
 
 
 def is_test_file(path: str) -> bool:
-    """Code of tests, or next to them."""
+    """Whether a file is test code, or code beside tests."""
     named = is_test_name(path) or (is_code(path) and is_test_folder(parent_folder(path)))
     return named and not is_foreign(path)
 
 
 def is_only_tests(path: str) -> bool:
-    """Named like a test itself, and nothing that a runner loads for other tests."""
+    """Whether a file is named like a test, and no runner loads it for other tests."""
     return is_test_name(path) and is_code(path) and not (_is_setting(path) or is_build_file(path))
 
 
@@ -81,38 +81,38 @@ def _is_setting(path: str) -> bool:
 
 
 def _holds_commands(path: str) -> bool:
-    """Whether it says what a runner runs."""
+    """Whether a file defines what a runner runs."""
     return re.fullmatch(_SCRIPTS, last_segment(path)) is not None
 
 
 @lru_cache(maxsize=8)
 def split_words(command: str) -> frozenset[str]:
-    """A command line's words as paths; one that a shell could not parse is split at its blanks."""
+    """Return a command line's words as paths, split at blanks if a shell could not parse it."""
     words = [word.text for part in split_commands(command) for word in part] or command.split()
     return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
 
 
 @lru_cache(maxsize=8)
 def _list_code_suffixes(command: str) -> frozenset[str]:
-    """The suffixes of what a command runs: in a language that has no record, other files with them are code too."""
+    """Return the suffixes of a command's files: without a record for them, other such files are code too."""
     return frozenset(map(find_suffix, split_words(command))) - DATA - {""}
 
 
 def is_watched(path: str, command: str = "") -> bool:
-    """Its text is relevant: code, configuration, or what the command names."""
+    """Whether a file's text matters: code, configuration, or named by the command."""
     if is_code(path) or _is_program(path) or find_suffix(path) in _list_code_suffixes(command):
         return not is_foreign(path)
     return is_configuration(path) or path in split_words(command)
 
 
 def is_configuration(path: str) -> bool:
-    """It says how tests are run, perhaps beside other things."""
+    """Whether a file configures test runs, perhaps among other things."""
     name = last_segment(path)
     return name in _SECTIONS or name in MANIFESTS or _is_setting(path) or is_build_file(path)
 
 
 def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
-    """Whether any file is known to be a test, to hold one, or to be what the command runs."""
+    """Whether any file is a known test, holds one, or is run by the command."""
     words = split_words(_strip_tested(command))
     return any(is_test_file(path) or (path in words and not is_data(path)) for path in texts) or any(
         find_language(path).find_inner_tests(texts[path], path in reported)
@@ -122,14 +122,14 @@ def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str])
 
 
 class Restored(Struct, frozen=True):
-    """What makes the test side of a tree that of the base again."""
+    """The changes that give a tree the test side of the base."""
 
     paths: tuple[str, ...] = ()
-    """Files that must be as they were at the base, or absent."""
+    """Files to restore to the base's state, or to remove."""
     texts: Mapping[str, str] = {}
-    """Files of which a part must be as it was."""
+    """New texts of files of which only a part is restored."""
     doubtful: tuple[str, ...] = ()
-    """Files among them that may be product: code that only the tests load."""
+    """Restored files that may be product: code that only tests load."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -144,8 +144,8 @@ def restore_test_side(
     reported: Collection[str],
     request: str = "",
 ) -> Restored:
-    """`changes`: what differs. `before` and `after`: the texts of watched files. `reported`: files in which
-    the runner found tests at the base. `request`: a file that it names is meant to change, unless it is a test."""
+    """Find what to restore. `changes`: the differences. `before` and `after`: texts of watched files. `reported`: files
+    in which the runner found tests at the base. `request`: the goal; files that it names may change, except tests."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     side = _TestSide(before, command, reported, request)
@@ -163,15 +163,15 @@ def restore_test_side(
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
     read = side.find_read(others) if others else []
     paths += read
-    # New files that are only data take nothing away: a test may have waited for them.
-    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # nothing that a runner would load on its own
+    # New data files take nothing away: a test may have waited for them.
+    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # no data that a runner loads on its own
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
     doubtful = tuple(path for path in paths if path in read and is_code(path) and not is_test_path(path))
     return Restored(tuple(sorted(paths)), texts, doubtful)
 
 
 class _TestSide:
-    """What decides in which half of a tree a file is: the texts of the base, and the check."""
+    """Decides which side a file is on, by the texts of the base and by the check."""
 
     def __init__(self, before: Mapping[str, str], command: str, reported: Collection[str], request: str) -> None:
         self._before = before
@@ -181,7 +181,7 @@ class _TestSide:
         self._request = request
 
     def is_test_only(self, path: str, added: bool) -> bool:
-        """Is this a file that only a test run needs?"""
+        """Whether only a test run needs this file."""
         if is_foreign(path):
             return False
         if _is_setting(path):
@@ -198,12 +198,12 @@ class _TestSide:
         return scripts and names_path(_strip_tested(self._called), path)
 
     def _is_meant(self, path: str) -> bool:
-        """Whether the request names a file by its whole path, and it is code in which no test is."""
+        """Whether the goal names a file by its whole path, and it is code without tests."""
         text = self._before.get(path, "")
         return bool(self._reported) and names_path(self._request, path) and behaves(text) and not asserts(path, text)
 
     def _is_used_by_product(self, path: str) -> bool:
-        """Whether product code loads or starts it, for all that it is named like a test."""
+        """Whether product code loads or starts a file that is named like a test."""
         if is_test_folder(parent_folder(path)):
             return False
         own = (other for other in self._before if is_product(other) or _is_program(other))
@@ -211,13 +211,13 @@ class _TestSide:
         return any(other != path and not is_build_file(other) and names(self._before[other], path) for other in own)
 
     def find_read(self, paths: Collection[str]) -> list[str]:
-        """Files, wherever they lie, that the check of the base reads and that are not what it tests: data that the
-        command, its recipes or the tests name, and code that says what is expected and that only tests load."""
+        """Find files anywhere that the base's check reads and does not test: data named by the command, its recipes or
+        the tests, and code with expectations that only tests load."""
         before = self._before
         code = [path for path in before if is_code(path) and not is_foreign(path)]
         roots = {path for path in code if is_test_file(path) or names_path(self._called, path)}
-        # What the command itself names is what the person wants tested, unless it compares something with it, or gives
-        # it to code of the project.
+        # A file that the command itself names is what the person wants tested, unless the command compares something
+        # with it or passes it to code of the project.
         tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", self._command)
         runs = any(behaves(before.get(word, "")) for word in split_words(self._command))
 
@@ -235,12 +235,12 @@ class _TestSide:
 
 
 def _strip_tested(command: str) -> str:
-    """A command without what it only compares the output of: that is what it tests."""
+    """Remove from a command the files whose output it compares: those are tested."""
     return re.sub(r"\$\([^()]*\)|`[^`]*`|(?<![^|;&\n])[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
 
 
 def expand_command(command: str, before: Mapping[str, str]) -> str:
-    """The command, and the recipes that it may run."""
+    """Return the command with the recipes that it may run."""
     recipes = (path for path in before if "/" not in path and is_configuration(path))
     return "\n".join([command, *(before[path] for path in recipes)])
 
@@ -249,7 +249,7 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
 
 
 def _restore_part(path: str, old: str | None, new: str | None, inside: bool, changed: Collection[str]) -> str | None:
-    """The file with its test side as it was; None: that did not change, or it has none. `inside`: the runner found
+    """Return the file with its old test side; None: that did not change, or there is none. `inside`: the runner found
     tests in it. `changed`: the work's files."""
     if is_foreign(path) or (old is None and new is None):
         return None
@@ -265,7 +265,7 @@ def _restore_part(path: str, old: str | None, new: str | None, inside: bool, cha
 
 
 def _restore_keys(old: str, new: str, pattern: str) -> str:
-    """The keys of a JSON object that match as they were, all others as they are."""
+    """Restore the matching keys of a JSON object; keep all others."""
     was, now = parse_object(old or "{}"), parse_object(new or "{}")
     if was is None or now is None:
         return new
@@ -275,7 +275,7 @@ def _restore_keys(old: str, new: str, pattern: str) -> str:
 
 
 def _restore_sections(old: str, new: str, pattern: str) -> str:
-    """Sections with a matching heading as they were, all others as they are."""
+    """Restore the sections with a matching heading; keep all others."""
     pattern = rf"\[+(?:{pattern})\b"
     was, now = ([one for one in _split_sections(text) if re.match(pattern, one)] for text in (old, new))
     if [one.strip() for one in was] == [one.strip() for one in now]:
@@ -289,7 +289,7 @@ def _split_sections(text: str) -> list[str]:
 
 
 def _restore_tests(old: str, new: str, was: list[tuple[int, int]], now: list[tuple[int, int]]) -> str:
-    """Tests next to the code: the code of one with the tests of the other, where these are in both."""
+    """Combine the new code with the old tests inside a file, if both texts have such tests."""
     tests = [old[start:end] for start, end in was]
     if not tests or tests == [new[start:end] for start, end in now]:
         return new

@@ -14,7 +14,7 @@ Read = Callable[[str], str | None]
 
 
 _LONG = 1_000_000
-"""Pairs of lines from which on those that occur very often are no landmarks: comparing them all would take forever."""
+"""Pairs of lines above which very frequent lines are ignored as landmarks, to bound the time of a comparison."""
 
 
 class FileChange(Struct, frozen=True):
@@ -25,7 +25,7 @@ class FileChange(Struct, frozen=True):
 
 
 class LineCount(Struct, frozen=True):
-    """How much of a file differs between two trees."""
+    """The size of a file's difference between two trees."""
 
     path: str
     added: int
@@ -34,7 +34,7 @@ class LineCount(Struct, frozen=True):
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """The object that a text says in JSON; None: it says none."""
+    """Parse the JSON object in a text; None: there is none."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -43,14 +43,14 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    """How lines became others, as `difflib` says it."""
+    """Return the differences between two lists of lines as `difflib` opcodes."""
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _LONG).get_opcodes()
 
 
 def find_block(lines: Sequence[str], head: int) -> tuple[int, int]:
-    """The lines of what begins in a line, with the marks above it."""
+    """Find the lines of the block that begins at a line, with the decorators above it."""
     indent, end = measure_indent(lines[head]), head + 1
     while end < len(lines) and (
         not lines[end].strip() or measure_indent(lines[end]) > indent or re.match(r"\s*[)\]}{]", lines[end])
@@ -78,7 +78,7 @@ def measure_indent(line: str) -> int:
 
 def find_closing_brace(text: str, start: int) -> int:
     """The place after the brace that closes the one at `start`; braces in strings and comments do not count."""
-    if text[start : start + 1] == ";":  # what it holds is in another file
+    if text[start : start + 1] == ";":  # the body is in another file
         return start + 1
     depth = 0
     for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):

@@ -1,4 +1,4 @@
-"""Build tools of which bough knows only how they run a project's tests: each has one command for that."""
+"""Build tools of which bough knows only the one command that runs a project's tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGES = (
     (r"Component \"?:?([\w./-]+?)\"? not found", """sbcl --eval '(ql:quickload "{}")'"""),
     (r"Package not found in any repo: ([\w-]+)", "rebar3 get-deps"),
 )
-"""How tools say that a package is missing, and what installs it."""
+"""Patterns for messages about a missing package, with the commands that install it."""
 
 
 class BuildTool(Runner):
@@ -48,8 +48,8 @@ class BuildTool(Runner):
     )
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """What test programs of a project's own say at their end: how many passed and how many failed, on one line or
-        on several. It stands before every line, so that the closing line of a runner that bough knows comes first."""
+        """Read the last lines of a project's own test program: how many passed and failed, on one line or on several.
+        The result counts as standing before every line, so that the closing line of a known runner wins."""
         found: list[ClosingLine] = []
         block: dict[str, int] = {}
         for _, line in [*find_last_lines(lines), (-1, "")]:
@@ -72,12 +72,12 @@ _COUNTS = (
 
 
 def _read_counts(line: str) -> dict[str, int]:
-    """The numbers of tests on a line that says nothing else, by their kind."""
+    """Read the numbers of tests from a line that has nothing else, by their kind."""
     said = re.sub(r"\([^()]*\)", "", line) if len(line) < 200 else ""
     found: dict[str, int] = {}
     for match in re.finditer(rf"(?i){_COUNTS}", said):
         kind = next(kind for kind in KINDS if match[kind] or match[f"{kind}1"])
-        before = found.get(kind, 0) if kind == "failed" else 0  # Failures and errors.
+        before = found.get(kind, 0) if kind == "failed" else 0  # Failures and errors are added up.
         found[kind] = before + int(match["n"] or match["n1"])
         if whole := match["whole"] or match["whole1"]:
             found["total"] = int(whole)
@@ -95,11 +95,11 @@ _DEBIAN = dict(
     go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
     """.split()  # noqa: SIM905
 )
-"""Packages of Debian, by a program of theirs."""
+"""Debian packages by one of their programs."""
 
 
 class BuildTools(Language):
-    """No language, but what runs the tests of many."""
+    """No language: build tools that run tests in many languages."""
 
     name = "build_tools"
     rank = 60

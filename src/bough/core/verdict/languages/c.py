@@ -34,7 +34,7 @@ class CTest(Runner):
     outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        # An option that is off, or that nothing declares and a condition asks for.
+        # A test option that is off, or that a condition asks for and nothing declares.
         off = r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)|\bif\s*\(\s*(BUILD_TEST(?:S|ING))\s*\)"
         found = [one or other for one, other in re.findall(off, look.text("CMakeLists.txt"))]
         yield from _turn_on(super().projects(look), [f"{name}=ON" for name in dict.fromkeys(found)])
@@ -42,7 +42,7 @@ class CTest(Runner):
 
 
 def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
-    """The programs named after tests that a project builds without telling CTest, started one after the other."""
+    """List the test programs that a project builds without registering them in CTest, to be run one after the other."""
     for path in look.near:
         if last_segment(path) == "CMakeLists.txt" and not re.search(r"(?i)\badd_test\b", look.text(path)):
             built = re.findall(r"(?im)^[ \t]*add_executable\s*\(\s*(\w*tests?(?:_\w+)?)\s", look.text(path))
@@ -54,7 +54,7 @@ def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
 
 
 def _turn_on(found: Iterable[ProjectCommand], off: Iterable[str]) -> Iterable[ProjectCommand]:
-    """The commands with the options that build tests, which are off."""
+    """Add to the commands the options that build tests, where these are off by default."""
     on = "".join(f" -D{option}" for option in off)
     return [hit._replace(command=hit.command.replace(" && ", f"{on} && ", 1)) for hit in found]
 

@@ -1,5 +1,5 @@
-"""C#, F# and Visual Basic, with `dotnet test`, told to name every test on standard output, one project after the
-other."""
+"""C#, F# and Visual Basic, with `dotnet test`; added options make it name every test on standard output, one project
+after the other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Dotnet(Runner):
         return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """What a test printed follows its line."""
+        """Read the tests; what a test printed follows its line."""
         after = r"  (?:Passed|Failed|Skipped) |Total tests: |Test Run |\[xUnit\.net "
         cases = []
         for test in re.finditer(rf"(?m)^{_TEST}$((?:\n(?!{after}).*)*)", "\n".join(lines)):

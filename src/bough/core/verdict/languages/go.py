@@ -37,7 +37,7 @@ class Go(Runner):
         return self.append(command, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """One line for each package. Without -v a package says only that its tests passed, which counts as one."""
+        """Read one line for each package. Without -v a package reports only "ok", which counts as one test."""
         if events := _parse_events(lines):
             # The last event of a package is its own; without one the run was cut off.
             ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
@@ -83,7 +83,7 @@ class _GoTestEvent(msgspec.Struct):
 
 
 def _parse_events(lines: Sequence[str]) -> list[_GoTestEvent]:
-    """The events of `go test -json` among the lines of an output; other lines are left out."""
+    """Read the events of `go test -json` among the lines of an output; skip other lines."""
     decoder = msgspec.json.Decoder(_GoTestEvent)
     events = []
     for line in lines:
@@ -103,7 +103,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
         if event.Action in ("output", "build-output"):
             outputs.setdefault(key, []).append(event.Output)
         elif event.Action == "run":
-            # Until it ends: a test that never did was cut off by a panic, an exit or a time limit.
+            # The outcome until its last event: a test without one was cut off by a panic, an exit or a time limit.
             outcomes[key] = ("error", 0.0)
         elif event.Action in _OUTCOMES and (event.Test or event.Action == "fail"):
             outcomes[key] = (_OUTCOMES[event.Action], event.Elapsed)
@@ -111,7 +111,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
     cases = []
     for (package, test), (outcome, seconds) in outcomes.items():
         if not test and package in failing:
-            continue  # The package failed because of a test that is reported itself.
+            continue  # The package failed because of a test that has a report of its own.
         said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
         name = f"{package}::{test}" if test else package
         kind: CaseOutcome = outcome if test else "error"
@@ -120,7 +120,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
 
 
 def _read_text(lines: Sequence[str], root: str) -> list[Case]:
-    """Tests are printed before the line of their package."""
+    """Read the tests, which are printed before the line of their package."""
     cases: list[Case] = []
     waiting: list[tuple[str, CaseOutcome, float, list[str]]] = []
     for line in lines:

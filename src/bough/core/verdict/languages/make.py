@@ -22,13 +22,13 @@ _DEEPEST = 4
 class Make(Runner):
     name = "make"
     scripts = r"GNUmakefile|makefile|Makefile|.*\.ma?k"
-    # It did nothing at all: a folder has the target's name, or the target has no recipe.
+    # make did nothing: a folder has the target's name, or the target has no recipe.
     closes = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
     near_end = 1
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
-        """Rules of the Makefile that make would read here, including those of included files, and neither words in
-        comments or recipes nor names in .PHONY."""
+        """List the rules of the Makefile that make would read here, including those of included files, but no words
+        from comments or recipes and no names in .PHONY."""
         name = next((name for name in NAMES if name in look.files), "")
         return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
 
@@ -83,7 +83,7 @@ def _join_lines(text: str) -> Iterator[str]:
 
 
 class MakeFiles(Language):
-    """No language, but what runs tests in many."""
+    """No language: make runs tests in many languages."""
 
     name = "make"
     rank = -1

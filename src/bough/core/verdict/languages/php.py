@@ -36,13 +36,13 @@ class PhpUnit(Runner):
     )
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        # `Acme.BufferTest > testInsert with data set "x"` is `Acme\BufferTest::testInsert` here.
+        # `Acme.BufferTest > testInsert with data set "x"` becomes `Acme\BufferTest::testInsert`.
         plain = (strip_file(one).split(" with data set ")[0].replace(" > ", "::") for one in ids)
         names = sorted({re.escape(name).replace(r"\.", ".") for name in plain})
         return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        """Its elements have no message: the text begins with the test's name, followed by the message."""
+        """Read the report, whose elements have no message: the text begins with the test's name, then the message."""
         cases = super().read(report, root)
         if cases is None:
             return None

@@ -89,7 +89,7 @@ class _Report(msgspec.Struct):
 
 
 class Minitest(Runner):
-    """Runs files of Minitest and test-unit, which run themselves."""
+    """Runs the files of Minitest and test-unit, which are programs of their own."""
 
     name = "minitest"
     suffixes = (".rb",)

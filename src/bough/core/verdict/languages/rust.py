@@ -1,5 +1,5 @@
-"""Rust, with `cargo test` and `cargo nextest`: told to continue after the first test program that fails, they name all
-tests."""
+"""Rust, with `cargo test` and `cargo nextest`; added options make them continue after a failing test program and name
+all tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:
 _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
 _OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
-"""What a failing test printed, up to that of the next or the list of names."""
+"""Output of a failing test, up to that of the next one or to the list of names."""
 _NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
 
@@ -76,9 +76,9 @@ class Cargo(Runner):
             elif (test := re.fullmatch(_TEST, line)) is not None:
                 found.append((target, test[1], _OUTCOMES.get(test[2], "failed")))
             elif (test := re.fullmatch(_NEXTEST, line)) is not None and (test[2], test[3]) not in seen:
-                seen.add((test[2], test[3]))  # The summary names failures again.
+                seen.add((test[2], test[3]))  # The summary repeats the failures.
                 found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
-        # Documentation tests of one item differ only by their line and come in any order: use that of the file.
+        # Documentation tests of one item differ only by their line and come in any order: sort them as in the file.
         found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
@@ -134,6 +134,6 @@ class Rust(Language):
         return [(found.start(), find_closing_brace(text, found.end())) for found in re.finditer(modules, text)]
 
     def holds_test(self, test: str, path: str) -> bool:
-        """A test may be named by the crate that it is in."""
+        """Whether the file holds the test, which may also be named by its crate."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")

@@ -13,7 +13,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner
 
 _INTERPRETERS = {"sh": "bash", "bash": "bash", "lua": "lua", "tcl": "tclsh", "rb": "ruby", "pl": "perl", "php": "php"}
-"""What runs a script of tests that needs no runner, by its suffix."""
+"""Programs that run test scripts without a runner, by the script's suffix."""
 _SCRIPT = (
     r"(?:(?P<folder>\w+)/)?(?:(?:run[-_]?)?(?:all[-_]?)?tests?|(?<=tests/)(?:run|all)|(?<=test/)(?:run|all))"
     rf"\.(?P<suffix>{'|'.join(_INTERPRETERS)})"

@@ -29,7 +29,7 @@ _FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
 class NodeTestRunner(JavaScript):
     name = "node"
     by_environment = True
-    # In TAP (also tape's shorter one) and in the spec form, where failures follow it.
+    # In TAP (also tape's shorter form) and in the spec form, whose failures follow the closing lines.
     closes = (
         r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"
         r"|cancelled +(?P<failed2>\d{1,9})|skipped +(?P<skipped>\d{1,9})|todo +(?P<skipped2>\d{1,9})))*"
@@ -51,7 +51,7 @@ class NodeTestRunner(JavaScript):
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         if self.place(command) is None:
             return None
-        # node 20 matches the name alone, later versions match it after its groups' names.
+        # node 20 matches the name alone, later versions the groups and the name.
         leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
         patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
         return self.put_in(command, " ".join(patterns))

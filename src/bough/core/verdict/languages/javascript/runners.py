@@ -26,7 +26,7 @@ _NO_TESTS = r"|No tests? (?:files )?found, exiting with code [01]"
 
 
 class JavaScript(Runner):
-    """Chosen when it is among a package's dependencies."""
+    """A JavaScript runner, chosen if it is among a package's dependencies."""
 
     suffixes = SUFFIXES
     interpreters = ("node", "nodejs", "tsx")
@@ -52,7 +52,7 @@ class JavaScript(Runner):
         return self.command(look, f" {quote(path)}") if self.chosen(look) else None
 
     def home(self, path: str, look: ProjectFiles) -> str:
-        """The nearest package above that has a test tool, else the nearest: workspaces keep their tools at the top."""
+        """Find the nearest package above with a test tool, else the nearest: workspaces keep their tools at the top."""
         nearest = home = look.home(path, "package.json")
         while home and not find_test_tool(look.inside(home)):
             home = look.home(home, "package.json")
@@ -82,7 +82,7 @@ def list_dependencies(look: ProjectFiles) -> dict[str, Any]:
 
 
 def find_manager(look: ProjectFiles) -> str:
-    """The package manager of a project, by what package.json says and by its lock file."""
+    """Find a project's package manager by package.json and by its lock file."""
     named = str(read_package(look).get("packageManager", "")).split("@")[0]
     if named in ("npm", "pnpm", "yarn", "bun"):
         return named
@@ -93,7 +93,7 @@ def find_manager(look: ProjectFiles) -> str:
 
 
 def make_run_command(look: ProjectFiles) -> str:
-    """How the project's package manager runs a program of a dependency."""
+    """Return the command that runs a dependency's program with the project's package manager."""
     return {"npm": "npx --no-install ", "pnpm": "pnpm exec ", "yarn": "yarn ", "bun": "bunx "}[find_manager(look)]
 
 
@@ -113,7 +113,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 
 class _ByTitle(JavaScript):
-    """A runner whose tests are chosen by a pattern of their titles."""
+    """A runner that selects tests by a pattern of their titles."""
 
     by_arguments = True
     no_test = r"No tests found|Cannot use import statement"
@@ -214,7 +214,7 @@ class Mocha(JavaScript):
         r"(?P<passed>\d{1,9}) passing(?: \([\d.]+ ?m?s?\))?(?:\n(?P<skipped>\d{1,9}) pending)?"
         r"(?:\n(?P<failed>\d{1,9}) failing)?"
     )
-    near_end = 100_000  # Its failures follow.
+    near_end = 100_000  # Its failures follow the closing line.
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})
@@ -269,6 +269,6 @@ class Npm(Runner):
             return
         by = find_manager(look)
         command = "bun run test" if by == "bun" else f"{by} test"
-        # Without CI set, it waits for changes and key presses; some projects leave tests out where it is set.
+        # Without CI set it waits for changes and key presses; set elsewhere, CI makes some projects leave out tests.
         prefix = "env CI=true " if re.search(_WAITS, script) else ""
         yield ProjectCommand(f"{prefix}{command}", "scripts.test in package.json")

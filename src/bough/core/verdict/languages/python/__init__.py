@@ -20,13 +20,13 @@ _ALIASES: Mapping[str, str] = {
     "pkg_resources": "setuptools",
     "sklearn": "scikit-learn",
 }
-"""Modules whose package has quite another name."""
+"""Modules whose package has a quite different name."""
 _COMMON = frozenset(
     """pytest nose nose2 tox nox unittest2 coverage xdist pytest_cov django
     attr attrs freezegun hypothesis mock numpy pandas parameterized pretend pytest_asyncio pytest_mock requests
     requests_mock responses respx scipy setuptools six time_machine trustme yaml""".split()  # noqa: SIM905
 )
-"""Packages that tests use and that no project uses as a module name: missing even where nothing declares them."""
+"""Test packages whose names no project uses for a module of its own: missing even if nothing declares them."""
 _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(async) def functions are not natively"
 
 
@@ -85,7 +85,7 @@ class Python(Language):
     strip_comments = staticmethod(dump_code)
 
     def complete_case(self, text: str) -> str:
-        """Tests that nobody calls would pass wherever they can be read: the program calls them."""
+        """Add calls of the program's test functions: without them it would pass as soon as it can be read."""
         if "__main__" in text:
             return text
         found = (
@@ -105,7 +105,7 @@ class Python(Language):
         return super().find_missing(said, manifests, own) or self._find_plugin(said, manifests)
 
     def _find_plugin(self, texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | None:
-        """A plugin of the runner that a manifest names, and whose option or fixture is unknown."""
+        """Find a plugin of the runner that a manifest names and whose option or fixture is unknown."""
         wanted = [next(filter(None, found.groups()), "") for text in texts for found in re.finditer(_NO_PLUGIN, text)]
         for path, body in manifests.items() if wanted else ():
             for plugin in re.findall(r"\bpytest-([a-z]\w*)", body):
@@ -118,8 +118,8 @@ class Python(Language):
         top = self.find_top(module)
         names = {top.lower(), _ALIASES.get(top.lower(), top.lower())}
         pattern = "|".join(re.escape(name).replace("_", "[-_.]").replace("\\-", "[-_.]") for name in names)
-        # As a requirement: a name that stands alone, at the beginning of a line, a string or a list entry.
-        # `yaml` is in `pyyaml`, `git` in `gitpython`, `dateutil` in `python-dateutil`, `attr` in `attrs`.
+        # A requirement is a name alone, at the beginning of a line, a string or a list entry. `yaml` is in `pyyaml`,
+        # `git` in `gitpython`, `dateutil` in `python-dateutil`, `attr` in `attrs`.
         named = rf"(?:py|python-)?(?:{pattern})(?:s|dome|python)?"
         wanted = rf"""(?im)(?:^|["'\s,=\[]){named}(?=$|[\s"'<>=!~;,\[\]])"""
         for path, text in manifests.items():
@@ -129,7 +129,7 @@ class Python(Language):
         return "" if top in _COMMON else None
 
     def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
-        """Systems protect their own Python: what pip installs goes into an environment."""
+        """Install into a virtual environment: systems protect their own Python from pip."""
         by_pip = re.match(r"(?:python[\d.]* -m )?pip[\d.]* install ", setup)
         if by_pip is None:
             return setup

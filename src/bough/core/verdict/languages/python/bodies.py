@@ -1,4 +1,4 @@
-"""Where the functions of a Python file begin, and which of them it needs in order to be imported."""
+"""The functions of a Python file, and those of them that its import needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class _Places:
-    """Where nodes are in a text: lines and bytes become characters."""
+    """Converts the lines and bytes of syntax nodes to positions in the text."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines(keepends=True) or [""]
@@ -23,7 +23,7 @@ class _Places:
 
 
 def find_bodies(text: str) -> Iterator[tuple[str, int]]:
-    """Every function but the special methods, which classes need to be made, and where its first statement stands."""
+    """Find every function and its first statement, but no special methods: classes need those to be created."""
     tree, place = parse_python(text), _Places(text)
     for node in ast.walk(tree) if tree is not None else ():
         if not isinstance(node, _Function) or node.name.startswith("__"):
@@ -32,11 +32,11 @@ def find_bodies(text: str) -> Iterator[tuple[str, int]]:
         if rest:
             first = min([rest[0], *getattr(rest[0], "decorator_list", [])], key=lambda one: one.lineno)
             at = place.find_offset(first.lineno, first.col_offset)
-            yield node.name, at - (first is not rest[0])  # The sign of a decorator stands before it.
+            yield node.name, at - (first is not rest[0])  # The `@` of a decorator stands before the node.
 
 
 def list_called_at_load(texts: Iterable[str]) -> set[str]:
-    """What module and class bodies call, and what that calls in turn, by name."""
+    """List the names that module and class bodies call, and the names that those functions call in turn."""
     called: set[str] = set()
     inside: dict[str, set[str]] = {}
     for tree in filter(None, map(parse_python, texts)):
@@ -51,7 +51,7 @@ def list_called_at_load(texts: Iterable[str]) -> set[str]:
 
 
 def _list_calls(node: ast.AST, inside: dict[str, set[str]]) -> Iterator[str]:
-    """The names that a node calls when it is run; functions are only defined, and what they call goes to `inside`."""
+    """Collect the names that a node calls when it runs; calls inside functions it only defines go to `inside`."""
     if isinstance(node, _Function):
         for one in node.decorator_list:
             yield from _find_names(one)

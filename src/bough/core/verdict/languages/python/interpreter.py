@@ -1,4 +1,4 @@
-"""What Python's test runners have in common: how they start, and which files are tests."""
+"""The part that Python's test runners share: how they start, and which files are tests."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bough.core.verdict.runner import Runner
 
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
-"""Where a project has no environment of its own."""
+"""Interpreter of projects without a virtual environment."""
 _MOST_PATTERNS = 20
-"""Patterns of test files that are read."""
+"""The most patterns of test files that are read."""
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
 def find_module_word(part: Part, at: int, name: str) -> int | None:
-    """The word that names this module, where the word at `at` is a Python that runs it: `python -m pytest`, even
+    """Find the word that names this module if the word at `at` is a Python that runs it: `python -m pytest`, even
     through `coverage run -m …`."""
     if not re.fullmatch(_PYTHON, get_program_name(part, at)):
         return None
@@ -64,7 +64,7 @@ def make_interpreter_command(command: str) -> str:
     """The interpreter that a check's tests run in."""
     try:
         words = shlex.split(command)
-    except ValueError:  # A shell reads it differently; then use what is on the PATH.
+    except ValueError:  # Only a shell can read this command; then use the interpreter on the PATH.
         words = []
     for at, word in enumerate(words):
         if re.fullmatch(r"(.*/)?python[\d.]*", word):

@@ -1,5 +1,5 @@
-"""The runner `pytest`, told to report by its environment, which also reaches it below make, tox, nox and scripts; and
-tox and nox, which create environments and run the project's test runner in them."""
+"""The runner `pytest`, which gets its report options through the environment, also below make, tox, nox and scripts;
+and tox and nox, which create environments and run the project's test runner in them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """Best with its environment, since the project installed there was built from another state of the sources.
-        Building it again needs a network; where the checkout's own sources come first anyway, it is skipped.
+        """List the commands, tox's existing environment first, though the project installed there is of older sources:
+        to build it again needs a network. The build is skipped where the checkout's own sources come first anyway.
         """
         for name, section in (
             ("tox.ini", r"^\[(tox|testenv.*)\]"),
@@ -53,7 +53,7 @@ class Tox(Runner):
                     skip = SKIP_PACKAGE if _comes_first(look) else ""
                     yield ProjectCommand(f"tox{skip} -e {used}", f"its environment is in .tox/{used}", alone=True)
                 else:
-                    # Never all its environments: those are of other interpreters, of documents and releases.
+                    # Never all of tox's environments: others are for other interpreters, documents and releases.
                     yield ProjectCommand("tox -e py", f"tox is configured in {name}")
                 return
 
@@ -76,7 +76,7 @@ class Nox(Runner):
 
 
 def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:
-    """The first of these that has an environment on disk; empty: none."""
+    """Find the first of these that has an environment on disk; empty: none."""
     return next((name for name in names if look.text(f"{folder}/{_name_folder(name)}/pyvenv.cfg")), "")
 
 
@@ -86,12 +86,12 @@ def _comes_first(look: ProjectFiles) -> bool:
 
 
 def _name_folder(name: str) -> str:
-    """Where nox keeps a session's environment; in tox's names only the dot of `3.11` is replaced."""
+    """Return the folder name of a session's environment: nox replaces more characters, tox only the dot of `3.11`."""
     return name.replace(".", "-") if "-" in name else name
 
 
 def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
-    """The environment, so that tox passes a variable on to the runner: it passes only those that it is told to."""
+    """Return the environment with the settings that make tox pass a variable on to the runner."""
     made = dict(env)
     runs_tox = any(get_program_name(part, at) == "tox" for part in split_commands(command) for at in range(len(part)))
     if runs_tox and "TOX_OVERRIDE" not in env:
@@ -165,7 +165,7 @@ class Pytest(PythonRunner):
         return read_junit(report, root, _make_id, self.unique_ids)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """The tests that failed, from the short summary that ends the output."""
+        """List the failed tests from the short summary at the end of the output."""
         starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ short test summary info =+", line)]
         matches = [re.fullmatch(_FAILED, line) for line in (lines[starts[-1] :] if starts else [])]
         return [
@@ -192,7 +192,7 @@ class Pytest(PythonRunner):
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:
-    """Where a project shows that it uses pytest, as a phrase for people; empty when nowhere."""
+    """Find where a project shows that it uses pytest, as a phrase for people; empty: nowhere."""
     for name, section in (*Pytest.sections, ("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
         if re.search(rf"^\[{re.escape(section)}[.\]]", look.text(name), re.MULTILINE):
             return f"pytest is configured in {name}"
@@ -209,12 +209,12 @@ def find_pytest_sign(look: ProjectFiles) -> str:
 
 
 def _make_options(report: str, command: str) -> str:
-    # xunit1 is the family that names each test's file.
-    # One file that cannot be collected must not hide what all the others say.
+    # xunit1 is the family that names each test's file. A file that fails to load must not hide the results of the
+    # others.
     options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
-    if "no:cacheprovider" in command:  # Then the next option would be unknown.
+    if "no:cacheprovider" in command:  # Without the plugin the next option would be unknown.
         return options
-    # pytest's cache stays out of the workspace, and is new as the report is: a configured `--lf` leaves no test out.
+    # Keep pytest's cache outside the workspace and new for each report: then a configured `--lf` leaves no test out.
     return f"{options} -o {quote(f'cache_dir={report}.cache')}"
 
 
@@ -222,11 +222,11 @@ def _selects(word: str, before: str) -> bool:
     """Whether a word of a command is a path or test id, and not an option or its value."""
     if word.startswith("-") or before in _VALUED:
         return False
-    # The value of a plugin's option looks like anything but a path.
+    # The value of a plugin's option rarely looks like a path.
     return not before.startswith("--") or "=" in before or "/" in word or ".py" in word
 
 
-# pytest's own ids, out of a report that writes modules and classes with dots between all
+# pytest's own ids, recovered from a report that joins modules and classes with dots
 
 
 def _make_id(file: str, group: str, name: str) -> str:
@@ -235,12 +235,12 @@ def _make_id(file: str, group: str, name: str) -> str:
     if not (file.endswith(".py") or (not file and dotted)):
         return make_plain_id(file, group, name)
     module = file.removesuffix(".py").replace("/", ".")
-    if not group:  # A file that could not be collected: its name is in the test's place.
+    if not group:  # A file that failed to load: its name stands in place of the test's.
         return file or name.replace(".", "/") + ".py"
     if file and (group == module or group.startswith(f"{module}.")):
         classes = group[len(module) + 1 :].split(".")
     else:
-        # No file, or that of a base class in another module, from which the test was inherited.
+        # There is no file, or it is that of a base class in another module, from which the test was inherited.
         segments = group.split(".")
         end = _find_module_end(segments) or len(segments)
         file, classes = "/".join(segments[:end]) + ".py", segments[end:]
@@ -248,6 +248,6 @@ def _make_id(file: str, group: str, name: str) -> str:
 
 
 def _find_module_end(segments: list[str]) -> int:
-    """How many segments are the module: up to the last that is named like a test file."""
+    """Count the segments of the module: up to the last that is named like a test file."""
     named = [at for at, segment in enumerate(segments, 1) if re.fullmatch(r"test_.+|.+_test|conftest", segment)]
     return named[-1] if named else 0

@@ -23,7 +23,7 @@ from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.runner import MOST_LINES, ProjectCommand, Runner
 
 _MOST_READ = 300
-"""Files that are read to learn which framework a project's tests use."""
+"""The most files read to learn which framework a project's tests use."""
 _TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
 _ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
 _BLOCK = (
@@ -31,7 +31,7 @@ _BLOCK = (
     r"(?:\n(?![=-]{70}$).*)?(?:\n-{70})?((?:\n(?!={70}$|-{70}$).*)*)"
 )
 """A failure: its title, perhaps the first line of the test's docstring, and the trace between rules. The second form of
-a title is nose's, of what it could not load."""
+title is nose's, for files that it could not load."""
 _LOADERS = r"unittest\.loader\._FailedTest|nose2\.loader\.\w+Failure"
 _FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule")
 _OUTCOMES: dict[str, CaseOutcome] = {
@@ -66,7 +66,7 @@ class Unittest(PythonRunner):
         return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """The lines of -v show which tests there were, the blocks below them which failed, and how."""
+        """Read the tests from the lines of -v, and their failures from the blocks below."""
         outcomes: dict[str, CaseOutcome] = {}
         current = ""
         blocks = next((at for at, line in enumerate(lines) if line == "=" * 70), len(lines))
@@ -74,7 +74,7 @@ class Unittest(PythonRunner):
             test = re.fullmatch(_TEST, line)
             if test:
                 current = _make_id(test[1], test[2])
-                # A test that prints breaks its line; it passed unless a block says otherwise.
+                # A test that prints breaks its line; it passed unless a block reports a failure.
                 outcomes.setdefault(current, "passed")
             ending = re.fullmatch(_ENDING, test[3] if test else line)
             if ending and current:
@@ -133,8 +133,8 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """The command that discovers all these tests; empty: none does. Discovery finds tests only in packages below its
-    starting folder, and only by one pattern."""
+    """Return the command that discovers all these tests; empty: none does. Discovery finds tests only in packages below
+    its starting folder, and only by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
@@ -184,7 +184,7 @@ class Django(Unittest):
         return self.append(command, " ".join(map(quote, ids)))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        for path in _TASK_FILES:  # A package without a `manage.py` of its own says which settings its tests have.
+        for path in _TASK_FILES:  # A package without a `manage.py` names its test settings in a task file.
             if stated := re.search(r"-m django test((?: --?[\w=.-]+| [\w.]+)*)", look.text(path)):
                 yield ProjectCommand(f"{find_interpreter(look)} -m django test{stated[1]}", f"{path} runs it")
                 return
@@ -197,12 +197,12 @@ class Django(Unittest):
 
 
 _MOST_EXAMPLES = 100
-"""Files that are read to learn whether they have examples."""
+"""The most files searched for examples."""
 
 
 class Doctest(Runner):
     name = "doctest"
-    # For each file that it is given.
+    # One such line for each file that doctest runs.
     closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
     in_parts = True
 
