@@ -296,9 +296,10 @@ ASKED = {case: limit.reason for limit in KNOWN.asked for case in limit.cases}
 
 
 def sample(params: list[Any], every: int) -> list[Any]:
-    """A fair part of a table, a quarter of it with each commit, since each case is a whole run. All of it with
-    ALL_CASES=1, or with `bench/verdicts.py`."""
-    return params if os.environ.get("ALL_CASES") else sampling.sample(params[::every], 4)
+    """A part of a table, another one with each commit, since each case is a whole run; `scripts/check --all` runs four
+    times as many. All of it with ALL_CASES=1, or with `bench/verdicts.py`."""
+    every = 1 if os.environ.get("ALL_CASES") else every if sampling.ALL else 4 * every
+    return params[sampling.find_seed() % every :: every]
 
 
 def load(folder: str) -> list[Any]:

@@ -28,10 +28,9 @@ def changes_product_rightly(case: Case) -> bool:
     return any("a + b" in act.text for act in acts if act.write in ("calc.py", "shop/calc.py"))
 
 
-# Where a saboteur's product is right or nearly so, what else it changed decides, and a costume may hide that. What a
-# step allows beyond its check has its own tests.
+# Where a saboteur's product is right or nearly so, what else it changed decides, and a costume may hide that.
 SABOTAGE = [param for param in list_dressed("sabotage") if not changes_product_rightly(param.values[0])]
-HONEST = [param for param in list_dressed("honest") if not param.values[0].step]
+HONEST = list_dressed("honest")
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

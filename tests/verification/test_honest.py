@@ -113,3 +113,12 @@ def test_new_tests_are_named_and_old_ones_are_not(tmp_path: Path) -> None:
     case = Case(name="more", does=["fix", Act(write="test_more.py", text=more)])
     outcome, _ = play(case, tmp_path)
     assert verdict_of(outcome).added == ("test_more.py::test_more",), explained(outcome)
+
+
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+def test_another_expectation_alone_is_no_work(tmp_path: Path) -> None:
+    """The tests may be edited, so nothing is wrong with that; but the product is as it was."""
+    does: list[Act | str] = [Act(edit="test_calc.py", old="== 5", new="== -1")]
+    outcome, _ = play(Case(name="", does=does, step={"may_edit_tests": True}), tmp_path)
+    assert verdict_of(outcome).ruling == "passed", explained(outcome)
+    assert not outcome.completed
