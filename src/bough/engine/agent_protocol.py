@@ -1,9 +1,8 @@
-"""How bough talks to an agent and reads its answers: native tool calls, or blocks in its text. Both become the same
-calls.
+"""The protocol between bough and an agent: native tool calls, or blocks in its text. Both become the same calls.
 
-A model that nothing is known about gets one tiny question before the first real one, to see whether it can act by tool
-calls. The answer has to hold a small file with quotes and line breaks. Models that do not call tools reliably fail at
-exactly that: of 90 such answers by Qwen2.5-Coder 1.5B one was a right call, though 25 were calls.
+An unknown model gets one tiny question before the first real one, to see whether it can act by tool calls. The answer
+has to hold a small file with quotes and line breaks. Models that do not call tools reliably fail at exactly that: of 90
+such answers by Qwen2.5-Coder 1.5B one was a right call, though 25 were calls.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ UNFIT = "this model does not call tools reliably: it could not write a tiny file
 class Tried(Struct, frozen=True):
     events: tuple[e.AnyEvent, ...] = ()
     protocol: AnswerProtocol | None = None
-    """The one to start with; None: what is known decides."""
+    """The protocol to start with; None: what is known about the model decides."""
 
 
 async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> Tried:
-    """Ask, if nothing is known about the model, and remember what came of it."""
+    """Ask an unknown model the trial question, and remember the result."""
     known = tier in task.models.protocols or not find_protocol(task, runtime, tier).unknown
     if known or find_agent(task, runtime, role, tier):
         return Tried()
@@ -53,7 +52,7 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
         asked = await consult(task, runtime, HELPER, tier, {}, write)
     except TooLong:
         return Tried()
-    except Refused as error:  # It may take no tools at all. If that is not why, the first real question says so.
+    except Refused as error:  # It may take no tools at all. Any other cause shows with the first real question.
         return Tried((e.HelperFailed(HELPER, str(error)),), "text")
     if asked.answer is None:
         return Tried(asked.events)
@@ -82,9 +81,9 @@ IN_TEXT = {
     "refused": "text_refused",
     "take_stock": "text_nudge",
 }
-"""What an agent that acts in text is told instead of a template about tools."""
+"""Templates for an agent that acts in text, in place of those about tools."""
 OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
-"""What an agent with tools of its own is told instead of a template about bough's."""
+"""Templates for an agent with tools of its own, in place of those about bough's."""
 MOST_CALLS = 100
 """The most calls of one answer that run."""
 
@@ -92,14 +91,14 @@ MOST_CALLS = 100
 async def build_attempt(
     task: Task, runtime: TaskRuntime, role: Role, tier: Tier, protocol: AnswerProtocol | None = None, tactic: str = ""
 ) -> e.AttemptStarted:
-    """A fresh agent with its role's brief, in its model's protocol or the given one. `tactic`: how it is asked, if it
-    acts in text."""
+    """Start a fresh agent with its role's brief, in its model's protocol or the given one. `tactic`: the form of the
+    question, if it acts in text."""
     ports = runtime.ports
-    # Without the run's own result of the base: this agent begins while the check still runs there.
+    # Only where the run has no result of the check at the base yet: this agent begins while the check still runs.
     runtime.untold = await ports.verifier.find(task) if runtime.run.checked is None else None
     values = await collect_brief_values(task, runtime)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
-    if meets:  # The check passes, and probes fail.
+    if meets:  # The check passes, but probes fail.
         values |= {"failure": examination.render_failing_probes(task)}
     if agent := find_agent(task, runtime, role, tier):
         system = context.render(ports.prompt("outside"), values)
@@ -110,7 +109,7 @@ async def build_attempt(
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         if known.may_change and 0 < runtime.find_model(task, tier).window <= task_files.SMALL_WINDOW:
-            files, _ = await _render_files(task, runtime, tier)  # Asking for them would fill the window with questions.
+            files, _ = await _render_files(task, runtime, tier)  # Asking for them would fill the window.
             brief += context.render_section("Files, as they are now", files)
         return e.AttemptStarted(role, tier, system, brief, may_change=known.may_change, why=known.why)
     alone = await _is_one_short_file(task, runtime)
@@ -126,7 +125,7 @@ async def build_attempt(
 
 
 async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error: Unavailable) -> list[e.AnyEvent]:
-    """An agent's conversation goes on with the next model; in another protocol a fresh agent begins."""
+    """Continue an agent's conversation with the next model; start a fresh agent if the protocol differs."""
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     switched = switch_model(task, runtime, attempt.tier, asked, error, task.models.transport_failures + 1)
@@ -139,7 +138,7 @@ async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error
 
 
 def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
-    """The same attempt once more, for another answer to its question."""
+    """Start the same attempt again, for another answer to its question."""
     brief = attempt.messages[0]
     assert isinstance(brief, Said), "a conversation begins with the brief"
     return e.AttemptStarted(
@@ -150,27 +149,27 @@ def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
 def find_protocol(
     task: Task, runtime: TaskRuntime, tier: Tier, protocol: AnswerProtocol | None = None
 ) -> ModelProtocol:
-    """The given protocol, what the task's journal has, or else what is known about the model: a resumed task and one
-    that another worker takes over continue as they began."""
+    """Return the given protocol, else the one in the task's journal, else the one known for the model: a resumed task,
+    or one that another worker takes over, continues as it began."""
     known = runtime.ports.protocols.of(runtime.find_model(task, tier).name)
     used = protocol or task.models.protocols.get(tier)
     return replace(known, protocol=used) if used and known.may_change else known
 
 
 async def choose_next_tactic(task: Task, runtime: TaskRuntime) -> Tactic:
-    """How a model that acts in text is asked next."""
+    """Choose the next form of the question for a model that acts in text."""
     alone = await _is_one_short_file(task, runtime)
     failed = task.acceptance.failing is not None
     return choose_tactic(task.rules.ladder.tactics, task.ladder.tactics, alone=alone, failed=failed)
 
 
 def find_agent(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> str:
-    """The outside agent that does it; empty: bough's own."""
+    """Return the outside agent for this role; empty: bough's own agent."""
     return choose_agent(runtime.run.agents, runtime.run.models, task.step, role, tier)
 
 
 async def _is_one_short_file(task: Task, runtime: TaskRuntime) -> bool:
-    """The task is to write one file, which is best written whole."""
+    """Whether the task is to write one short file, which is best written whole."""
     known = await _collect_known(task, runtime)
     path = task_files.find_target(known)
     text = (await runtime.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
@@ -178,7 +177,7 @@ async def _is_one_short_file(task: Task, runtime: TaskRuntime) -> bool:
 
 
 async def render_message(task: Task, runtime: TaskRuntime, template: str) -> str:
-    """What bough says to the agent between rounds."""
+    """Render bough's message to the agent between rounds."""
     values = await collect_brief_values(task, runtime)
     if task.outside:
         template = OUTSIDE.get(template, template)
@@ -189,8 +188,8 @@ async def render_message(task: Task, runtime: TaskRuntime, template: str) -> str
 
 
 async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Prompt:
-    """The conversation as text. Where the window is small or unknown, it is rebuilt from the current state (the task,
-    the files, the last exchange) when that is shorter."""
+    """Render the conversation as text. If the window is small or unknown, rebuild it from the current state (the task,
+    the files, the last exchange) where that is shorter."""
     attempt = get_attempt(task)
     messages = list(attempt.messages)
     window = runtime.find_model(task, attempt.tier).window
@@ -202,7 +201,7 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
     told = task_files.render_as_text(messages)
     temperature = task.step.temperature
     further = bool(attempt.tactic and task.ladder.taken.get("attempts"))
-    if temperature is None and further:  # The same answer would help no one.
+    if temperature is None and further:  # At temperature 0 the answers would be the same.
         temperature = TEMPERATURES[attempt.number % len(TEMPERATURES)]
     fresh = further and attempt.tactic != "repair" and len(messages) == 1 and task.acceptance.failing is not None
     answers = task.rules.ladder.answers if fresh else 1
@@ -210,8 +209,8 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
 
 
 async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answer:
-    """The answer with the calls that its text means. Changes are a claim too, unless it says that more follows: the
-    check tells a small model how far it got."""
+    """Return the answer with the calls in its text. Changes count as a claim too, unless it announces more: the check
+    shows a small model how far it got."""
     known = await _collect_known(task, runtime)
     found = read_calls(answer.text, known, answer.stop)
     calls = answer.calls or found.calls
@@ -224,9 +223,9 @@ async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answe
 
 
 def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
-    """What the model answered, as an event."""
+    """Return the event for a model's answer."""
     # Calls get our own ids, unique within the task: some servers omit or reuse ids, and a result must be able to name
-    # its call. Nine digits are what the strictest provider takes.
+    # its call. The strictest provider takes nine digits.
     kept = answer.calls[:MOST_CALLS]
     calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(kept))
     more = len(answer.calls) - len(kept)
@@ -247,7 +246,7 @@ def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float
 async def _render_text_brief(
     task: Task, runtime: TaskRuntime, role: Role, tier: Tier, values: dict[str, str], tactic: str
 ) -> str:
-    """The role's brief, with the relevant files; or a shorter one, from another point of view."""
+    """Render the role's brief with the relevant files; or a shorter one, from another point of view."""
     ports = runtime.ports
     view = task_files.VIEWS.get(tactic)
     files, known = await _render_files(task, runtime, tier, view or task_files.WHOLE)
@@ -275,7 +274,7 @@ async def _render_text_brief(
 async def _render_files(
     task: Task, runtime: TaskRuntime, tier: Tier, view: task_files.View = task_files.WHOLE
 ) -> tuple[str, paths.CandidateFiles]:
-    """The files relevant to the task, as far as they fit into the model's window."""
+    """Render the files relevant to the task, as far as they fit into the model's window."""
     known = await _collect_known(task, runtime)
     order = task_files.choose_files(known)
     texts = await runtime.ports.workspaces.texts(task.tree, order)

@@ -1,6 +1,6 @@
-"""Find out before the first round what the goal's check reports on the files as they are. A check that lacks something
-there (a command, an installed package, a service) halts the run before anything is spent: no agent can repair a
-machine. Where the project's own files leave the check unclear, a scout is asked.
+"""Run the goal's check on the files as they are, before the first round. A check that lacks something there (a command,
+an installed package, a service) halts the run before anything is spent: no agent can repair a machine. If the project's
+own files leave the check unclear, a scout is asked.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ T = TypeVar("T")
 async def check_base(
     run: Run, ports: Ports, *, fresh: bool = False, asks: bool = False, seen: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Sequence[e.AnyEvent]]:
-    """The events to record. It changes nothing, so after a crash it simply runs again. `fresh`: run the check even
-    where it passed on these files before, and ask a model only where that is said (`asks`), again if need be. `seen`:
-    called whenever a test is seen to run."""
+    """Check the base; yield the events to record. It changes nothing, so after a crash it simply runs again. `fresh`:
+    run the check even if it passed on these files before, and ask a model only with `asks`, again if need be. `seen`:
+    called when a test is seen to run."""
     goal = run.plan.goal
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
@@ -61,7 +61,7 @@ async def check_base(
 
 
 async def _finish(work: Coroutine[Any, Any, T], run: Run, ports: Ports, what: str) -> T | e.RunHalted:
-    """The result of some work; or why the run halts first: its time is spent, or a person stops it."""
+    """Wait for the result; or return why the run halts first: its time is spent, or a person stops it."""
     doing = asyncio.create_task(work)
     watching = ports.stop.watch(doing.cancel)
     try:

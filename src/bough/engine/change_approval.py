@@ -1,5 +1,5 @@
-"""Decide whether original tests may change, and return findings to the agent that did the work. A dispute is decided by
-a fresh judge on the strong tier, who sees only the request and the dispute."""
+"""Decides whether original tests may change, and returns findings to the agent that did the work. A fresh judge on the
+strong tier decides a dispute, and sees only the goal and the dispute."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ JUDGE = "judge"
 async def ask_judge(
     task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str
 ) -> tuple[Consulted, Ruling | None]:
-    """Ask once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing. There is
-    none when the judge is unavailable."""
+    """Ask the judge once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing.
+    None if the judge is unavailable."""
     values = {"request": request, "dispute": dispute, "question": question}
     events: tuple[e.AnyEvent, ...] = ()
     more, found = "", Problems(("no answer",))
@@ -46,7 +46,7 @@ async def ask_judge(
 
 
 ONE_BY_ONE = 6
-"""More tests than this go to the judge in one question: one ruling covers them all."""
+"""More tests than this go to the judge in one question, and get one ruling."""
 QUESTION = (
     "Does the request demand that the test expects something different, so that work that does what the "
     "request says cannot leave the test unchanged? A request to fix, finish or improve something does not demand it; "
@@ -71,7 +71,7 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, runtime: TaskRun
 
 
 async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> list[e.AnyEvent]:
-    """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
+    """Ask the judge, who sees the goal and the disagreement and allows only what the goal's wording demands."""
     asked_for = changed_tests.collect_request(runtime.run.plan, task.asked)
     groups = _group_by_test(left)
     changes: list[AllowedChange] = []
@@ -81,7 +81,7 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRu
         own = all(one.own for one in group)
         question, request = QUESTION_OWN if own else QUESTION, asked_for
         if own and (evidence := _render_evidence(task)):
-            # Only this run has said what the test expects: evidence may contradict it, not only the request.
+            # The test is of this run, so evidence may contradict it, not only the goal.
             request = f"{asked_for}\n\nEvidence:\n\n{evidence}"
         dispute = render_dispute(group, task)
         asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=question)
@@ -97,7 +97,7 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRu
 
 
 def _group_by_test(left: tuple[Disagreement, ...]) -> list[tuple[Disagreement, ...]]:
-    """What one question is about: one test with all its parameters; everything, if there are many."""
+    """Group the disagreements of one question: one test with all its parameters; everything, if there are many."""
     groups: dict[str, list[Disagreement]] = {}
     for one in left:
         groups.setdefault(one.test.partition("[")[0], []).append(one)
@@ -117,7 +117,7 @@ async def _ask_person(left: tuple[Disagreement, ...], task: Task, runtime: TaskR
 
 
 def rule_by_person(task: Task, *, allow: bool, said: str = "", person: str = "") -> e.ChangesRuled:
-    """A person's ruling on everything that is pending."""
+    """Apply a person's ruling to everything that is pending."""
     left = changed_tests.list_pending_changes(task)
     if not allow:
         return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said, person=person)
@@ -130,7 +130,7 @@ def _build_ruling(task: Task, by: e.ChangesBy, changes: tuple[AllowedChange, ...
 
 
 def render_dispute(found: Iterable[Disagreement], task: Task) -> str:
-    """Each test with its old and new expectation, what it says now, and why the agent changed it."""
+    """Describe each test by its old and new expectation, its current result, and the agent's reason for the change."""
     found = tuple(found)
     claimed = context.render_section("What the agent says about its work", task.acceptance.claim or "")
     disputed = context.render_section("What the agent says against these tests", _render_evidence(task))
@@ -142,7 +142,7 @@ def _render_evidence(task: Task) -> str:
 
 
 async def return_finding(command: c.ReturnFinding, task: Task, runtime: TaskRuntime) -> Batches:
-    """Return what was found to the same agent: it knows what it did and why."""
+    """Return the finding to the same agent: it knows what it did and why."""
     verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was found"
     left = changed_tests.list_pending_changes(task)

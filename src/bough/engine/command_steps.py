@@ -22,12 +22,12 @@ from bough.engine.task_workspace import TaskRuntime, restore_workspace
 from bough.ports import Batches
 
 SUMMARY = 4_000
-"""Characters of a summary at most."""
+"""Longest summary, in characters."""
 _ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
 
 
 async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -> Batches:
-    """The intent is durable first. Values of placeholders were put into the environment when the step started."""
+    """Run a command step: its intent is recorded first. Its environment already has the values of placeholders."""
     ports, rules = runtime.ports, task.rules
     workspace = await runtime.open(task)
     yield [e.CommandStarted(describe_command(task.step))]
@@ -62,7 +62,7 @@ async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -
 
 
 async def take_work(command: c.TakeWork, task: Task, runtime: TaskRuntime) -> Batches:
-    """What the finished run changed, its verdict, and the probes that it passed."""
+    """Take over the changes of the finished run, its verdict, and the probes that it passed."""
     run = task.step.work
     done = fold_task(GOAL, await runtime.ports.store.read(run, GOAL))
     said = task_result.get_summary(done)
@@ -72,7 +72,7 @@ async def take_work(command: c.TakeWork, task: Task, runtime: TaskRuntime) -> Ba
 
 
 async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRuntime) -> Batches:
-    """The workspace was restored when the task was entered; what the command did elsewhere is unknown."""
+    """Record an interrupted command: the workspace was restored already; effects elsewhere are unknown."""
     yield [
         e.WorkspaceRestored(task.tree, "a command was interrupted"),
         e.CommandFinished(False, "", interrupted=True),
@@ -80,7 +80,7 @@ async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRu
 
 
 async def summarize_steps(command: c.Summarise, task: Task, runtime: TaskRuntime) -> Batches:
-    """Have the fast model do it; when it is unavailable or the budget is spent, the steps' results are truncated."""
+    """Let the fast model summarise the steps; without it, or without budget, truncate their results."""
     whole = task_result.join_step_results(task)
     plain = e.Summarized(keep_ends(whole, SUMMARY), "rule")
     if not whole or task.left.rounds < 1:

@@ -1,6 +1,6 @@
-"""Make a conversation smaller before it fills the model's window.
+"""Makes a conversation smaller before it fills the model's window.
 
-The fast model summarises what is dropped, part by part, each charged like a round. Where it may not be used or does not
+The fast model summarises the dropped part piece by piece, each charged like a round. If it may not be used or does not
 answer, plain rules take its place: a compaction always finishes.
 """
 
@@ -19,14 +19,14 @@ from bough.ports import Batches
 
 
 async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRuntime) -> Batches:
-    """Ends with `Compacted`, unless a person stops the run meanwhile. The fast model's last answer and its result are
-    recorded together, so that a crash in between does not ask it again."""
+    """Compact the conversation; the last event is `Compacted`, unless a person stops the run. The fast model's last
+    answer and its result are recorded together, so that a crash in between does not ask it again."""
     assert task.attempt is not None, "no conversation to compact"
     messages = task.attempt.messages
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
     facts = await collect_facts(task, runtime)
     aim = compaction.compute_target(messages, task.rules.compaction, task.attempt.window)
-    at = compaction.find_cut(messages, aim)  # Kept from there on.
+    at = compaction.find_cut(messages, aim)  # The messages from here on stay.
     gone = tuple(messages)[1:at]
     limit = compaction.compute_room(messages, at, aim)
     pinned = compaction.render_pinned(facts, messages)
@@ -54,7 +54,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
 
 
 def _split_parts(attempt: Attempt, gone: tuple[Message, ...], task: Task, runtime: TaskRuntime) -> list[str]:
-    """The parts to show the fast model; none when plain rules are wanted or suffice."""
+    """Split off the parts for the fast model; none if plain rules are wanted or suffice."""
     spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
     if spent or task.rules.compaction.summarizer == "truncate":
         return []
@@ -63,4 +63,4 @@ def _split_parts(attempt: Attempt, gone: tuple[Message, ...], task: Task, runtim
         return []
     window = runtime.find_model(task, "fast").window
     parts = pruning.split_transcript(gone, min(PART, window // 2) if window else PART)
-    return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.
+    return parts if len(parts) < task.left.rounds else []  # Each part costs a round, and the agent needs one too.

@@ -1,4 +1,4 @@
-"""How much work is a goal? And what planners learn about the repository."""
+"""The estimate of a goal's size, and the description of the repository for planners."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, TaskRu
 from bough.ports import Batches, Workspaces
 
 BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
-"""Name briefly what the project is built with."""
+"""Files that show what the project is built with."""
 BUILD_LIMIT = 2_000
 COUNTED = 100
-"""Files whose lines are counted; of more, a sample of this size."""
+"""The most files whose lines are counted; of more, a sample."""
 
 
 async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -> Batches:
-    """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
+    """Ask one question about the goal's size; an unreadable answer means one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
     known = await describe_repository(task, runtime)
     values = prompt_values.build_gate_values(task, known, rounds, grows=runtime.run.grows)
@@ -61,10 +61,10 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
 
 
 def read_requirements(task: Task, read: GateReading = GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
-    """What the goal asks: by the criteria or the form of its text, and finer where the gate's answer says so."""
+    """Split the goal into requirements: by the form of its text, and finer if the gate's answer does so."""
     plain = read_goal(task.step)
     finer = read_goal(task.step, read.requirements, read.kinds)
-    earlier = number_from_one(task.inherited.requirements)  # Of the run that it follows up on.
+    earlier = number_from_one(task.inherited.requirements)  # Those of the run that it follows up on.
     later = number_from_one(finer.requirements, len(earlier))
     by: By = "person" if task.step.criteria else "rule" if plain == finer else "model"
     return e.RequirementsRead((*earlier, *later), by, finer.background)
@@ -101,7 +101,7 @@ async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> S
 
 
 def describe_means(jobs: int, rounds: int) -> str:
-    """What a plan can use: parallel engineers, rounds and cores."""
+    """Describe what a plan can use: parallel engineers, rounds and cores."""
     cores = os.cpu_count() or 1
     at_once = "one engineer works at a time" if jobs == 1 else f"up to {jobs} engineers work at the same time"
     return f"- {at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."

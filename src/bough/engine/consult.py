@@ -1,4 +1,4 @@
-"""Ask a model something on a task's behalf: to plan, to prune, to summarise. Not an agent: one question, one answer."""
+"""Questions to a model on a task's behalf: to plan, to prune, to summarise. No agent: one question, one answer."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff
 from bough.ports import Ports
 
 Tools = ToolSpec | tuple[ToolSpec, ...]
-"""The tool that answers a question, and those that only look around; none: the text answers."""
+"""The tool that answers a question, and tools that only look around; none: the text is the answer."""
 
 
 class Consulted(Struct, frozen=True):
-    """The answer to a question, and the events that record it: charged, answered or not."""
+    """The answer to a question, and the events that record it, also for a missing answer."""
 
     events: tuple[e.AnyEvent, ...]
     answer: Answer | None
     error: str = ""
     halt: tuple[e.TaskHalted, ...] = ()
-    """The halt of a task that cannot continue without an answer; none when a person stops the run: then the model is
-    not at fault."""
+    """The halt of a task that cannot continue without an answer; none if a person stops the run: then the model is not
+    at fault."""
 
 
 async def consult(
@@ -46,7 +46,7 @@ async def consult(
     tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """Render the helper's prompt and ask, with `more` after it. The caller handles `Refused` (a wrong key); transport
+    """Render the helper's prompt with `more` after it, and ask. The caller handles `Refused` (a wrong key); transport
     errors are retried."""
     ports = runtime.ports
     question = context.render(ports.prompt(helper), values)
@@ -104,7 +104,7 @@ async def try_consult(
     tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """The same as `consult`, without an exception: an unavailable model is a missing answer."""
+    """Call `consult`, but return no answer where it raises because the model is unavailable."""
     try:
         asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:
@@ -115,15 +115,15 @@ async def try_consult(
 
 
 TRIES = 3
-"""Transport errors in a row after which the next model is asked."""
+"""Transport errors in a row before the next model is asked."""
 
 
 def switch_model(
     task: Task, runtime: TaskRuntime, tier: Tier, asked: str, error: Unavailable, failures: int
 ) -> e.ModelSwitched | None:
-    """The switch to the model after `asked` in its chain; None: there is none, or the error is no reason: a wrong
-    key, a bad request, a refusal or a person's stop is nothing that another model should hide. `failures`: transport
-    errors in a row."""
+    """Return the switch to the next model in the chain after `asked`; None: there is none, or the error (a wrong
+    key, a bad request, a refusal, a person's stop) must not be hidden by another model. `failures`: transport errors
+    in a row."""
     passing = isinstance(error, TransientError) and failures >= TRIES
     key = find_next(asked, runtime.ports.models) if passing or isinstance(error, Exhausted | NotServed) else ""
     if not key:
@@ -137,7 +137,7 @@ def switch_model(
 
 
 def render_repair(ports: Ports, tool: ToolSpec, problems: Problems, answer: str) -> str:
-    """What follows a question whose answer was unusable: what is wrong with it."""
+    """Render the follow-up to an unusable answer: what is wrong with it."""
     return context.render(ports.prompt("plan_repair"), build_repair_values(tool.name, problems, answer))
 
 
@@ -146,18 +146,18 @@ def acts_in_text(ports: Ports, key: str) -> bool:
 
 
 def helper_prompt(key: str, question: str, ports: Ports, key_of_model: str, tool: Tools, more: str = "") -> Prompt:
-    """The question in the model's protocol."""
+    """Render the question in the model's protocol."""
     tools = tool if isinstance(tool, tuple) else (tool,)
     in_text = bool(tools) and acts_in_text(ports, key_of_model)
     # The first tool answers; others only look around, which text cannot do.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")
     messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
-    if in_text:  # Where the server supports it, the answer has the right shape by construction.
+    if in_text:  # The server, if it can, enforces the answer's shape.
         prompt = replace(prompt, tools=(), schema=tools[0])
     return prompt
 
 
 def render_answer(answer: Answer) -> str:
-    """An answer as text: the arguments of its call, or its own text."""
+    """Return an answer as text: the arguments of its call, or its own text."""
     return answer.calls[0].arguments if answer.calls else answer.text

@@ -1,4 +1,4 @@
-"""Compare finished work with the goal: have probes written, run them, have a judge rule on disputed ones."""
+"""The comparison of finished work with the goal: probes are written and run, and a judge rules on disputed ones."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
 FACE = 14_000
 """The most characters of the interface that an examiner is shown."""
 REQUEST = 3_000
-"""The most characters of a goal that an examiner reads as a whole, beside its requirements."""
+"""Longest goal, in characters, that an examiner gets in full beside its requirements."""
 DOCS = 6_000
-"""The most characters of changed documentation."""
+"""The most characters of changed documentation that are shown."""
 WHOLE = 40_000
 """The most characters of the whole change that a reviewer is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 FASTER = 0.7
-"""The share of its time before the work that shows that a check is faster: less could be chance."""
+"""A check is faster if it takes at most this share of its earlier time: less could be chance."""
 ENTRIES = 8
 """Entry files of packages that an examiner is shown."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
@@ -62,7 +62,7 @@ UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
 
 async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRuntime) -> Batches:
-    """What the whole work changes, apart from what its check says."""
+    """Compare the whole work with the base, apart from the check's results."""
     ports = runtime.ports
     began = ports.clock()
     if command.tests and task.examination.seen is not None:
@@ -82,14 +82,14 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
 
 
 async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
-    """New tests of the agent's that fail on the files as they were before the run. One that cannot be loaded there
-    counts only if it also fails with another value: else it would fail there whatever it asserts."""
+    """Find the agent's new tests that fail on the files from before the run. One that fails to load there counts only
+    if it also fails with a changed value: otherwise it would fail there whatever it asserts."""
     check, verdict = await _find_check(task, runtime), task.acceptance.verdict
     if check is None or verdict is None:
         return ()
     run_tests = partial(runtime.ports.verifier.run_tests, runtime.run, task, check, tests=task.tree)
     ran = await run_tests(product=runtime.run.base, only=verdict.added)
-    if not verdict.added:  # Single tests are unknown: the changed files of the test side stand for them.
+    if not verdict.added:  # Single tests are unknown: the changed test files stand for them.
         return verdict.changed if ran.exit_status not in (None, 0) else ()
     outcomes = {case.id: case.outcome for case in ran.report.cases}
     red = [name for name in verdict.added if outcomes.get(name) in ("failed", "error")]
@@ -100,8 +100,8 @@ async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
 
 
 async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> Batches:
-    """One examination: the examiner of a step, the reviewer of a goal done in steps, or a critic that the plan asks
-    for. A second one is about what the first has not shown."""
+    """Examine once: as the examiner of a step, the reviewer of a goal done in steps, or a critic in the plan. A second
+    examination is about requirements that the first left open."""
     check = await _find_check(task, runtime)
     if check is None or (why := await _explain_skip(task, runtime)):
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to add probes to")]
@@ -112,7 +112,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     tier = task.step.model if helper == CRITIC else "main"
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
-    # The whole text as well: a quotation may go from one requirement into the next.
+    # The whole text as well: a quotation may span two requirements.
     request = "\n\n".join((task.step.instructions, *said))
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
@@ -137,17 +137,17 @@ def _read_answer(asked: Consulted, task: Task, form: Form, request: str, known: 
 
 
 async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
-    """The check that probes supplement; a critic needs none."""
+    """Find the check that probes supplement; a critic needs none."""
     found = await runtime.ports.verifier.find(task)
     return found or (Check("", "there is none") if task.step.role == CRITIC else None)
 
 
-# ── whether ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── deciding whether to examine ─────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
-    """Why this work is not examined; empty when it is."""
-    if task.step.role == CRITIC:  # It was asked for.
+    """Explain why this work is not examined; empty if it is."""
+    if task.step.role == CRITIC:  # The plan asks for it.
         return ""
     if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
         return "the budget is spent"
@@ -160,7 +160,7 @@ async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
 
 
 def _is_share_spent(task: Task) -> bool:
-    """One more question would exceed its share."""
+    """Whether one more question would exceed the examiner's share."""
     share, spent, limits = task.rules.acceptance.share, task.budget.examining, task.budget.limits
     if spent.rounds and spent.rounds + 1 > share * limits.rounds:
         return True
@@ -168,7 +168,7 @@ def _is_share_spent(task: Task) -> bool:
     return tokens or (limits.cost is not None and spent.cost > share * limits.cost)
 
 
-# ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── what the examiner sees ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _build_question(
@@ -217,7 +217,7 @@ async def _build_question(
 
 
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
-    """The requirements; in a second examination only those that nothing shows yet."""
+    """Render the requirements; in a second examination only those without evidence."""
     asked = earned.list_asked(task)
     left = render_requirements([one for one in asked if one.number in missing or not missing])
     # A part of a sentence says little without the rest: whose name, which option, when.
@@ -248,7 +248,7 @@ def _describe_probe(name: str, task: Task) -> str:
 
 
 async def _render_entries(task: Task, runtime: TaskRuntime, code: list[str]) -> str:
-    """What the packages around the changed files offer by name."""
+    """Render the entry files of the packages around the changed files."""
     folders = {str(parent) for path in code for parent in PurePosixPath(path).parents}
     paths = [path for path in await runtime.ports.workspaces.paths(task.tree) if path.rpartition("/")[2] in _ENTRIES]
     near = [path for path in paths if (path.rpartition("/")[0] or ".") in folders and path not in code]
@@ -258,7 +258,7 @@ async def _render_entries(task: Task, runtime: TaskRuntime, code: list[str]) -> 
 
 
 async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
-    """What a critic sees: what to look for, the change, and what checks report."""
+    """Build what a critic sees: what to look for, the change, and the checks' results."""
     subject, workspaces = task.origin.subject, runtime.ports.workspaces
     since = subject.since if subject is not None else task.base
     diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
@@ -270,8 +270,7 @@ async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, s
 
 
 def _render_change(diff: str) -> str:
-    """The diff with the code first. What does not fit is cut from tests and documents before code, and from each file
-    separately."""
+    """Render the diff with the code first. Tests and documents are cut before code, each file separately."""
     files = split_diff(diff)
     code = {path: text for path, text in files.items() if is_product(path)}
     shown = fit_texts(code, WHOLE)
@@ -301,7 +300,7 @@ def _render_evidence(task: Task) -> str:
 
 
 async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
-    """The new tests that the check names, or else those that their files declare."""
+    """List the new tests that the check names, or else those that their files declare."""
     added = task.acceptance.verdict.added if task.acceptance.verdict is not None else ()
     names = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in added)
     if not names:
@@ -315,7 +314,7 @@ async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str])
 
 
 async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> Batches:
-    """Run all that count, in a separate checkout that no agent works in."""
+    """Run all probes that count in a separate checkout."""
     ports, chosen = runtime.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
     check = await _find_check(task, runtime)
@@ -337,7 +336,7 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
 
 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
-    """One contested probe after the other."""
+    """Rule on the contested probes, one after the other."""
     probe = examination.list_open_contests(task)[0]
     output = task.examination.results[probe.name].output if probe.name in task.examination.results else ""
     dispute = (
@@ -346,7 +345,7 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
         f"The other side says: {task.examination.contested.get(probe.name, UNHEARD)}"
     )
     question = "Does the request demand what the test asserts?"
-    # Only the person's own words count: the goal, what they said later and, where they wrote the plan, the step.
+    # Only the person's own words count: the goal, later messages and, if they wrote the plan, the step.
     goal = runtime.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
     words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))

@@ -1,6 +1,6 @@
-"""Turn a goal into a tree: plan the steps, and ask whether the person agrees.
+"""Turns a goal into a tree: plans the steps and asks the person to agree.
 
-The same code serves a goal and a phase, which is planned when it starts. Whatever a planner answers, work continues: a
+The same code serves a goal and a phase, which is planned when it starts. Work continues whatever a planner answers: a
 goal whose plan is rejected twice runs as one leaf. Steps come from a planner, whose bad answer may be repaired once, or
 from the agent's own `split`, which is checked in the same way.
 """
@@ -33,7 +33,7 @@ from bough.ports import Batches, ToolResult
 
 Read = Callable[[Answer], tuple[Step, ...] | Problems]
 Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
-"""The events for acceptable steps."""
+"""Makes the events for acceptable steps."""
 
 
 async def ask_for_steps(
@@ -60,7 +60,7 @@ SPLIT_BY_AGENT = "the agent asked for smaller steps"
 
 
 def weigh_split(task: Task, result: ToolResult) -> ToolResult:
-    """The result of a proposal: the steps, or what is wrong with it."""
+    """Judge a proposal: return its steps, or what is wrong with it."""
     if why_not := _explain_refusal(task):
         return ToolResult(f"The task cannot be split: {why_not}. Continue with it as it is.", ok=False)
     answer = Answer(calls=(Call("", SPLIT.name, result.proposal),))
@@ -72,7 +72,7 @@ def weigh_split(task: Task, result: ToolResult) -> ToolResult:
 
 
 def _explain_refusal(task: Task) -> str:
-    """Why this task may not be split, whatever is proposed; empty when it may."""
+    """Explain why this task may not be split at all; empty if it may."""
     rules, left = task.rules.planning, task.left.rounds
     if task.plan.steps:
         return "it already has smaller steps, and only what its own check still finds is left to do"
@@ -99,7 +99,7 @@ async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Ba
     asked = bool(task.plan.problems)
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        """Asks the planner once for files that it does not name; never rejects a plan for that."""
+        """Read the plan; ask once for files that it does not name, but never reject it for that."""
         nonlocal agreed, asked
         agreed, again, asked = read_conventions(answer), asked, True
         return read_plan(task.step, answer, room, runtime.run.jobs > 1 and not again, task.asked)
@@ -114,7 +114,7 @@ async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Ba
 def _accept_plan(
     task: Task, steps: tuple[Step, ...], runtime: TaskRuntime, why: str, agreed: tuple[str, ...] = ()
 ) -> list[e.AnyEvent]:
-    """The plan applies from here on. The budget grows with its leaves, unless a person has set it."""
+    """Make the plan apply from here on. The budget grows with its leaves, unless a person has set it."""
     events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
     if depth(task.id) == 0 and runtime.run.grows:
         known = task.plan.estimate.steps if task.plan.estimate else 0

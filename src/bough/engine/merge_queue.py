@@ -1,8 +1,8 @@
-"""Prove a merge: the step's check on the merged tree, the checks of steps that landed before, every test that passed on
-either side, and the goal's whole check.
+"""Proof of a merge: the step's check on the merged tree, the checks of steps that landed before, every test that passed
+on either side, and the goal's whole check.
 
-The queue has a head start: while one step is being proven at the head, the next one is already proven on what the head
-will be if that one lands. The result is kept when it lands and discarded when it does not; nothing is recorded before.
+While one step is being proven at the head, the next one is already tried on the expected head. Its result is used if
+that step lands as expected and discarded otherwise; nothing is recorded before.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
 
 AHEAD = 4
-"""Steps that may be proven at once ahead of their turn; 0: none."""
+"""The most steps that are tried ahead of their turn; 0: none."""
 
 
 class Guess(Struct, frozen=True):
-    """The result of a step on top of an expected head."""
+    """The result of a step on an expected head."""
 
     merge: Merge
     verdict: Verdict
@@ -42,13 +42,13 @@ class QueuedStep:
 
     def __init__(self, need: Needed | None, ahead: QueuedStep | None) -> None:
         self.need = need
-        """What must still hold after later steps have landed; None: it changes nothing."""
+        """The check and tests that must still pass after later steps; None: it changes nothing."""
         self.ahead = ahead
         self._tree: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.guess: Guess | None = None
 
     def expect_tree(self, tree: str | None) -> None:
-        """What the head will be once it has landed; None: unknown."""
+        """Return the tree of the head after this step lands; None: unknown."""
         if not self._tree.done():
             self._tree.set_result(tree)
 
@@ -57,7 +57,7 @@ class QueuedStep:
 
     @property
     def needed(self) -> tuple[Needed, ...]:
-        """What all that are ahead of it need."""
+        """List what the steps ahead of it need."""
         found, queued = [], self.ahead
         while queued is not None:
             found += [queued.need] if queued.need is not None else []
@@ -66,7 +66,7 @@ class QueuedStep:
 
 
 class MergeQueue:
-    """The steps of one task that wait for the head, in order; the next few are proven ahead of their turn."""
+    """The steps of one task that wait for the head, in order; the next few are tried ahead of their turn."""
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
@@ -83,13 +83,13 @@ class MergeQueue:
         self._queued.append(queued)
         guessing: asyncio.Task[Guess | None] | None = None
         if need is not None and queued.ahead is not None:
-            # While it waits for its turn: what that saves is a whole run of the check.
+            # During the wait: this saves a whole run of the check.
             guessing = asyncio.create_task(_make_guess(queued, guess))
         try:
             async with self._lock:
                 if guessing is not None and queued.ahead is not None:
                     expected = await queued.ahead.tree()
-                    # The one ahead may have landed otherwise than expected (made again by an agent, or not at all).
+                    # The step ahead may have landed with another tree (redone by an agent), or not at all.
                     if expected is not None and expected == head():
                         queued.guess = await guessing
                 queued.ahead = None
@@ -113,11 +113,11 @@ async def _make_guess(queued: QueuedStep, guess: Callable[[QueuedStep, str], Awa
 
 
 PLACES = 6
-"""Leftover markers that a verdict names."""
+"""The most leftover markers that a verdict names."""
 
 
 async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
-    """A verdict on remaining conflict markers: then no check has to run."""
+    """Return a failed verdict if conflict markers remain: then no check has to run."""
     assert task.origin.merge is not None
     changed = await ports.workspaces.changes(task.origin.merge.ours, task.tree)
     texts = await ports.workspaces.texts(task.tree, [change.path for change in changed if change.kind != "D"])
@@ -125,8 +125,7 @@ async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
     before: dict[str, str] = {}
     for side in (task.origin.merge.ours, task.origin.merge.theirs) if marked else ():
         before |= await ports.workspaces.texts(side, list(marked))
-    # Counted, because a file may have kept its own markers and some of ours beside them.
-    # A text about merging has some of its own.
+    # Counted, because a file may have markers of its own (a text about merging) beside some of ours.
     own = {path: len(find_leftover_markers(text.encode())) for path, text in before.items()}
     places = [f"{path}:{line}" for path, lines in marked.items() if len(lines) > own.get(path, 0) for line in lines]
     if not places:
@@ -145,10 +144,10 @@ class MergeProof(Struct, frozen=True):
     merge: Merge
     workspace: Workspace
     whole_check: bool = True
-    """Run the goal's own check too; not where the goal itself is judged next, on this very tree."""
+    """Run the goal's own check too; not if the goal itself is judged next, on this very tree."""
 
     async def verdict(self) -> Verdict:
-        """The verdict of the task's check. It also fails when another step's check fails or a needed test does not
+        """Return the verdict of the task's check, failed also if another step's check fails or a needed test does not
         pass."""
         check = await self.ports.verifier.find(self.task)
         # An agent that resolved a conflict may have changed tests.
@@ -159,7 +158,7 @@ class MergeProof(Struct, frozen=True):
         gone: dict[str, str] = {}
         now: dict[str, str] = {}
         for need in self.merge.needed:
-            # What its step did to tests was judged before; only results count here.
+            # The step's changes to tests were judged before; only results count here.
             owner = replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
             own = await self.ports.verifier.find(owner)
             if own is None:
@@ -179,9 +178,9 @@ class MergeProof(Struct, frozen=True):
         return await self.whole(verdict, ran) if self.whole_check else verdict
 
     async def whole(self, verdict: Verdict, ran: Collection[str]) -> Verdict:
-        """The verdict combined with the goal's whole check, unless that has already run: a step's own check may be
-        narrower than what its work can break. Failures that passed on neither side are left to later steps. A step that
-        asks for no check gets none here either."""
+        """Combine the verdict with the goal's whole check, unless that has already run: a step's own check may be
+        narrower than what its work can break. Failures that passed on neither side are left to later steps. A step
+        without a check gets none here either."""
         if not self.task.step.requires_testing:
             return verdict
         goal = replace(self.task, id=GOAL, base=self.merge.ours, step=build_check_step(self.run.plan.goal))
@@ -207,7 +206,7 @@ class MergeProof(Struct, frozen=True):
         return await self.ports.store.get_blob(name) if name else None
 
     async def _drop_excused(self, gone: dict[str, str]) -> dict[str, str]:
-        """Drop tests that a step which may change tests took out of the files: that was judged before."""
+        """Drop tests that a step removed with permission to change tests: that was judged before."""
         if not gone or not any(need.step.may_edit_tests for need in self.merge.needed):
             return gone
         workspaces, merge = self.ports.workspaces, self.merge

@@ -1,9 +1,8 @@
-"""A round with an outside agent. It calls its own model and runs its own tools, inside the sandbox; what it does
-becomes the same events as for bough's own agent, so that budget, stuck detector, ladder and verdict need not know the
-difference.
+"""A round with an outside agent. It calls its own model and runs its own tools inside the sandbox; its actions become
+the same events as those of bough's own agent, so budget, stuck detector, ladder and verdict see no difference.
 
-One round is what the agent says and starts at once, with the results. The turn continues between rounds: the agent is
-cut off when something else is decided. The end of its turn is its claim that the task is done.
+One round is what the agent says and starts at once, with the results. The turn continues between rounds; bough cuts the
+agent off if it decides otherwise. The end of its turn is its claim that the task is done.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
 CLAIMED = "Its turn has ended: now the check decides."
 LONGEST = 8_000
-"""The most characters of its last message that count as its summary."""
+"""The most characters of its last message that become its summary."""
 
 
 async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
@@ -63,15 +62,15 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
     own = {mine.id: theirs for mine, theirs in zip(said.calls, heard.calls, strict=False)}
     writing = {mine for mine, theirs in own.items() if theirs.id in heard.writes}
     # An agent that asks for no permission has begun its calls by the time it reports them. They are recorded as started
-    # all the same, so that after a crash the files are put back.
+    # all the same, so that after a crash the files are restored.
     yield [said, *(e.ToolStarted(call.id, call.id in writing) for call in said.calls)]
     yield await _collect_results(list(own.items()), writing, task, runtime)
 
 
 async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
-    """The conversation with every pending message sent: started, or resumed after a crash."""
+    """Start the conversation, or resume it after a crash, and send every pending message."""
     ports, attempt = runtime.ports, get_attempt(task)
-    # The agent acts on its own from here on, so this is the last moment to notice that another worker has the task.
+    # The agent acts on its own from here on: the last moment to notice that another worker has the task.
     await ports.fence.cross()
     if runtime.talk is not None and runtime.talking == attempt.number:
         unsaid = [message.text for message in attempt.messages.since(runtime.told) if isinstance(message, Said)]
@@ -95,10 +94,9 @@ def _take_summary(heard: TurnEnded) -> str:
 
 
 async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime: TaskRuntime) -> Sequence[e.AnyEvent]:
-    """Its turn has ended. Processes that it leaves running would change files behind the check's back: they end
-    first."""
+    """End the agent's turn. Processes that it leaves running would change files during the check, so they end first."""
     if not said.calls:
-        return [said]  # It was cut short, or declines: it is told to continue.
+        return [said]  # It was cut short, or declines: it gets a message to continue.
     await runtime.hang_up()
     workspace = await runtime.open(task)
     (claim,) = said.calls
@@ -114,8 +112,8 @@ async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime
 async def _collect_results(
     calls: list[tuple[str, Call]], writing: set[str], task: Task, runtime: TaskRuntime
 ) -> Sequence[e.AnyEvent]:
-    """The results of the calls, and the files at that point. The agent may already be at its next call: its changes
-    then show one call too early, but are never lost."""
+    """Collect the calls' results, and the files at that point. The agent may already be at its next call: then those
+    changes show one call too early, but are never lost."""
     ports, talk, began = runtime.ports, runtime.talk, runtime.ports.timer()
     assert talk is not None, "no conversation is open"
     workspace = await runtime.open(task)
@@ -148,7 +146,7 @@ async def _collect_results(
 async def _put_back_unkeepable(
     calls: Sequence[Call], error: SnapshotRefused, task: Task, runtime: TaskRuntime
 ) -> list[e.ToolFinished | e.MessageAdded]:
-    """Its changes cannot be kept: they are reverted, and it is told so, since it sees only its own results."""
+    """Revert changes that cannot be stored, and tell the agent, which sees only its own results."""
     await runtime.hang_up()
     await restore_workspace(await runtime.open(task), task)
     text = context.render(runtime.ports.prompt("unkeepable"), {"why": str(error)}).strip()

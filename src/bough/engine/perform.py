@@ -1,4 +1,4 @@
-"""Run one command. Each function here orders effects and the events around them: intent, effect, result."""
+"""The effects of each command. Every function orders effects and the events around them: intent, effect, result."""
 
 from __future__ import annotations
 
@@ -60,19 +60,17 @@ QUICK = 1.0
 
 
 def perform(command: c.Command, task: Task, runtime: TaskRuntime) -> Batches:
-    """The events that running the command produces, in batches that belong together."""
+    """Run the command; yield its events, in batches that belong together."""
     return _PERFORM[type(command)](command, task, runtime)
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRuntime) -> Batches:
-    if (
-        not task.plan.steps and not task.step.work
-    ):  # A parent gets its checkout when it is needed: once its steps are finished.
+    if not task.plan.steps and not task.step.work:  # A parent gets its checkout once its steps are finished.
         await runtime.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.step.plan_first and not task.plan.steps:  # The planners' questions depend on it too.
         events += (await try_protocol(task, runtime, task.step.role, "main")).events
-    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Else it is read with the estimate.
+    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Otherwise it is read with the estimate.
         events.append(read_requirements(task))
     yield events
 
@@ -115,12 +113,12 @@ def _ask(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
 
 
 async def _tell_base(check: Check, before: str) -> Batches:
-    """The check has ended on the files as they were, while the agent worked."""
+    """Tell the agent the check's result at the base, which arrived while it worked."""
     yield [e.MessageAdded("base", f"`{check.command}` has run on the files as they were. {before}")]
 
 
 async def _take_spare(task: Task, runtime: TaskRuntime) -> Batches:
-    """The next of several answers to the last question: nothing is asked."""
+    """Take the next of several answers to the last question without asking again."""
     attempt = get_attempt(task)
     model = runtime.find_model(task, attempt.tier)
     answer = await read_answer(Answer(task.ladder.spare[0], model=model.name), task, runtime)
@@ -189,13 +187,12 @@ async def _run_tools(command: c.RunTools, task: Task, runtime: TaskRuntime) -> B
         begun: list[e.AnyEvent] = [e.ToolStarted(call.id, writing) for call in calls]
         act = partial(_run_tool, task=task, runtime=runtime, writes=writing, well=well)
         if writing:
-            # Durable before the call runs: a call that was started and has no result was interrupted.
+            # Durable before the call runs: a started call without a result was interrupted.
             yield begun
             events = await act(calls[0], withheld=calls[0].name in withheld)
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
         else:
-            # A call that only reads can run again after a crash: its beginning is written early only for those who
-            # watch.
+            # A call that only reads can run again after a crash: its start is recorded early only for observers.
             running = asyncio.gather(*(act(call, withheld=call.name in withheld) for call in calls))
             try:
                 await asyncio.wait((running,), timeout=QUICK)
@@ -219,7 +216,7 @@ def _is_writing(call: Call, specs: dict[str, ToolSpec]) -> bool:
 
 
 def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
-    """The calls in order; neighbours that only read run together, each writing call alone."""
+    """Group the calls in order: neighbours that only read run together, each writing call alone."""
     for writing, group in groupby(calls, key=lambda call: _is_writing(call, specs)):
         if writing:
             yield from ((call,) for call in group)
@@ -230,7 +227,8 @@ def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[
 async def _run_tool(
     call: Call, task: Task, runtime: TaskRuntime, writes: bool, well: bool, withheld: bool = False
 ) -> list[e.AnyEvent]:
-    """`well`: no change and no command before it in the same answer failed. `withheld`: it is for others."""
+    """Run a tool call. `well`: no earlier change or command of the answer failed. `withheld`: the tool is for
+    others."""
     ports = runtime.ports
     if withheld:
         return [e.ToolFinished(call.id, False, f"`{call.name}` is not available to you.", fault=True)]
@@ -270,7 +268,7 @@ async def _run_tool(
 
 
 def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
-    """A dispute that names a failing probe is about that one: a judge rules when the agent is done."""
+    """Handle a dispute that names a failing probe: a judge rules on it when the agent is done."""
     disputed = next((event for event in result.events if isinstance(event, e.Disputed)), None)
     if disputed is None or not any(probe.name == disputed.test for probe in live(task)):
         return result
@@ -282,7 +280,7 @@ def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
 
 async def _recover(command: c.Recover, task: Task, runtime: TaskRuntime) -> Batches:
     text = runtime.ports.prompt("interrupted").strip()
-    # Put back and reported, never repeated: how far the call had come is unknown, and a command may not bear running
+    # Restored and reported, never repeated: it is unknown how far the call came, and a command may not be safe to run
     # twice.
     events: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "a tool call was interrupted")]
     events += [e.ToolFinished(call.id, False, text, interrupted=True) for call in command.calls]
@@ -298,7 +296,7 @@ async def _roll_back(command: c.RollBack, task: Task, runtime: TaskRuntime) -> B
 async def _run_check(command: c.RunCheck, task: Task, runtime: TaskRuntime) -> Batches:
     ports = runtime.ports
     workspace = await runtime.open(task)
-    # What agents and tool servers left running would change files while the check runs.
+    # Processes left by agents and tool servers would change files while the check runs.
     await ports.leave(workspace)
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
@@ -313,13 +311,13 @@ async def _run_check(command: c.RunCheck, task: Task, runtime: TaskRuntime) -> B
     verdict = await judge_tree(runtime.run, timed, check, workspace, ports)
     if check is not None and task.step.given and verdict.ruling == "failed":
         verdict = await _excuse(verdict, check, task, runtime)
-    # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
+    # Files left by a check (caches, reports) are not work: the next agent and the checkpoint see the checked tree.
     await workspace.restore(task.tree)
     yield [e.CheckFinished(verdict)]
 
 
 async def _excuse(verdict: Verdict, check: Check, task: Task, runtime: TaskRuntime) -> Verdict:
-    """A failing check refutes somebody else's change only if the change is what makes it fail."""
+    """Excuse somebody else's change if it is not what makes the check fail."""
     before, ports = runtime.run.checked, runtime.ports
     alike = all(one.kind == "pre-existing" for one in verdict.failures)
     uncounted = before is not None and not (before.passed + before.failed + verdict.passed + verdict.failed)
@@ -341,13 +339,13 @@ async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime
 
 async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
     halt = e.TaskHalted(command.reason, command.message)
-    if command.reason == "unavailable" and task.models.quota_until:  # One of the chain is back then.
+    if command.reason == "unavailable" and task.models.quota_until:  # A model of the chain is available again then.
         halt = e.TaskHalted("quota", command.message, until=task.models.quota_until)
     yield [halt]
 
 
 def _examine(command: Any, task: Task, runtime: TaskRuntime) -> Batches:
-    """Examine work that is finished; what knows all languages is loaded for it."""
+    """Examine finished work; the module that knows all languages is loaded only now."""
     from bough.engine import examine_work
 
     how: dict[type, Perform] = {

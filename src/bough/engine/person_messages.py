@@ -1,4 +1,4 @@
-"""Receive people's messages to a live run. They post them to the control stream from any process."""
+"""People's messages to a live run, which they post to the control stream from any process."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from bough.ports.steering import Inbox
 
 T = TypeVar("T", e.PlanRuled, e.ChangesAnswered)
 WISHES = (e.PersonSaid, e.RequirementRestored, e.RequirementsDropped)
-"""What changes what the goal asks."""
+"""Events that change what the goal asks."""
 
 
 async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[], Awaitable[None]]:
-    """Give the inbox what people said so far, and a way to look: it reads what was posted since the last time, and
-    passes it on: stop requests, messages to agents. `since`: requests up to there are obsolete; None: all so far."""
+    """Give the inbox people's messages so far, and a function that reads later posts and passes them on: stop requests,
+    messages to agents. `since`: requests up to there are obsolete; None: all so far."""
     looking = asyncio.Lock()
     posted = await ports.store.read(run, CONTROL)
     last = since if since is not None else posted[-1].seq if posted else 0
@@ -80,7 +80,8 @@ async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[
 
 
 def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e.RequirementsDropped]:
-    """Messages to the task, or to all tasks, that have not reached it yet. An open question takes one as its answer."""
+    """Return messages to the task, or to all, that have not reached it yet. An open question takes one as its
+    answer."""
     if task.talk.question:
         return []
     read = {record.event.said: record.event for record in inbox.after(0) if isinstance(record.event, e.MessageRead)}
@@ -91,7 +92,7 @@ def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e
         if not isinstance(said, e.PersonSaid) or said.answers or not _is_for_task(said, task):
             continue
         if record.seq not in read and (task.id != GOAL or task.plan.steps):
-            break  # The goal reads it first: then it is known who does what it demands.
+            break  # The goal reads it first: then its owner is known.
         if record.seq in read and read[record.seq].asks:
             continue
         found.append(_build_received(record, said, task, read.get(record.seq)))
@@ -99,7 +100,7 @@ def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e
 
 
 def _list_dropped(task: Task, inbox: Inbox) -> list[e.RequirementsDropped]:
-    """Requirements of a step that a person has dropped since it began; the goal reads what they ask for itself."""
+    """List a step's requirements that a person dropped since it began; the goal reads such messages itself."""
     if task.id == GOAL:
         return []
     last: dict[int, e.Record] = {}
@@ -113,8 +114,8 @@ def _list_dropped(task: Task, inbox: Inbox) -> list[e.RequirementsDropped]:
 
 
 def _build_received(record: e.Record, said: e.PersonSaid, task: Task, read: e.MessageRead | None) -> e.MessageReceived:
-    """The message as a task hears it: the step that owns what it demands gets its requirements, the others are told who
-    does it."""
+    """Return the message for one task: the step that owns its demands gets them as requirements, others learn who does
+    it."""
     if read is None or not read.requirements or not read.owner:
         return e.MessageReceived(record.seq, said.text, said.by)
     if task.id == read.owner or task.id.startswith(f"{read.owner}/") or task.id.partition("@")[0] == read.owner:
@@ -126,7 +127,7 @@ def _build_received(record: e.Record, said: e.PersonSaid, task: Task, read: e.Me
 
 
 def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
-    """The first message whose demands the goal does not know yet."""
+    """Find the first message whose demands are no requirements yet."""
     if task.id != GOAL or task.state in SETTLED:
         return None
     waiting = (r for r in inbox.after(task.talk.read) if isinstance(r.event, WISHES))
@@ -134,15 +135,15 @@ def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
 
 
 async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime) -> Batches:
-    """What a message demands becomes requirements of the goal, with one step that owns them. Where a model reads the
-    goal, it reads this too; else the form of the text decides."""
+    """Turn a message's demands into requirements of the goal, with one step that owns them. If a model reads the goal,
+    it reads this too; else the form of the text decides."""
     record, ports = command.said, runtime.ports
     said = record.event
     if isinstance(said, e.RequirementRestored | e.RequirementsDropped):
         yield [replace(said, said=record.seq)]
         return
     assert isinstance(said, e.PersonSaid)
-    drops = read_drop(said.text, (), ()) is not None  # It is recorded as that, and asks for nothing else.
+    drops = read_drop(said.text, (), ()) is not None  # It only drops a requirement.
     heard = ParsedMessage(()) if drops else ParsedMessage()
     if not drops and task.step.plan_first and not find_reached_limit(task.budget.spend, task.budget.limits):
         values = {
@@ -165,10 +166,10 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
         owner, changed = plan_for_demands(task, added, "".join((said.text, *replaced)), found)
         if changed is not None:
             events = _change_plan(task, changed)
-    # A question may be a polite demand: only a model tells.
+    # A question may be a polite demand: only a model can tell.
     asks = heard.requirements is not None and not added and only_asks(said.text)
     read = e.MessageRead(record.seq, added, replaces, owner, asks)
-    if ports.inbox.post is not None:  # Agents, here and elsewhere, hear the message from now on.
+    if ports.inbox.post is not None:  # From now on all agents get the message.
         await ports.inbox.post(read)
     if ports.inbox.look is not None:
         await ports.inbox.look()
@@ -176,7 +177,7 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
 
 
 def _change_plan(task: Task, changed: Step) -> list[e.AnyEvent]:
-    """The steps that have not begun, with one that is new or covers more. Work that was about to end continues."""
+    """Return the steps that have not begun, with one that is new or covers more. A task about to end continues."""
     later = [step for step in task.plan.steps if step.name not in task.children.begun]
     names = [step.name for step in later]
     steps = [changed if step.name == changed.name else step for step in later]
@@ -193,7 +194,7 @@ def _is_for_task(said: e.PersonSaid, task: Task) -> bool:
 
 
 async def relay_message(command: c.Relay, task: Task, runtime: TaskRuntime) -> Batches:
-    """Tell the agent. Any claim it made before is withdrawn."""
+    """Tell the agent, and withdraw any earlier claim of its."""
     told = context.render(runtime.ports.prompt(PERSON), {"said": "\n\n".join(task.talk.unheard)})
     events: list[e.AnyEvent] = [e.MessageAdded(PERSON, told)]
     if task.state is State.TESTING:
@@ -202,10 +203,10 @@ async def relay_message(command: c.Relay, task: Task, runtime: TaskRuntime) -> B
 
 
 async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswered | None:
-    """The person's answer to a question, at the terminal or from elsewhere; None: it may come later."""
+    """Return the person's answer to a question, from the terminal or elsewhere; None: it may come later."""
 
     def find() -> e.PersonAnswered | None:
-        answered = set[int]()  # Of two answers to one question the second counts for no other one either.
+        answered = set[int]()  # A second answer to one question is no answer to the next.
         for record in ports.inbox.after(0):
             if not isinstance(said := record.event, e.PersonSaid):
                 continue
@@ -225,7 +226,7 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
 
 
 async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tuple[Approval | None, str]:
-    """The person's answer to the proposed plan, at the terminal or from elsewhere, and who they are."""
+    """Return the person's answer to the proposed plan, from the terminal or elsewhere, and who they are."""
     assert ports.approve is not None, "nobody is there to ask"
     asking = ports.approve(task.plan.proposed, advice)
     said = await ports.inbox.first(partial(_find_ruling, e.PlanRuled, task, ports), asking)
@@ -235,13 +236,13 @@ async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tu
 
 
 async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.ChangesAnswered | str | None:
-    """What the person says about changes to original tests: at the terminal, in words, or from elsewhere."""
+    """Return the person's ruling on changes to original tests: at the terminal, in words, or from elsewhere."""
     posted = partial(_find_ruling, e.ChangesAnswered, task, ports)
     return await ports.inbox.first(posted, _ask_person(question, ports))
 
 
 def _find_ruling(kind: type[T], task: Task, ports: Ports) -> T | None:
-    """What a person has ruled elsewhere about the task. Answers about earlier work are older than this question."""
+    """Find a person's ruling from elsewhere. Answers about earlier work are older than this question."""
     for record in ports.inbox.after(0):
         if isinstance(said := record.event, kind) and said.task == task.id and record.at >= task.at:
             return said

@@ -1,4 +1,4 @@
-"""Run one task for a run that another process holds: what a worker does."""
+"""Runs one task of a run that another process holds: the work of a worker."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def is_leaf(path: str, first: e.TaskCreated) -> bool:
 
 
 async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
-    """Run the task until it halts. Safe to kill and to run again elsewhere, as `drive_task` is. Steps that
-    the task is split into run here too. `since`: requests to the run before that are obsolete."""
+    """Run the task until it halts. Safe to kill and to run again elsewhere, as `drive_task` is. Steps into which the
+    task splits run here too. `since`: requests to the run before that are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
     async with _listening(run, since, ports):
         return await TaskRunner(state, ports, asyncio.Semaphore(1), StepStarter(state, ports)).run_task(
@@ -37,7 +37,7 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
 
 @asynccontextmanager
 async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
-    """People's messages reach the agent, and stop requests are obeyed. Stopping now cuts off the current effect."""
+    """Pass people's messages to the agent and obey stop requests; "stop now" cuts off the current effect."""
     look, work = await listen(run, ports, since), asyncio.current_task()
     ears = asyncio.create_task(_keep_listening(look, ports))
     with ports.stop.watch(lambda: work.cancel() if work is not None and ports.stop.now else None):

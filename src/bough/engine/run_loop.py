@@ -33,15 +33,15 @@ from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports, shown
 
 AHEAD = 4.0
-"""Seconds that agents wait for the check on the files as they are, once it is seen to run a test."""
+"""Seconds that agents wait for the check at the base once it runs a test."""
 HEARTBEAT = 1.0
-"""Seconds between reads of people's requests; the lease is renewed on the way."""
+"""Seconds between reads of people's requests; the lease is renewed then too."""
 
 
 async def start_run(run: str, first: e.RunStarted, ports: Ports) -> Run | None:
-    """Start a run under a name and drive it to its end, or to a halt. None, and nothing done, when the name is taken.
+    """Start a run under a name and drive it to its end, or to a halt. None, without any effect, if the name is taken.
 
-    One claim for both: between two, another start that wants the same name could hold it for a moment.
+    One claim covers both: between two, another start with the same name could get in.
     """
     async with AsyncExitStack() as held:
         try:
@@ -72,10 +72,10 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
             goal = await _drive_stoppable(base, ports)
             event = find_ending(goal)
             if isinstance(event, e.RunFinished):
-                # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
+                # Its work is in commits. Before the end is recorded, so that a kill leaves no orphan.
                 await ports.workspaces.discard(state.name, GOAL)
             if event is not None:
-                # A verdict compares with the check at the base: wait for that to end. Without a verdict, cut it off.
+                # A verdict needs the check's result at the base: wait for it. Without a verdict, cut it off.
                 await base.end(wait=isinstance(event, e.RunFinished) and goal.acceptance.verdict is not None)
                 await base.append([event])
     finally:
@@ -84,12 +84,12 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
 
 
 class _BaseCheck:
-    """The goal's check on the files as they are, beside the work: agents begin as soon as it is seen to run a test."""
+    """The goal's check at the base, beside the work: agents begin as soon as it runs a test."""
 
     def __init__(self, run: Run, claim: Claim, ports: Ports) -> None:
         self.run, self._claim, self._ports = run, claim, ports
         self.halt: e.RunHalted | None = None
-        """What it lacks, where that was found when agents had begun already."""
+        """The halt for what the check lacks, if agents had begun by then."""
         self.lacks = asyncio.Event()
         self._early = asyncio.Event()
         self._beside = False
@@ -97,9 +97,9 @@ class _BaseCheck:
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Wait until it has ended, or has run a test and takes long."""
+        """Wait until the check has ended, or takes long after its first test."""
         self._task = asyncio.create_task(self._check())
-        # Nobody works on somebody else's change: there everything waits for what the check says.
+        # Examining somebody else's change has no agent to start early: wait for the result.
         early = asyncio.create_task(asyncio.Event().wait() if self.run.plan.goal.given else self._early.wait())
         with shown(self._ports, GOAL, "checking your files as they are"):
             try:
@@ -120,7 +120,7 @@ class _BaseCheck:
                 self.lacks.set()
 
     def _show(self, task: str, line: str) -> None:
-        if not self._beside:  # Else an agent's work is shown.
+        if not self._beside:  # Otherwise an agent's work is shown.
             self._ports.progress(task, line)
 
     async def append(self, events: Sequence[e.AnyEvent]) -> None:
@@ -135,10 +135,10 @@ class _BaseCheck:
 
 
 async def _drive_stoppable(base: _BaseCheck, ports: Ports) -> Task:
-    """Drive the goal to its end, or cut it off in the middle of an effect: when a person stops the run now, or when the
-    check was found to lack something."""
+    """Drive the goal to its end, or cut it off within an effect: if a person stops the run now, or the check lacks
+    something."""
     run = base.run
-    # One semaphore for the whole tree: `--jobs` limits agents, whatever the depth they work at.
+    # One semaphore for the whole tree: `--jobs` limits agents at any depth.
     task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), StepStarter(run, ports))
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited, spent=run.scouted)
@@ -167,22 +167,21 @@ async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports:
 
 @asynccontextmanager
 async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]:
-    """Hold the run with a heartbeat: claims are renewed, and stop requests are read. Without the heartbeat nothing
-    continues: what is in progress is cut off, and recovered on resume."""
+    """Hold the run with a heartbeat: renew claims and read stop requests. If the heartbeat fails, the current work is
+    cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         look = await listen(run, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
         heart = asyncio.create_task(_beat(claim, lease, look, ports))
-        # A run whose claim is gone must stop in mid-effect, because somebody else is already carrying it out.
+        # A run without its claim must stop within an effect: somebody else already runs it.
         heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:
             yield claim
         except asyncio.CancelledError:
             if work is not None and heart.done() and not heart.cancelled():
-                # This cancellation is ours: left standing, asyncio would take it for the caller's and drop the error
-                # below.
+                # This cancellation is ours: otherwise asyncio would take it for the caller's and drop the error below.
                 work.uncancel()
                 heart.result()  # raises why it stopped
             raise
@@ -194,10 +193,10 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
 
 
 async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
-    """A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
+    """Beat. A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
     renewed, away = ports.timer(), False
     while True:
-        # A third of the lease: two beats may fail before somebody else thinks that we are gone.
+        # A third of the lease: two beats may fail before others consider us gone.
         await asyncio.sleep(min(HEARTBEAT, lease / 3))
         try:
             if ports.timer() - renewed >= lease / 3:
@@ -217,7 +216,7 @@ async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]],
 
 
 async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[str, ...]]:
-    """The goal with the steps it would have, and what was wrong with plans that were rejected on the way."""
+    """Return the goal with its planned steps, and the faults of rejected plans."""
     runtime = TaskRuntime(run, replace(ports, approve=None))
     task, refused = Task(GOAL), list[str]()
 

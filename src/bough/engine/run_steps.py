@@ -1,4 +1,4 @@
-"""Run the smaller steps of a task: those that are ready, as many at once as allowed, and merge their work. A step's
+"""Runs the smaller steps of a task: those that are ready, as many at once as allowed, and merges their work. A step's
 work is merged onto the task's current head, proven there, and only then counts."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CALLED_OFF = "another step succeeded first"
 
 
 class TaskRunner(Struct, eq=False):
-    """Runs tasks: a run's ports, and how many agents may work at once."""
+    """Runs tasks with a run's ports and its limit of agents."""
 
     run: Run
     ports: Ports
@@ -49,7 +49,7 @@ class TaskRunner(Struct, eq=False):
     beginnings: StepStarter
 
     async def run_task(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
-        """Run a task and all below it to its outcome. With `again` a blocked one is retried with that model."""
+        """Run a task and all below it to its outcome. `again`: retry a blocked one with that model."""
         run, ports = self.run, self.ports
         if ports.executor is not None and ports.executor.takes(path, first):
             async with self.agents:
@@ -66,8 +66,8 @@ class TaskRunner(Struct, eq=False):
                 self.beginnings.closed(path)
 
     async def _run_steps(self, stream: TaskStream, runtime: TaskRuntime) -> None:
-        """A parent gives its slot to its children meanwhile."""
-        # A parent that kept its place while it waits would block its own children with `--jobs 1`.
+        """Run the steps of a task, which lends them its slot meanwhile."""
+        # A parent that kept its slot while it waits would block its own children with `--jobs 1`.
         self.agents.release()
         try:
             await Steps(self, stream, MergeQueue(stream.merging), runtime).run_to_end()
@@ -84,8 +84,8 @@ class TaskRunner(Struct, eq=False):
             return stream.task
 
     async def end(self, path: str, to: State, why: str) -> Task:
-        """End a task as it is, and everything running below it. What was spent there is charged to its parent; finished
-        work stays on its own branch."""
+        """End a task as it is, and everything running below it. Its spend is charged to its parent; finished work stays
+        on its own branch."""
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
             stream = await TaskStream.open(claim, ports)
@@ -101,8 +101,8 @@ class TaskRunner(Struct, eq=False):
             return stream.task
 
     async def end_children(self, stream: TaskStream, why: str) -> None:
-        """End a task's running steps, and what merges their work onto the head. From the leaves up: what a child spent
-        has to be known before its parent is settled."""
+        """End a task's running steps and merges. From the leaves up: a child's spend must be known before its parent is
+        settled."""
         for name, started in stream.task.children.running.items():
             child = await self.end(child_path(stream.task.id, started.task), State.CANCELLED, why)
             for merging in await list_merge_tasks(self.run.name, self.ports, child):
@@ -111,7 +111,7 @@ class TaskRunner(Struct, eq=False):
             await stream.write([e.ChildSettled(name, State.CANCELLED, why, stream.task.tree, spend)])
 
     async def spent(self, task: Task) -> Spend:
-        """Spent by a task, all below it, and those that merge its work onto the head."""
+        """Sum what a task, all below it, and the merges of its work have spent."""
         return sum_spends(
             each.budget.spend for each in (task, *await list_merge_tasks(self.run.name, self.ports, task))
         )
@@ -126,9 +126,9 @@ class Steps(Struct, eq=False):
     runtime: TaskRuntime
     live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     out_of_budget: dict[str, int] = field(default_factory=dict)
-    """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
+    """Steps with a spent grant that wait for what others give back, with the rounds that were free then."""
     changed: dict[tuple[str, str], Touched] = field(default_factory=dict)
-    """Differences between trees, cached."""
+    """Cached differences between trees."""
 
     async def run_to_end(self) -> None:
         """Run until the steps are finished, or the task rests."""
@@ -139,7 +139,7 @@ class Steps(Struct, eq=False):
             if is_joined(stream.task):
                 await self._call_off()
             await stream.amend(list_regrants)
-            for name, started in stream.task.children.running.items():  # Started by an earlier process.
+            for name, started in stream.task.children.running.items():  # started by an earlier process
                 self._start(self._find_step(name), started.task)
             while True:
                 if self._may_begin():
@@ -168,38 +168,38 @@ class Steps(Struct, eq=False):
         return next(step for step in self.stream.task.plan.steps if step.name == name)
 
     async def _begin(self) -> None:
-        """Start everything that is ready. What is ready is recomputed after each event."""
+        """Start everything that is ready; recompute that after each event."""
         stream = self.stream
         await stream.hear()
         await read_messages(stream, self.runtime)
         for name, free in list(self.out_of_budget.items()):
-            # When no running step can give anything back, the first one has to make do with what is left.
+            # No running step can give anything back, so the first one gets what is left.
             if not self.live or stream.task.left.rounds > free:
                 del self.out_of_budget[name]
                 self._start(self._find_step(name), stream.task.children.running[name].task)
-        # Only the first move is made, because every event can change what the others would be.
+        # Only the first move is made, because every event can change the others.
         while found := list_moves(stream.task, touched := await self._find_touched()):
             match found[0]:
                 case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
                 case Begin(step, segment, wait):
-                    # Not begun rather than begun and waiting for a place: a step starts from the head as it is then,
-                    # and the later it starts the less there is to merge.
+                    # Not begun rather than begun and waiting for a slot: a step starts from the head of that time, and
+                    # the later it starts the less there is to merge.
                     if len(self.live) >= self.task_runner.run.jobs or (self.live and not stream.task.left.rounds):
                         return
-                    # The grant is computed while the stream is held: two steps that begin at once cannot be given the
-                    # same rounds.
+                    # The grant is computed while the stream is held: two steps that begin at once cannot get the same
+                    # rounds.
                     await stream.amend(
                         lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
                     )
                     self._start(step, segment, wait)
                 case event:
                     await stream.write([event])
-        if len(self.live) < self.task_runner.run.jobs:  # Else they wait for a free agent.
+        if len(self.live) < self.task_runner.run.jobs:  # Otherwise they wait for a free agent.
             await stream.amend(lambda task: list_held_steps(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
-        """What the running steps have actually changed so far."""
+        """Find the files that running steps have changed so far."""
         task, found = self.stream.task, {}
         if (
             self.task_runner.run.jobs == 1
@@ -223,7 +223,7 @@ class Steps(Struct, eq=False):
         return self.changed[base, tree]
 
     async def _take_over(self, step: Step) -> bool:
-        """Whether an earlier run completed the step from the same start: then its work is reused."""
+        """Reuse the step's work if an earlier run completed it from the same start; return whether it did."""
         stream, beginnings = self.stream, self.task_runner.beginnings
         first = await beginnings.first(stream.task, step, stream.task.budget.limits)
         done = await beginnings.done_before(first)
@@ -241,19 +241,19 @@ class Steps(Struct, eq=False):
         self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
 
     async def _call_off(self) -> None:
-        """One step is enough: the others end here, and their work stays on their own branches."""
+        """End the other steps, since one is enough; their work stays on their own branches."""
         await _cancel_all(self.live.values())
         self.live.clear()
         self.out_of_budget.clear()
         await self.task_runner.end_children(self.stream, CALLED_OFF)
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
-        """One step, from its start until its work is part of its parent."""
+        """Run one step from its start until its work is part of its parent."""
         if wait and await self.task_runner.ports.stop.wait(wait):
             return  # It starts when the run is resumed.
         task = self.stream.task
         limits = task.children.running[step.name].grant
-        grows = step.rounds is None  # What a person has set stays.
+        grows = step.rounds is None  # A limit set by a person stays.
         first = await self.task_runner.beginnings.first(task, step, limits, grows)
         path = child_path(task.id, segment)
         child = await self._run_step(step, path, first, again, Spend())
@@ -267,14 +267,14 @@ class Steps(Struct, eq=False):
             )
 
     async def _run_step(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
-        """Run a task for a step, with a grant that grows while there is budget for it. `before`: already spent on the
-        step, as part of its grant."""
+        """Run a task for a step, with a grant that grows while there is budget for it. `before`: the part of the grant
+        that is spent already."""
         stream = self.stream
         child = await self.task_runner.run_task(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await stream.amend(partial(_raise_grant, step, child, before))
             limits = compute_remaining(before, stream.task.children.running[step.name].grant)
-            # Nothing more to give now, but others are still at work: their rest may come back, so this is no end yet.
+            # Nothing more to give now, but other steps may return their rest, so this is no end yet.
             if limits == child.budget.limits and self._has_others(step) and is_fatal(stream.task, step):
                 break  # The other steps give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)
@@ -285,8 +285,8 @@ class Steps(Struct, eq=False):
         return any(name != step.name and not work.done() for name, work in self.live.items())
 
     async def _handle_halt(self, step: Step, child: Task, spend: Spend) -> bool:
-        """A step's task rests after spending that much in all: the parent rests too, or the step waits for others to
-        give something back. False: only its own grant is spent, and the parent continues without it."""
+        """Handle a step's halt after this total spend: the parent halts too, or the step waits for others to give
+        something back. False: only its own grant is spent, and the parent continues without it."""
         stream, halt = self.stream, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._has_others(step) and self._may_begin()
@@ -299,7 +299,7 @@ class Steps(Struct, eq=False):
         return True
 
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
-        """A child is finished: take over its work."""
+        """Merge the work of a finished child."""
         stream, task_runner = self.stream, self.task_runner
         merger = StepMerger(task_runner.run, task_runner.ports, stream, self._run_step)
         need = merger.need(child) if child.state is State.COMPLETED else None
@@ -324,7 +324,7 @@ class Steps(Struct, eq=False):
                 tree = merged.tree
                 if merged.state is not State.COMPLETED:
                     state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", stream.task.tree
-            # Before it is settled, so that a kill leaves no orphan.
+            # Before the step is settled, so that a kill leaves no orphan.
             await task_runner.ports.workspaces.discard(task_runner.run.name, child.id)
             settled = context.build_settled_event(step, child, state, why, tree, spend)
             if merged_step is not None and state is State.COMPLETED:
@@ -339,10 +339,10 @@ def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.C
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
-    """The events for entering a task: it starts, resumes after a halt or a crash, or is retried."""
+    """Build the events for entering a task: it starts, resumes after a halt or a crash, or is retried."""
     if not task.created:
         return [replace(first, worker=worker)]
-    # A budget that has grown with its plan does not shrink back to its size before the plan.
+    # A budget that grew with its plan does not shrink back.
     limits = replace(
         first.limits, rounds=max(first.limits.rounds, task.budget.limits.rounds if task.budget.granted else 0)
     )

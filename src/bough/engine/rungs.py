@@ -1,5 +1,5 @@
-"""Run a rung of the ladder. It was decided and recorded before; here are its effects, and the report that a person
-reads when a task is given up: built from the journal, never from what a model says about itself."""
+"""The effects of the ladder's rungs, which are decided and recorded before; and the report for a person when a task is
+given up: built from the journal, never from what a model says about itself."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from bough.engine.task_workspace import (
 from bough.ports import Batches
 
 DEAD_END = 600
-"""The most characters of a dead end that bough itself writes down."""
+"""The most characters of a dead end that bough itself records."""
 UNFIT = {"tools": "this model does not call tools reliably", "text": "this model does not write usable blocks"}
 """Why a model gets the other protocol."""
 PART = 24_000
-"""Tokens of a conversation that a helper is shown at once."""
+"""Tokens of a conversation that a helper sees at once."""
 
 
 def climb(command: c.Climb, task: Task, runtime: TaskRuntime) -> Batches:
@@ -58,7 +58,7 @@ def climb(command: c.Climb, task: Task, runtime: TaskRuntime) -> Batches:
 
 
 async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """A fresh agent with the same role starts from only what the task needs."""
+    """Start a fresh agent of the same role with only what the task needs."""
     assert task.attempt is not None, "no context to prune"
     if task.in_text:  # Its prompt holds only what is needed anyway.
         yield [await build_attempt(task, runtime, task.attempt.role, task.attempt.tier)]
@@ -68,12 +68,12 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
     facts = replace(facts, dead_ends=(*facts.dead_ends, *(note.text for note in learned)))
     extract, usable = "", True
     parts = pruning.split_transcript(messages, PART)
-    # Else pruning would spend what it was meant to save, and leave the agent nothing to work with.
-    if len(parts) >= task.left.rounds:  # Each part is a round, and the agent needs one too.
+    # Otherwise pruning would spend what it is meant to save, and leave the agent nothing.
+    if len(parts) >= task.left.rounds:  # Each part costs a round, and the agent needs one too.
         parts, usable = [], False
     heard: list[e.AnyEvent] = []
     for number, part in enumerate(parts, 1):
-        if heard:  # The last part's answer is recorded together with its result.
+        if heard:  # The last answer is recorded together with its result.
             yield heard
         values = pruning.build_question(part, number, len(parts), facts, extract)
         asked = await try_consult(task, runtime, "pruner", "fast", values)
@@ -88,7 +88,7 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
 
 
 def _build_dead_end(task: Task) -> list[e.NoteKept]:
-    """What failed the same way again and again, for later agents."""
+    """Describe for later agents what failed repeatedly in the same way."""
     trouble = task.ladder.trouble
     if trouble is None or trouble.recommended != "other_approach":
         return []
@@ -109,8 +109,8 @@ async def _build_attempt(task: Task, runtime: TaskRuntime, text: str, tier: Tier
 
 
 async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """A stronger model takes over: a stuck leaf from its facts, a parent's blocked steps where they stopped; of several
-    attempts at the same thing, one."""
+    """Let a stronger model take over: a stuck leaf from its facts, a parent's blocked steps where they stopped; of
+    several attempts at the same thing, one."""
     if task.plan.steps:
         blocked = tuple(child.child for child in list_unsuccessful(task))
         yield [e.ChildrenReopened(blocked[:1] if task.step.join == "any" else blocked, decision.reason)]
@@ -125,7 +125,7 @@ async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRunti
 
 
 async def _switch_protocol(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """The same work starts over in the other protocol, which the model uses from now on."""
+    """Restart the work in the other protocol, which the model uses from now on."""
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     other: AnswerProtocol = "tools" if task.in_text else "text"
@@ -135,8 +135,8 @@ async def _switch_protocol(decision: Decision, task: Task, runtime: TaskRuntime)
 
 
 async def _try_again(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Another attempt at the task by a model that acts in text. A repair continues the best one so far, any other
-    starts from the beginning: independent attempts are worth more than variations of one mistake."""
+    """Start another attempt by a model that acts in text. A repair continues the best one so far, any other starts from
+    the beginning: independent attempts are worth more than variations of one mistake."""
     assert task.attempt is not None, "no attempt has failed"
     last, best = task.attempt, task.acceptance.best
     workspace = await runtime.open(task)
@@ -175,7 +175,7 @@ async def _decompose(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
 
 
 def _explain_trouble(task: Task, decision: Decision) -> str:
-    """What a planner is told about what went wrong."""
+    """Explain to a planner what went wrong."""
     failing = task.acceptance.failing
     evidence = task.ladder.trouble.evidence if task.ladder.trouble else ()
     said = [decision.reason, *(f"- {line}" for line in evidence), context.render_failure(failing) if failing else ""]
@@ -183,7 +183,7 @@ def _explain_trouble(task: Task, decision: Decision) -> str:
 
 
 async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """New steps in place of the failed ones. Completed ones stay."""
+    """Replace the failed steps by new ones. Completed ones stay."""
     bad = {child.child for child in list_unsuccessful(task)} | {
         s.name for s in task.plan.steps if s.name not in task.children.settled
     }
@@ -211,7 +211,7 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
 
 async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime) -> FinishedStep:
-    """A finished step, with its work where that is not part of the task."""
+    """Describe a finished step, with its work if that is not part of the task."""
     past = FinishedStep(child.child, child.state, child.result or child.why, child.files)
     if child.state is State.COMPLETED or not child.task:
         return past
@@ -221,13 +221,13 @@ async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime
 
 
 def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
-    """New steps for the task, in place of the dropped ones."""
+    """Make the events for new steps in place of the dropped ones."""
     change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
 def _describe_reason(task: Task, decision: Decision) -> str:
-    """The reason, without the ladder's reaction to it."""
+    """Return the reason without the ladder's reaction to it."""
     return task.ladder.trouble.says.rstrip(".") if task.ladder.trouble else decision.reason
 
 
@@ -236,7 +236,7 @@ async def _verify(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
 
 async def focus_step(command: c.Focus, task: Task, runtime: TaskRuntime) -> Batches:
-    """One focused step for what the check still finds."""
+    """Return one focused step for what the check still finds."""
     assert task.acceptance.verdict is not None, "nothing was checked"
     bad = tuple(child.child for child in list_unsuccessful(task))
     template = runtime.ports.prompt("focus")
@@ -248,7 +248,7 @@ async def focus_step(command: c.Focus, task: Task, runtime: TaskRuntime) -> Batc
 
 
 async def _ask(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """No one has to be there: the run waits, without a process."""
+    """Ask the person. Nobody has to be there: the run waits, without a process."""
     told = render_report(task, _describe_reason(task, decision), asks=True)
     question = task.talk.question or context.render(runtime.ports.prompt("ask"), {"report": told})
     if not task.talk.question:
@@ -277,7 +277,7 @@ EFFECTS: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
     "ask": _ask,
     "give_up": _give_up,
 }
-"""What each rung does. A `nudge` is only a message, which `perform` adds when it is decided."""
+"""The effect of each rung. A `nudge` is only a message, which `perform` adds when it is decided."""
 
 
 WORDS: dict[Rung, str] = {
@@ -293,11 +293,11 @@ WORDS: dict[Rung, str] = {
     "ask": "you were asked",
     "give_up": "it was given up",
 }
-"""Every rung in the past tense."""
+"""Each rung in the past tense."""
 
 
 def render_report(task: Task, why: str, *, asks: bool = False) -> str:
-    """Write the report in Markdown. `asks`: it is part of a question, and nothing is given up yet."""
+    """Write the report in Markdown. `asks`: it is part of a question, and the task is not given up yet."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     open_ = [step for step in task.plan.steps if step.name not in {child.child for child in done}]
     left_out = ("give_up", "ask") if asks else ("give_up",)

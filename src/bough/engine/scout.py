@@ -1,7 +1,7 @@
-"""Ask a model how a project is tested, where its own files leave that unclear.
+"""The scout: a model that finds out how a project is tested, if the project's own files leave that unclear.
 
-The scout reads and runs commands in a checkout of its own, for ten rounds at most. What it proposes is tried at once,
-and counts when bough has seen it fail on a product that was broken on purpose; otherwise it is told why not.
+The scout reads and runs commands in a checkout of its own, for ten rounds at most. Each proposal is tried at once, and
+counts if bough sees it fail on a product that was broken on purpose; otherwise the scout learns why not.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from bough.engine.task_workspace import compute_backoff
 from bough.ports import Ports, Workspace
 
 FEWEST_FILES = 3
-"""A project with fewer has nothing to test yet."""
+"""A project with fewer files has nothing to test yet."""
 ROUNDS, MOST_TRIED, MOST_CALLS = 10, 3, 4
-"""Questions, proposals that are tried, and calls of one answer that run."""
+"""The most questions, tried proposals, and calls of one answer."""
 MOST_FILES, MOST_TEXT = 300, 8_000
-"""Paths that it is shown, and characters of a result."""
+"""The most paths it sees, and characters of a result."""
 LOOKS = ("read", "bash")
 
 
@@ -42,13 +42,13 @@ class _Proposal(Struct, frozen=True):
     setup: str = ""
     why: str = ""
     bash: str = ""
-    """What a model without tools wants to run first."""
+    """The first command of a model without tools."""
 
 
 async def scout(
     run: Run, task: Task, ports: Ports, say: Callable[[str], None]
 ) -> tuple[e.CheckScouted, e.BaseChecked | None]:
-    """What was proposed and why it does not count, and what the one that counts reports."""
+    """Yield each proposal with why it does not count, and the result of the one that does."""
     paths = await ports.workspaces.paths(task.base)
     if len(paths) < FEWEST_FILES:
         return e.CheckScouted(), None
@@ -63,7 +63,7 @@ async def scout(
         found = await asking.find(sorted(paths))
     finally:
         await ports.workspaces.discard(run.name, name)
-    if asking.over:  # Not where the model was unavailable.
+    if asking.over:  # Not if the model was unavailable.
         await ports.verifier.keep_proposal(run, task, Check(found.command, found.why) if found else None)
     return asking.told, found
 
@@ -78,7 +78,7 @@ class _Scouting:
         self.told = e.CheckScouted()
 
     async def find(self, paths: Sequence[str]) -> e.BaseChecked | None:
-        """Ask until a proposal counts, the model sees none, or its rounds are used."""
+        """Ask until a proposal counts, the model sees none, or its rounds are spent."""
         ports = self._ports
         question = render(ports.prompt("scout"), {"files": "\n".join(paths[:MOST_FILES]), "rounds": str(ROUNDS)})
         looks = tuple(spec for spec in ports.tools.specs if spec.name in LOOKS)
@@ -98,7 +98,7 @@ class _Scouting:
         return None
 
     async def _perform(self, answer: Answer) -> list[Message]:
-        """Do what an answer asks for; what the model is told about it."""
+        """Do what an answer asks for; return the reply to the model."""
         calls = self._read_calls(answer)
         if isinstance(calls, str):
             return [Said(calls)]
@@ -117,7 +117,7 @@ class _Scouting:
         return results
 
     async def _ask(self, prompt: Prompt) -> Answer | None:
-        """The next answer; None: the model or its budget has none. A transport error is retried, as for any agent."""
+        """Return the next answer; None: the model is unavailable or the budget spent. Transport errors are retried."""
         ports, rules = self._ports, self._task.rules
         if spent := find_reached_limit(self._spend, self._run.limits):
             self._refuse("", f"the budget of {spent} is spent")
@@ -145,7 +145,7 @@ class _Scouting:
         return None
 
     def _read_calls(self, answer: Answer) -> Sequence[Call] | str:
-        """The calls of an answer, by tools or in its text; or what is wrong with it."""
+        """Return the calls of an answer, by tools or in its text; or what is wrong with it."""
         if answer.calls:
             return answer.calls
         found = parse_answer(answer, SCOUT_IN_TEXT, _Proposal)
@@ -162,7 +162,7 @@ class _Scouting:
         return done.output, done.ok
 
     async def _try(self, proposal: _Proposal) -> str:
-        """Try a proposal, and say why it does not count. It is over when it counts, or when nothing more is tried."""
+        """Try a proposal and say why it does not count. Scouting ends when it counts, or when nothing more is tried."""
         from bough.core.verdict.stated_commands import is_harmless
 
         command = " && ".join(filter(None, (proposal.setup.strip(), proposal.command.strip())))

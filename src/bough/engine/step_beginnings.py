@@ -1,4 +1,4 @@
-"""How a step starts: with its brief and the results that it names filled in; and not at all when an earlier run
+"""The start of a step: with its brief and the results that it names filled in; or not at all if an earlier run
 completed it from the same start."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "Transiti
 
 
 class StepStarter(Struct, eq=False):
-    """Knows the running tasks, and what earlier runs have done."""
+    """Starts steps, knowing the running tasks and the work of earlier runs."""
 
     _run: Run
     _ports: Ports
@@ -41,14 +41,14 @@ class StepStarter(Struct, eq=False):
         self._streams[stream.task.id] = stream
 
     def under_way(self, path: str) -> list[Task]:
-        """The running tasks at a path and below it."""
+        """List the running tasks at a path and below it."""
         return [stream.task for name, stream in self._streams.items() if name == path or name.startswith(f"{path}/")]
 
     def closed(self, task: str) -> None:
         self._streams.pop(task, None)
 
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
-        """The first event of a step's own stream."""
+        """Return the first event of a step's own stream."""
         filled_in = await self._fill_step(task, step)
         run = self._run
         model = choose_agent(run.agents, run.models, step, step.role, step.model) or run.models.get(step.model, "")
@@ -73,7 +73,7 @@ class StepStarter(Struct, eq=False):
     # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
 
     def _is_written(self, task: Task, step: Step) -> bool:
-        """Whether it is a step of the plan that the run was started with: only in those do braces mean anything."""
+        """Whether it is a step of the plan that the run started with: only there are braces placeholders."""
         found = self._run.plan.goal
         way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
         for name in (*way, step.name):
@@ -91,7 +91,7 @@ class StepStarter(Struct, eq=False):
         return fill_step(step, {path: await self._find_result(path) for path in paths})
 
     async def _find_result(self, path: str) -> str:
-        """The last result of the task at a path of the plan; empty when it was left out, or is not finished."""
+        """Return the last result of the task at a path of the plan; empty if it was left out or is not finished."""
         *way, name = path.split("/")
         at, task = GOAL, self._streams[GOAL].task
         for segment in way:
@@ -110,7 +110,7 @@ class StepStarter(Struct, eq=False):
     # ── what a critic judges ────────────────────────────────────────────────────────────────────────────────────────
 
     def _build_subject(self, task: Task, step: Step) -> Subject:
-        """What was changed since the nearest task above began, and what the checks of its steps said."""
+        """Build a critic's subject: the changes since the nearest task above began, and its steps' check results."""
         earlier = task.children.ended.get(step.name)
         above, path = [task], parent_path(task.id)
         while path is not None:
@@ -123,14 +123,14 @@ class StepStarter(Struct, eq=False):
     # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
 
     async def done_before(self, first: e.TaskCreated) -> e.ChildSettled | None:
-        """The same step from the same start, as an earlier run completed it; None: it has to run."""
+        """Find the same step from the same start, completed by an earlier run; None: it has to run."""
         if not first.key:
             return None
         if self._done is None:
-            # Every completed step of every earlier run by its key; the latest counts.
+            # Every completed step of every earlier run, by key; the latest counts.
             done: dict[str, tuple[str, str]] = {}
             for run in await self._ports.store.runs():
-                # Only earlier runs. A step of this run that is started again has a reason to run again.
+                # Only earlier runs: a step of this run that starts again has a reason.
                 if run == self._run.name:
                     break
                 for record in await self._ports.store.read(run, kinds=("ChildSettled",)):

@@ -1,5 +1,5 @@
-"""Merge a finished step's work onto its parent's current head, and prove it there. What does not merge cleanly (a
-conflict, a check that fails with the other work) becomes a task of its own below the step's."""
+"""Merges a finished step's work onto its parent's current head, and proves it there. Work that does not merge cleanly
+(a conflict, a check that fails with the other work) becomes a task of its own below the step's."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Tas
 
 
 async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
-    """The tasks that have tried to merge a child's work onto the head, including those that a rewind has undone: their
-    cost stays spent."""
+    """List the tasks that tried to merge a child's work onto the head, including those that a rewind undid: their cost
+    stays spent."""
     found: list[Task] = []
     while records := await ports.store.read(run, path := context.build_merge_path(child, len(found) + 1)):
         found.append(fold_task(path, records))
@@ -42,28 +42,28 @@ async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
 
 
 class MergedStep(Struct, frozen=True):
-    """The result: the task that has the work on top of the parent's tree, when it is completed."""
+    """The merged work of a step: the completed task that has it on top of the parent's tree, if any."""
 
     task: Task
     spend: Spend
-    """What the whole step has spent."""
+    """The spend of the whole step."""
     verdict: Verdict | None = None
     """The verdict after the merge."""
     said: str = ""
-    """What the agents that resolved conflicts say."""
+    """Summaries of the agents that resolved conflicts."""
 
 
 class _Tried(Struct, frozen=True):
     merge: Merge | None = None
     why: str = ""
-    """Why it fails; empty: it holds."""
+    """Why the merge fails; empty: it holds."""
     conflicts: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
     verdict: Verdict | None = None
 
 
 class StepMerger(Struct, eq=False):
-    """Used by one step at a time, which then holds the parent's head alone."""
+    """Merges one step at a time, which then holds the parent's head alone."""
 
     run: Run
     ports: Ports
@@ -71,8 +71,8 @@ class StepMerger(Struct, eq=False):
     run_step: RunStep
 
     async def guess(self, child: Task, queued: QueuedStep, head: str) -> Guess | None:
-        """The step on top of an expected head; None when that cannot be told."""
-        # There is nothing to merge then, and no time to be gained.
+        """Try the step on an expected head; None if that is impossible."""
+        # Nothing to merge, and no time to gain.
         if head in (child.base, child.tree):
             return None
         merged = await self.ports.workspaces.merge(child.base, head, child.tree)
@@ -88,8 +88,8 @@ class StepMerger(Struct, eq=False):
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def merge(self, step: Step, child: Task, again: Tier | None, queued: QueuedStep) -> MergedStep:
-        """Merge the step's work onto the head. With `again` a merge that was given up is retried with that model."""
-        # Read from the journal, not remembered: after a kill this is how half a merge is found.
+        """Merge the step's work onto the head. `again`: retry a merge that was given up with that model."""
+        # Read from the journal: after a kill this is how half a merge is found.
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]
         work, times, said = child, 1, ""
@@ -108,10 +108,10 @@ class StepMerger(Struct, eq=False):
                     tried = await self._try(step, child, work, head, queued)
                 if tried.why == "" and tried.merge is not None:
                     return MergedStep(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
-                if step.work:  # It was finished by itself: what does not fit is left out, and said.
+                if step.work:  # The step was finished on its own: what does not fit is left out, and reported.
                     return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(step, child, tried)
-            # One that an earlier process started continues, whatever the head is now: its result is merged again.
+            # One that an earlier process started continues on any head: its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
@@ -133,8 +133,8 @@ class StepMerger(Struct, eq=False):
             times += 1
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
-        """What is left of the step's grant, and what else the parent has: reserved before it is used."""
-        # Reserved before the task exists, so that a kill between the two cannot give the same rounds to two.
+        """Reserve the rest of the step's grant and what else the parent has, before it is used."""
+        # Reserved before the task exists: a kill between the two cannot give the same rounds to two.
         if not begun:
             await self.stream.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
@@ -142,7 +142,7 @@ class StepMerger(Struct, eq=False):
         return compute_remaining(before, self.stream.task.children.running[step.name].grant)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
-        """Merge the two, and see whether the result holds."""
+        """Merge the two, and check whether the result holds."""
         guess = queued.guess
         if guess is not None and work is child and guess.merge.ours == head and guess.verdict.ruling == "passed":
             made = e.ChildMerged(step.name, guess.merge.tree, (), guess.verdict, guess.both, ahead=True)
@@ -163,12 +163,12 @@ class StepMerger(Struct, eq=False):
         why = _explain_refusal(verdict)
         if not merged.both:
             return _Tried(merge, why)
-        # Taking both additions was not enough: whoever resolves it sees them apart.
+        # Taking both additions was not enough: the agent that resolves it sees them apart.
         return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
 
     def _build_merge(self, child: Task, work: Task, head: str, tree: str) -> Merge:
-        """The merge of a child's work onto a head. It needs the checks of the step itself and of those that landed
-        meanwhile, with the tests that passed, and the probes of all finished steps."""
+        """Build the merge of a child's work onto a head. It needs the checks of the step itself and of those that
+        landed meanwhile, with the tests that passed, and the probes of all finished steps."""
         task = self.stream.task
         steps = {each.name: each for each in task.plan.steps}
         needed = [self.need(child)]
@@ -179,14 +179,14 @@ class StepMerger(Struct, eq=False):
         return Merge(work.base, head, work.tree, tree, tuple(needed), task_result.list_asked_probes(task))
 
     async def _open_workspace(self, child: Task, tree: str) -> Workspace:
-        """The step's own workspace with a tree in it."""
+        """Open the step's own workspace with a tree in it."""
         workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
         await workspace.restore(tree)
         return workspace
 
     async def _prove(self, child: Task, work: Task, merge: Merge) -> Verdict:
-        """The step's check at the merged head, in its own workspace. What it did to tests was judged before; here only
-        results count."""
+        """Run the step's check at the merged head, in its own workspace. Its changes to tests were judged before; here
+        only results count."""
         task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
         workspace = await self._open_workspace(child, merge.tree)
         proof = MergeProof(self.run, self.ports, task, merge, workspace, whole_check=not self._is_last(child))
@@ -194,14 +194,14 @@ class StepMerger(Struct, eq=False):
         return await self._run_probes(task, merge, verdict) if verdict.ruling == "passed" else verdict
 
     def _is_last(self, child: Task) -> bool:
-        """The goal is judged next: its check runs then, on the tree that this step comes to."""
+        """Whether the goal is judged next: then its check runs on the tree that this step leads to."""
         task = self.stream.task
         others = (each.name for each in task.plan.steps if each.name != child.step.name)
         return task.id == GOAL and not child.step.work and all(name in task.children.settled for name in others)
 
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
-        """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
-        and what finished steps have passed were not."""
+        """Check a step that began at the current head. Its check passed on this very tree; the goal's whole check and
+        the probes of finished steps did not run there."""
         if work is not child or work.tree == work.base or child.acceptance.verdict is None:
             return _Tried()
         merge = self._build_merge(child, work, self.stream.task.tree, work.tree)
@@ -217,7 +217,7 @@ class StepMerger(Struct, eq=False):
         return _Tried(merge, _explain_refusal(verdict))
 
     async def _run_probes(self, task: Task, merge: Merge, verdict: Verdict) -> Verdict:
-        """The verdict with what the probes say that passed before: on either side, and of all finished steps."""
+        """Combine the verdict with the probes that passed before: on either side, and of all finished steps."""
         verifier = self.ports.verifier
         check = await verifier.find(task) if merge.probes else None
         if check is None:

@@ -1,4 +1,4 @@
-"""Drive one task to its outcome. This loop is all there is; what happens in it is decided elsewhere."""
+"""The loop that drives one task to its outcome. It is short, because other modules decide what happens in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bough.ports import Claim, Ports
 
 
 class TaskStream(Struct, eq=False):
-    """A task's stream while we hold it, and the task as of its last event."""
+    """A task's stream while this process holds it, and the task as of its last event."""
 
     _claim: Claim
     task: Task
@@ -37,7 +37,7 @@ class TaskStream(Struct, eq=False):
         return cls(claim, fold_task(claim.task, await ports.store.read(claim.run, claim.task)), ports)
 
     async def write(self, events: Sequence[AnyEvent]) -> None:
-        """Durable when this returns. Steps of a task that end at the same time wait for each other here."""
+        """Write events; they are durable on return. Steps that end at the same time wait for each other here."""
         await self.amend(lambda task: events)
 
     async def amend(self, make: Callable[[Task], Sequence[AnyEvent]]) -> None:
@@ -49,13 +49,13 @@ class TaskStream(Struct, eq=False):
             try:
                 self._take(await store.append(claim, events, expected=self.task.version))
             except asyncio.CancelledError:
-                # A write that has started becomes durable: unknown here, the next one would name a wrong version.
+                # A write that has started becomes durable: read it, or the next one would name a wrong version.
                 written = await store.read(claim.run, claim.task)
                 self._take([record for record in written if record.version > self.task.version])
                 raise
 
     async def hear(self, look: bool = False) -> bool:
-        """Receive people's messages to the task; returns whether there were any. `look`: read the newest first."""
+        """Receive people's messages to the task; return whether there were any. `look`: read the newest first."""
         inbox, before = self._ports.inbox, self.task.version
         if look and inbox.look is not None:
             await inbox.look()
@@ -69,11 +69,11 @@ class TaskStream(Struct, eq=False):
 
 
 RunSteps = Callable[[TaskStream, TaskRuntime], Awaitable[None]]
-"""Runs the smaller steps of a task, until all are finished or it rests."""
+"""Runs the smaller steps of a task, until all are finished or it halts."""
 
 
 async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunSteps) -> Task:
-    """Drive the task until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and
+    """Drive the task until it halts. Safe to kill and restart anywhere: each intent is durable before its effect, and
     recovery is to read, fold and decide again."""
     if run.checked is not None:
         ports.verifier.prefer(run.checked)
@@ -87,7 +87,7 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
             await read_messages(stream, runtime)
             await stream.hear()
             command = Rest(*ports.stop.halt) if ports.stop.requested else decide(stream.task, ports.clock())
-            # A last look before the end: what a person said in this second must not be met by a task that is over.
+            # A last look before the end: a message of this second must not reach a finished task.
             last = isinstance(command, Conclude)
             if last and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox) or ports.stop.requested):
                 continue
@@ -98,7 +98,7 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
 
 
 async def read_messages(stream: TaskStream, runtime: TaskRuntime) -> None:
-    """What people said to the run becomes part of what the goal asks, before anything else is decided."""
+    """Make people's messages to the run part of what the goal asks, before anything else is decided."""
     while not runtime.ports.stop.requested and (said := find_unread(stream.task, runtime.ports.inbox)) is not None:
         await _execute(ReadMessage(said), stream, runtime)
         if find_unread(stream.task, runtime.ports.inbox) is said:
@@ -106,13 +106,13 @@ async def read_messages(stream: TaskStream, runtime: TaskRuntime) -> None:
 
 
 async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -> None:
-    """Long effects are cut off when the task's time is up: they are recovered on resume, as after a crash."""
+    """Run a command's effect, cut off when the task's time is up: it is recovered on resume, as after a crash."""
     timer, before = runtime.ports.timer, stream.task.budget.spend.seconds
     began, limits = timer(), stream.task.budget.limits
     left = seconds_left(stream.task.budget.spend, limits) if takes_long(command) else None
     what = describe_work(command)
     try:
-        # Around the whole effect, since no tool, check or model call has to know how much time the run has left.
+        # Around the whole effect, so that no tool, check or model call has to know the remaining time.
         async with asyncio.timeout(left) as limit:
             if what:
                 runtime.ports.doing(stream.task.id, what)
@@ -120,7 +120,7 @@ async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -
                 try:
                     await stream.write(events)
                 except DiskFull:
-                    # What fills the disk is most often the checkout itself, which can be made again; these events
+                    # What fills the disk is most often the checkout itself, which can be recreated; these events
                     # cannot.
                     await runtime.make_room()
                     await stream.write(events)

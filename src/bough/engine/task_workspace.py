@@ -1,5 +1,5 @@
-"""Where a task's effects happen: its workspace, the ports, what its agents are told, and the task's end, however it
-came about."""
+"""The place of a task's effects: its workspace, the ports and its agents' brief; and the end of a task, however it
+comes."""
 
 from __future__ import annotations
 
@@ -38,41 +38,41 @@ from bough.trust.files import Place
 from bough.trust.wishes import ABOUT_THE_VERDICT
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
-"""The first of these that a folder has."""
+"""Instruction files of a folder; the first that exists counts."""
 INSTRUCTIONS_LIMIT = 32_000
 DIFF_LIMIT = 24_000
 FILES = 12
-"""Changed files besides the current agent's that a pruned context may show."""
+"""The most changed files, besides the current agent's, in a pruned context."""
 PATIENCE = 600.0
-"""The longest `Retry-After` that is waited for, in seconds."""
+"""The longest `Retry-After` in seconds that bough waits for."""
 
 
 class TaskRuntime(Struct, eq=False):
-    """Where a task's effects happen: its workspace, once it has one, and the ports."""
+    """The place of a task's effects: its workspace, once it has one, and the ports."""
 
     run: Run
     ports: Ports
     record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
-    """Makes events durable in the middle of an effect: those that must be visible before it finishes."""
+    """Makes events durable in the middle of an effect, if they must be visible before it finishes."""
     talk: Talk | None = None
     """The conversation with the current outside agent."""
     talking: int = 0
-    """The number of the attempt that this conversation belongs to."""
+    """The number of this conversation's attempt."""
     told: int = 0
-    """How many of the attempt's messages the agent has heard."""
+    """How many of the attempt's messages the agent has received."""
     pictures: dict[str, bytes] = {}
     """The images of the conversation, so that each is read once."""
     untold: Check | None = None
-    """The check whose result before the work the current agent has not heard: it had not ended when it began."""
+    """The check whose result at the base the current agent has not received, because it was still running."""
     serving: dict[Tier, str] = {}
-    """The keys of the models that answer, where that changed since the task was entered."""
+    """The keys of the models that answer, if they changed since the task was entered."""
     _workspace: Workspace | None = None
     _moved: bool = False
 
     @classmethod
     async def enter(cls, run: Run, task: Task, ports: Ports) -> TaskRuntime:
-        """Enter a task, perhaps after a crash: end what an earlier process left running and restore the workspace to
-        the journal's state. What an interrupted call did is gone, and nothing that finished is lost."""
+        """Enter a task, perhaps after a crash: end what an earlier process left running, and restore the workspace to
+        the journal's state. An interrupted call's changes are gone, and nothing that finished is lost."""
         runtime = cls(run, ports)
         if task.gathering:
             ports.verifier.begin(run, task)
@@ -84,8 +84,8 @@ class TaskRuntime(Struct, eq=False):
         return runtime
 
     def find_key(self, task: Task, tier: Tier, helper: str = "") -> str:
-        """The key of the model that answers for the tier, or for the helper if it has a model of its own: an examiner
-        of another kind than the author sees other faults. A chain that a person shortened begins again."""
+        """Return the key of the model that answers for the tier, or for a helper with its own model: an examiner of
+        another kind than the author sees other faults. A chain that a person shortened begins again."""
         if (own := "examiner" if helper == "reviewer" else helper) in self.ports.models:
             return own
         key = self.serving.get(tier) or task.models.serving.get(tier, tier)
@@ -107,7 +107,7 @@ class TaskRuntime(Struct, eq=False):
         return self._workspace
 
     async def make_room(self) -> None:
-        """Temporary files may be what fills the disk."""
+        """Clear temporary files, which may be what fills the disk."""
         if self._workspace is not None:
             await clear_scratch(self._workspace)
 
@@ -118,18 +118,18 @@ class TaskRuntime(Struct, eq=False):
             await talk.close()
 
     async def leave(self) -> None:
-        """Work stops here for now: end whatever runs for the task."""
+        """Stop working on the task for now: end whatever runs for it."""
         await self.hang_up()
         if self._workspace is not None:
             await self.ports.leave(self._workspace)
 
     def moved(self) -> None:
-        """The task's tree has changed elsewhere: the workspace has to follow before it is used again."""
+        """Note that the task's tree changed elsewhere: the workspace follows before its next use."""
         self._moved = True
 
 
 async def collect_brief_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
-    """Everything that the brief of an agent may mention."""
+    """Collect everything that an agent's brief may mention."""
     workspace = await runtime.open(task)
     if task.id != GOAL:
         await asyncio.to_thread(write_goal_file, workspace, runtime.run.plan.goal.instructions)
@@ -141,10 +141,10 @@ async def collect_brief_values(task: Task, runtime: TaskRuntime) -> dict[str, st
 
 
 def write_goal_file(workspace: Workspace, goal: str) -> None:
-    """The whole goal as a file that the agent can read: outside the checkout, so that it is not part of the work. That
+    """Write the whole goal into a file for the agent: outside the checkout, so that it is not part of the work. The
     folder is the agent's: links in it are not followed."""
     workspace.scratch.mkdir(parents=True, exist_ok=True)
-    with suppress(IsADirectoryError):  # The agent has put a folder there: its own files tell it nothing of the goal.
+    with suppress(IsADirectoryError):  # The agent has put a folder there: then it has no goal file.
         Place(workspace.scratch, context.GOAL_FILE).write(f"{goal.rstrip()}\n".encode(), 0o444)
 
 
@@ -159,7 +159,7 @@ async def find_check_command(task: Task, runtime: TaskRuntime) -> str:
 
 
 async def render_diff(task: Task, runtime: TaskRuntime) -> str:
-    """What the task changed so far."""
+    """Render the task's changes so far."""
     diff = await runtime.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
     if len(diff) > DIFF_LIMIT:
         stat = await runtime.ports.workspaces.diff(task.base, task.tree, stat=True)
@@ -174,7 +174,7 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
     messages = task.attempt.messages if task.attempt else ()
     editors = list_editors(runtime.ports.tools.specs)
     edited = list_edited(messages, editors)
-    # What this agent edited last comes last: that is what is shown whole when there is little room.
+    # The files that this agent edited last come last: those are shown whole if there is little room.
     paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
     failing = task.acceptance.failing
     return EssentialFacts(
@@ -191,7 +191,7 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
 
 
 def _read_instructions(workspace: Workspace) -> str:
-    """The repository's own instructions for agents: from the top, then from the folder where the work starts."""
+    """Read the repository's own instructions for agents: from the top, then from the folder where the work starts."""
     top, below = Place(workspace.root), workspace.folder.relative_to(workspace.root).as_posix()
     texts = []
     for folder in (top, top / below) if below != "." else (top,):
@@ -203,7 +203,7 @@ def _read_instructions(workspace: Workspace) -> str:
 async def judge_tree(
     run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports, *, merged: bool = False
 ) -> Verdict:
-    """The verdict on the task's tree, with its whole output kept. A check that leaves unreadable files has failed."""
+    """Judge the task's tree and store the whole output. A check that leaves unreadable files has failed."""
     if not task.step.requires_testing:
         return Verdict("passed", "no check was required", tree=task.tree)
     try:
@@ -215,7 +215,7 @@ async def judge_tree(
         return Verdict("failed", reason, command=command, tree=task.tree)
     output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
     cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
-    # A verdict that holds under settings of the repository says under which.
+    # A verdict that depends on settings of the repository names them.
     bearing = {name: value for name, value in run.settings.items() if name.partition(".")[0] in ABOUT_THE_VERDICT}
     said = tuple(Remark("bough.toml", 0, f"the repository sets {name} = {value}") for name, value in bearing.items())
     return replace(
@@ -226,14 +226,13 @@ async def judge_tree(
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:
-    """The workspace as the task knows it, without its temporary files: what a command left there may be what fills the
-    disk."""
+    """Restore the workspace to the task's tree, without temporary files: those may be what fills the disk."""
     await clear_scratch(workspace)
     await workspace.restore(task.tree)
 
 
 async def clear_scratch(workspace: Workspace) -> None:
-    """Remove its temporary files, and the folders that its commands had as /tmp and home."""
+    """Remove its temporary files, with the /tmp and home of its commands."""
     await asyncio.to_thread(_clear_folder, workspace.scratch)
 
 
@@ -245,20 +244,20 @@ def _clear_folder(scratch: Path) -> None:
 
 
 def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
-    """The answer with its token usage; what no provider counted is estimated, and marked so. `shown`: the tokens of the
-    conversation, as far as we know."""
+    """Return the answer with its token usage; uncounted tokens are estimated, and marked so. `shown`: the known tokens
+    of the conversation."""
     return answer if answer.usage != Usage() else replace(answer, usage=estimate_usage(shown, tools, answer))
 
 
 def estimate_broken_usage(error: TransientError, shown: int, tools: Sequence[ToolSpec]) -> Usage:
-    """The usage of an answer that broke off: the question, and the part that arrived."""
+    """Estimate the usage of an answer that broke off: the question, and the part that arrived."""
     if error.usage is None or error.usage.input:
         return error.usage or Usage()
     return replace(estimate_usage(shown, tools, Answer()), output=error.usage.output)
 
 
 def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
-    """The halt of a task whose model is unavailable, with all of its fallbacks."""
+    """Return the halt of a task whose model and all its fallbacks are unavailable."""
     times = (error.until if isinstance(error, Exhausted) else 0.0, task.models.quota_until if task else 0.0)
     if until := min(filter(None, times), default=0.0):
         return TaskHalted("quota", str(error), until=until)
@@ -267,7 +266,7 @@ def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
 
 def compute_backoff(rules: Rules, failures: int, error: TransientError) -> float:
     """Seconds to wait after a transport error that follows `failures` others."""
-    # A server's wish counts only when it is longer than ours, and only up to a bound: some answer with hours.
+    # A server's wish counts only if it is longer than ours, and only up to a bound: some answer with hours.
     doubled = rules.backoff_first * 2.0**failures
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
 

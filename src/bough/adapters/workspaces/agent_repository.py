@@ -1,12 +1,12 @@
-"""The small git repository of a checkout, for the agent's own use: `git status`, `git diff`, `git log` and even
-`git commit` work in it and change nothing outside it.
+"""The small git repository of a checkout, for the agent's own use: `git status`, `git diff`, `git log` and even `git
+commit` work in it and change nothing outside it.
 
-It borrows objects: from bough's repository, and from the person's for the history of the project. Borrowed objects are
-only ever read. The history is that of the moment when the run started, whatever the person commits meanwhile.
+It borrows objects from bough's repository and, for the project's history, from the person's, and only reads them. The
+history ends where the run started, whatever the person commits meanwhile.
 
-After an agent had it, its settings are cleaned: git runs programs that they name (`fsmonitor` at every `git status`),
-and a person who looks around in there, or whose shell shows the branch, would run them. What is known to be harmless
-stays. Everything else is removed, since git adds settings with every version.
+After an agent used it, its settings are cleaned: git runs programs that settings name (`fsmonitor` at every `git
+status`), and would run them for a person who looks in there or whose shell shows the branch. Only settings known to be
+harmless stay, since every version of git adds new ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _KEYS = {
 _SECTION = re.compile(r'\s*\[([\w.-]+)(?: "[^"\\\n]*")?\]\s*')
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=[^\\]*)?")
 _ELSEWHERE = (b"commondir", b"config.worktree", b"hooks")
-"""What leads git to other settings, or to programs."""
+"""Files that lead git to other settings, or to programs."""
 
 Stamp = tuple[int, ...]
 CONFIG = f"""\
@@ -82,13 +82,13 @@ class History(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_history(git: Git, root: Path, kept: Path) -> History:
-    """The history for a run; read once, at its start, and kept in a file."""
+    """Read the history for a run once, at its start, and save it in a file."""
     try:
         past = msgspec.json.decode(kept.read_bytes(), type=History)
         return past if _may_borrow(root, past.objects) else History()
     except FileNotFoundError:
         found = _read_history(git, root)
-    except UNREADABLE:  # damaged: better none than a wrong one
+    except UNREADABLE:  # damaged: no history is better than a wrong one
         found = History()
     kept.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(kept, msgspec.json.encode(found), durable=False, parts=git.repo / "log")
@@ -96,9 +96,9 @@ def find_history(git: Git, root: Path, kept: Path) -> History:
 
 
 def _may_borrow(root: Path, objects: str) -> bool:
-    """Commands will see that folder: it belongs to the project, or to the repository whose worktree or submodule the
-    project is. An archive can name any other repository, but that one does not name the archive. Neither may it borrow
-    from further folders."""
+    """Whether commands may see that folder: it belongs to the project, or to the repository whose worktree or submodule
+    the project is. An archive can name any other repository, but that one does not name the archive. The folder must
+    not borrow from others itself."""
     if not objects:
         return True
     git = Path(objects).parent
@@ -121,7 +121,7 @@ def _read_history(git: Git, root: Path) -> History:
     asked = ("--show-object-format", "--show-toplevel", "--git-path", "objects", "--git-path", "shallow")
     status, out, _ = git.ask("rev-parse", *asked, "HEAD", "HEAD^{tree}", folder=root)
     lines = out.decode(errors="replace").split("\n")
-    # Not a repository, no commit yet, or a path that cannot be written down.
+    # Not a repository, no commit yet, or a path that is not text.
     if status != 0 or len(lines) != 7 or "\ufffd" in lines[2]:
         return History()
     kind, top, objects, shallow, commit, tree = lines[:6]
@@ -137,13 +137,13 @@ def list_lenders(repository: Path, past: History) -> list[Path]:
 
 
 def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: str, sides: Mapping[str, str]) -> Path:
-    """The repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from bough's own.
-    For a merge it stands on our side, and has all the sides as branches."""
+    """Create the repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from
+    bough's own. For a merge it is on our side, with all sides as branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
         (part / name).mkdir(parents=True)
-    # Relative, because a project that is moved takes both along where the checkouts lie in it.
+    # Relative: where checkouts lie in the project, both move with it.
     borrowed = os.path.relpath((own.path / "objects").resolve(), checkout.resolve() / ".git" / "objects")
     lenders = [borrowed, *([past.objects] if past.objects else [])]
     tree = sides.get(OURS, tree)
@@ -165,15 +165,15 @@ def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: s
 
 
 def place(part: Path, checkout: Path, excludes: bytes) -> None:
-    """Move it into its checkout as a whole; whatever an agent has put there instead is removed."""
+    """Move it into its checkout in one step, and remove whatever an agent has put there."""
     (part / "info" / "exclude").write_bytes(excludes)
     disk.remove(os.fsencode(checkout / ".git"))
     part.rename(checkout / ".git")
 
 
 def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
-    """Make sure that no setting of the repository at `top` runs anything. `known`: the stamp of its settings when they
-    were last cleaned. Returns their stamp now; None when there are none."""
+    """Make sure that no setting of the repository at `top` runs anything; return the stamp of its settings, None if
+    there are none. `known`: their stamp when they were last cleaned."""
     try:
         with handles.open_folder(top, b".git") as handle:
             for name in _ELSEWHERE:
@@ -189,14 +189,14 @@ def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise
         with suppress(FileNotFoundError, NotADirectoryError):
-            # A link, or a file that names a repository elsewhere: an agent made it. It is recreated when needed.
+            # An agent replaced it by a link, or by a file that names another repository. It is recreated when needed.
             if not stat.S_ISDIR(os.lstat(top + b"/.git").st_mode):
                 handles.remove_below(top, b".git")
         return None
 
 
 def keep_harmless(text: str) -> str:
-    """The settings without anything that is not known to be harmless."""
+    """Remove every setting that is not known to be harmless."""
     kept: list[str] = []
     section = ""
     for line in text.removesuffix(LAST).splitlines():

@@ -28,7 +28,7 @@ from bough.trust import handles
 
 
 class ApplyConflict(UsageError):
-    """The person changed what the run changed."""
+    """The person changed files that the run changed."""
 
     def __init__(self, message: str, paths: list[str]) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Move(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """A file or a link where the path needs a folder."""
+    """A file or link in a place where the path needs a folder."""
 
     path: bytes
 
@@ -73,7 +73,7 @@ class Applying(Struct, eq=False):
                 raise WorkspaceError(
                     f"bough does not write {format_path(path)}: the run's tree contains an invalid path."
                 )
-        # All of it before the first write: the promise is everything or nothing, as far as it can be seen.
+        # Check everything before the first write: apply all or nothing.
         verdicts = [(move, self._needs_change(move)) for move in self.moves.values()]
         waiting = [move for move, verdict in verdicts if verdict]
         conflicts = [move.path for move, verdict in verdicts if verdict is None]
@@ -96,18 +96,18 @@ class Applying(Struct, eq=False):
             if move.path in written.folders or not written.paths.isdisjoint(list_parents(move.path))
         }
         try:
-            # A file is removed only at the very end, unless it stands in a new one's way.
+            # Files are removed last, unless one blocks a new file.
             self._remove_all([move for move in removals if move.path in blocking])
             self._write_all(writes)
             self._remove_all([move for move in removals if move.path not in blocking])
         finally:
-            # Also after a failure: what was written until then is what doing it again builds on.
+            # Also after a failure: a second try builds on what was written.
             for folder in self._touched:
                 if os.path.isdir(folder):
                     disk.flush_folder(folder)
 
     def _needs_change(self, move: Move) -> bool | None:
-        """True: to do; False: nothing to do; None: the person's own change is there."""
+        """Return True: to do; False: nothing to do; None: the person changed it."""
         present = self._read_present(move.path)
         if present == move.target:
             return False
@@ -120,7 +120,7 @@ class Applying(Struct, eq=False):
         return True if present == move.base else None
 
     def _is_removed(self, path: bytes) -> bool:
-        """Whether this very change removes what is at this path."""
+        """Whether this change itself removes what is at the path."""
         move = self.moves.get(path)
         return move is not None and move.target is None and self._read_present(path) == move.base
 
@@ -144,7 +144,7 @@ class Applying(Struct, eq=False):
         return read_entry(join_path(self.top, path))
 
     def _check_unchanged(self, move: Move) -> None:
-        """Right before it is touched, a file must still be what it was when everything was checked."""
+        """Check that a file is still what it was when everything was checked."""
         present = self._read_present(move.path)
         if present != move.base and present != (_FOLDER if move.target is not None else None):
             raise ApplyConflict(
@@ -162,7 +162,7 @@ class Applying(Struct, eq=False):
             self._done += 1
             folder = os.path.dirname(full)
             self._touched.add(folder)
-            with suppress(OSError):  # this one is not empty
+            with suppress(OSError):  # not empty
                 while folder != self.top:
                     os.rmdir(folder)
                     folder = os.path.dirname(folder)
@@ -202,7 +202,7 @@ class Applying(Struct, eq=False):
 
 
 def read_entry(full: bytes) -> Entry | str | None:
-    """What is at a path, as a tree describes it."""
+    """Describe what is at a path as a tree would."""
     mode = _read_mode(full)
     if mode is None:
         return None
@@ -222,7 +222,7 @@ def _read_mode(full: bytes) -> int | None:
 
 
 def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:
-    """The new file next to the old one, with the old one's owner and permissions except for the executable bit."""
+    """Write the new file next to the old one, with the old owner and permissions except for the executable bit."""
     disk.remove(part)
     if mode == LINK:
         os.symlink(b"".join(pieces), part)
@@ -249,5 +249,5 @@ def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
         try:
             os.fchown(fd, old.st_uid, old.st_gid)
         except PermissionError:
-            mode &= 0o777  # then we own it, as with any editor that saves by replacing
+            mode &= 0o777  # then we own it, as after any editor that saves by replacing
     os.fchmod(fd, mode)

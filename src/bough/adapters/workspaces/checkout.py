@@ -1,4 +1,4 @@
-"""Making the files below a folder those of a tree. The folder is bough's own: whatever is in the way is removed."""
+"""Make the files below a folder those of a tree. The folder is bough's own: whatever is in the way is removed."""
 
 # Paths are bytes: a name on disk need not be text.
 
@@ -35,7 +35,7 @@ from bough.trust import handles
 
 
 def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[], int]) -> dict[bytes, File]:
-    """Write these files, links as links; returns what was written, so that it need not be read again."""
+    """Write these files, links as links; return what was written, so that it need not be read again."""
     stamps: list[bytes] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
     with closing(handles.Folders(top, own=True, make=True)) as folders:
@@ -68,9 +68,9 @@ def reclaim(
     clock: Callable[[], int],
     trash: Trash,
 ) -> FileIndex:
-    """Turn a checkout that another task had into one that holds the wanted files and nothing else. `known`: what bough
-    itself wrote there; whatever does not have the stamp that it got then is removed. `changed`:
-    the folders that may differ from that; None: all."""
+    """Turn another task's checkout into one with the wanted files and nothing else. `known`: what bough itself wrote
+    there; a file without its stamp of that time is removed. `changed`: the folders that may differ from that; None:
+    all."""
     found = FileIndex({}, set())
     # An earlier task may have opened its folders to others, or closed them to itself.
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
@@ -106,15 +106,15 @@ def reclaim(
 
 
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
-    """The files of a folder that are as bough wrote them and still wanted. Everything else except the `inner` folders
-    is removed."""
+    """Return the wanted files of a folder that are as bough wrote them. Remove everything else except the `inner`
+    folders."""
     kept = {}
     with os.scandir(handle) as entries:
         present = [(os.fsencode(entry.name), entry) for entry in entries]
         for name, entry in present:
             was, now = known.files.get(name), wanted.files.get(name)
             info = entry.stat(follow_symlinks=False)
-            # As bough wrote it, and without another name.
+            # As bough wrote it, and with no second hard link.
             same = was is not None and was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
             if same and was is not None and now is not None and was[:2] == now[:2]:
                 kept[name] = was
@@ -126,19 +126,18 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
 
 
 def restore(git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex) -> FileIndex:
-    """Done only when a scan of the folder finds exactly the wanted files.
+    """Restore the wanted files, until a scan of the folder finds exactly them.
 
-    Ignore rules are restored first, since they decide what may stay, not rules that were changed meanwhile.
+    Ignore rules come first: the wanted ones decide what may stay, not rules that were changed meanwhile.
     """
     found = before
-    # Looked at again after each turn, because a process that the sandbox could not end may still write; it does not get
-    # to hold us for ever.
+    # Scan again after each turn, because a process that the sandbox could not end may still write; but not for ever.
     for _ in range(8):
         found = scanner.scan(found, tracked, batch=None, wanted=wanted)
         differs = sorted(find_differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}
-        # Alone and first: with the wrong rules, what an agent has hidden by an ignore rule of its own would stay.
+        # Rules alone and first: an agent's own ignore rule could hide files from the removal.
         if rules := {path for path in (*surplus, *lacking) if path.rpartition(b"/")[2] == b".gitignore"}:
             surplus = [path for path in surplus if path in rules]
             lacking = {path: entry for path, entry in lacking.items() if path in rules}

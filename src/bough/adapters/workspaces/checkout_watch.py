@@ -27,37 +27,37 @@ DO_NOT_FOLLOW = 0x02000000
 # A write through a memory map raises no MODIFY; CLOSE_WRITE says at least that somebody had the file open for it.
 MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLY_FOLDERS
 WORTH = 500
-"""Number of files from which it is worthwhile: fewer are scanned as quickly."""
+"""Fewer files than this are scanned as quickly without a watch."""
 _EVENT = struct.Struct("iIII")
 _MOST = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
 class ChangedFolders(NamedTuple):
     folders: set[bytes]
-    """What is directly in these may differ."""
+    """Folders whose direct content may differ."""
     whole: set[bytes]
-    """What was known about these, and everything below them, no longer holds."""
+    """Folders of which nothing is known any longer, nor of anything below them."""
 
 
 class CheckoutWatch:
     """Watches the folders of one checkout."""
 
     def __init__(self) -> None:
-        """`OSError` when the system cannot, or has no watches left."""
+        """Start watching; `OSError` if the system cannot, or has no watches left."""
         self._paths: dict[int, bytes] = {}
-        # Not inherited, and never waited on: it is asked when somebody wants to know.
+        # Not inherited by programs, and read without waiting.
         self._handle = call_inotify("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._sure = False
         self._taken = 0
         self._repeated = ChangedFolders(set(), set())
 
     def cover(self, path: bytes, handle: int) -> None:
-        """Watch that folder too from now on. Call this before scanning it."""
-        # By handle: its path may by now lead to something else.
+        """Watch that folder too. Call this before scanning it."""
+        # By handle: the path may lead elsewhere by now.
         self._add(path, b"/proc/self/fd/%d" % handle)
 
     def cover_all(self, top: bytes, found: FileIndex) -> None:
-        """All folders that a checkout had; those that are gone are noticed by the next scan."""
+        """Watch all folders that a checkout had; the next scan notices those that are gone."""
         for path in found.folders:
             with suppress(FileNotFoundError, NotADirectoryError):
                 self._add(path, join_path(top, path) if path else top, MASK | DO_NOT_FOLLOW)
@@ -72,26 +72,26 @@ class CheckoutWatch:
         except OSError:
             number = -1
         new = number not in self._paths
-        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # no more available
+        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # none left
             self.close()
             return
         self._taken += new
         self._paths[number] = path
 
     def trust(self) -> None:
-        """All folders are covered, and were scanned since."""
+        """Note that all folders are watched, and were scanned afterwards."""
         self._sure = self._handle >= 0
 
     def lose(self) -> None:
-        """A report was not acted upon: from now on nothing is known, until everything is scanned again."""
+        """Trust nothing until the next full scan, because a reported change was not used."""
         self._sure = False
 
     def repeat(self, changed: ChangedFolders) -> None:
-        """Report these changes again: the scan that they were reported to was not kept."""
+        """Report these changes again, because the result of the scan that used them was discarded."""
         self._repeated = changed
 
     def changed(self) -> ChangedFolders | None:
-        """What happened since the last call; None: unknown. It includes what bough itself did."""
+        """Return the changes since the last call, bough's own included; None: unknown."""
         found, self._repeated = self._repeated, ChangedFolders(set(), set())
         while self._handle >= 0:
             try:
@@ -106,17 +106,17 @@ class CheckoutWatch:
         while at < len(events):
             number, mask, _, length = _EVENT.unpack_from(events, at)
             at += _EVENT.size + length
-            # The kernel forgets events when its queue is full (16,384 by default): a build does that, and then nothing
-            # can be trusted.
+            # A full queue (16,384 events by default) makes the kernel drop events: a build does that, and then nothing
+            # is certain.
             if mask & (OVERFLOW | UNMOUNTED):
                 self._sure = False
             path = self._paths.get(number)
-            if mask & IGNORED:  # it is gone
+            if mask & IGNORED:  # the folder is gone
                 self._paths.pop(number, None)
                 self._give_back(1)
             elif path is not None:
                 found.folders.add(path)
-                # What was made in a new folder before we watched it was never reported.
+                # Files made in a new folder before the watch began are not reported.
                 if mask & IS_FOLDER and mask & (CREATE | MOVED_TO) and length:
                     found.whole.add(join_path(path, events[at - length : at].rstrip(b"\0")))
 
@@ -133,13 +133,13 @@ class CheckoutWatch:
             self._handle = -1
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # it was never opened
+        with suppress(AttributeError):  # never opened
             self.close()
 
 
 @lru_cache(maxsize=1)
 def _find_share() -> threading.Semaphore:
-    """Half of the folders that the system lets a person watch: their editor needs some too."""
+    """Return half of the watches that the system allows a person: their editor needs some too."""
     try:
         return threading.Semaphore(int(_MOST.read_text()) // 2)
     except (OSError, ValueError):
@@ -151,7 +151,7 @@ def worth(base: FileIndex) -> bool:
 
 
 def start_watch(base: FileIndex) -> CheckoutWatch | None:
-    """A watch for a checkout of these files; None where it is unavailable or not worthwhile."""
+    """Start a watch for a checkout of these files; None if unavailable or not worthwhile."""
     if sys.platform != "linux" or not worth(base):
         return None
     try:

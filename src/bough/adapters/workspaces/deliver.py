@@ -1,8 +1,8 @@
 """Commits of a run's work in the person's own repository, made only when they ask for one.
 
-Nothing that the repository names is started: no hook, filter, monitor or signing program, since it may be an archive
-that somebody else packed. With `hooks` the commit is like any other of theirs. A branch is created without touching
-their files or index.
+No program that the repository names is started (hook, filter, monitor, signing), since it may be an archive that
+somebody else packed. With `hooks` the commit is like any other of theirs. A branch is created without touching their
+files or index.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def commit(root: Path, paths: Sequence[str], message: str, hooks: bool = False) 
     named = [f":(literal){path}" for path in paths]
     quiet = () if hooks else (*_UNSIGNED, *_override_filters(root))
     _run_git(root, [*quiet, "add", "--all", "--force", "--", *named], hooks=hooks)
-    # Only these: what else the person has staged stays staged.
+    # Only these: whatever else the person staged stays staged.
     _run_git(root, [*quiet, "commit", "--quiet", "--file=-", "--only", "--", *named], message.encode(), hooks=hooks)
     return _run_git(root, ["rev-parse", "HEAD"]).strip()
 
 
 def _override_filters(root: Path) -> list[str]:
-    """The filters that the repository's own settings define, as the person's settings have them: as nothing, mostly."""
+    """Replace the filters of the repository's own settings by the person's, which are mostly empty."""
     listed = _run_git(root, ["config", "--list", "--show-scope", "-z"]).split("\0")
     theirs, own = dict[str, str](), set[str]()
     for scope, entry in zip(listed[::2], listed[1::2], strict=False):
@@ -44,17 +44,17 @@ def _override_filters(root: Path) -> list[str]:
 
 
 Files = Mapping[str, tuple[str, bytes] | None]
-"""Contents with their modes; None: the file is removed."""
+"""Contents with their modes; None: removed."""
 
 
 def create_branch(root: Path, name: str, commits: Sequence[tuple[Files, str]], at: str = "HEAD") -> str:
-    """A new branch from that commit with these on top."""
+    """Create a branch from that commit with these on top."""
     require_free_branch(root, name)
     return _chain_commits(root, commits, f"refs/heads/{name}", at)
 
 
 def require_free_branch(root: Path, name: str) -> None:
-    """Refuse a name that is taken, or that git does not take."""
+    """Refuse a branch name that exists, or that git rejects."""
     _run_git(root, ["check-ref-format", "--branch", name])
     if find_commit(root, f"refs/heads/{name}"):
         raise UsageError(f"The branch {name} already exists: choose another name, or remove it first.")
@@ -66,12 +66,12 @@ def find_commit(root: Path, ref: str) -> str:
 
 
 def find_run(root: Path, commit: str) -> str:
-    """The run that made a commit, as its message says; empty: somebody else did."""
+    """Find the run that made a commit, by its message; empty: none did."""
     return _run_git(root, ["log", "-1", "--format=%(trailers:key=Bough-Run,valueonly)", commit], fine=(0, 128)).strip()
 
 
 def contains(root: Path, at: str, commit: str) -> bool:
-    """Whether a commit is there and another one is part of its history."""
+    """Whether a commit exists and has another one in its history."""
     both = bool(at and commit and find_commit(root, at) and find_commit(root, commit))
     return both and _run_git(root, ["rev-list", "-1", commit, f"^{at}"]).strip() == ""
 
@@ -88,8 +88,8 @@ def remove_branch(root: Path, name: str, tip: str) -> None:
 
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
     """Put these commits on top of HEAD, whose files are already in place. Hooks do not run: the files of an
-    intermediate commit are nowhere for them to inspect."""
-    made = _chain_commits(root, commits, "refs/bough/apply", "HEAD", "--force")  # One may be left from a crash.
+    intermediate commit are nowhere on disk for them to inspect."""
+    made = _chain_commits(root, commits, "refs/bough/apply", "HEAD", "--force")  # left from a crash
     _run_git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
     _run_git(root, ["update-ref", "-d", "refs/bough/apply"])
     paths = dict.fromkeys(path for files, _ in commits for path in files)
@@ -98,14 +98,14 @@ def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
 
 
 def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]], ref: str, at: str, *options: str) -> str:
-    """One after the other from that commit, under that ref, without touching the person's files or index. One program
-    makes all of them: a run may have changed a thousand files."""
+    """Create the commits one after the other from that one, under that ref, without touching the person's files or
+    index. One program makes all of them: a run may have changed a thousand files."""
     author, committer = (_run_git(root, ["var", f"GIT_{who}_IDENT"]).strip() for who in ("AUTHOR", "COMMITTER"))
     feed = bytearray()
     for number, (files, message) in enumerate(commits, 1):
         feed += f"commit {ref}\nmark :{number}\nauthor {author}\ncommitter {committer}\n".encode()
         feed += _measure(f"{message.rstrip()}\n".encode()) + (f"from {at}^0\n".encode() if number == 1 else b"")
-        # Removed first: a folder may be where a file was.
+        # Removals first: a folder may be where a file was.
         feed += b"".join(b"D %b\n" % _quote(path) for path, file in files.items() if file is None)
         for path, file in files.items():
             if file is not None:
@@ -125,8 +125,8 @@ def _quote(path: str) -> bytes:
 
 
 def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes | None]:
-    """The content of these files in a commit; None where there is none."""
-    # A name with a line break would be two questions: it is asked for alone.
+    """Read these files in a commit; None: no such file."""
+    # A name with a line break would read as two requests, so it goes alone.
     plain = [path for path in paths if "\n" not in path]
     found = dict.fromkeys(paths, None) | {path: _read_text_at(root, path, at) for path in paths if path not in plain}
     asked = b"".join(os.fsencode(f"{at}:{path}\n") for path in plain)

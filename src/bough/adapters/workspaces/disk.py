@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 CHUNK = 1 << 20
 _AGAIN = 50
-"""Times that a folder is made again: each needs another task to end at that very moment."""
+"""Tries to create a folder: each failure needs another task to end at that very moment."""
 
 
 def flush(fd: int) -> None:
@@ -43,9 +43,9 @@ def flush_folder(folder: str | bytes | Path) -> None:
 
 
 def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | None = None) -> None:
-    """The file has either its old or its new content, whatever happens. `parts`: a folder on the same disk whose
-    half-written leftovers of a kill are swept; without one they lie next to the file."""
-    # On the same disk, since only there a rename replaces the file in one step.
+    """Write a file so that it has either its old or its new content, whatever happens. `parts`: a folder on the same
+    disk that is swept of files half-written before a kill; without one they lie next to the file."""
+    # On the same disk: only there does a rename replace the file in one step.
     part = (parts or path.parent) / f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
@@ -63,17 +63,17 @@ def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | Non
 
 
 def write(fd: int, body: bytes) -> None:
-    """All of it: the system may write it in parts."""
+    """Write all of it, even if the system writes it in parts."""
     rest = memoryview(body)
     while rest:
         rest = rest[os.write(fd, rest) :]
 
 
 def open_regular(path: bytes, within: int | None = None) -> int | None:
-    """A descriptor for reading, of a file in the folder with the handle `within`; None when it is not (or no longer) a
-    regular file."""
+    """Open a file in the folder with the handle `within` for reading; None if it is not (or no longer) a regular
+    file."""
     try:
-        # Without O_NONBLOCK, opening a pipe that an agent left there would wait for a writer for ever.
+        # Without O_NONBLOCK, opening a pipe left by an agent would wait for a writer for ever.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):
@@ -91,7 +91,7 @@ def read_pieces(fd: int) -> Iterator[bytes]:
 
 
 def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
-    """The id git gives a file's content; None when there is no such regular file. Nothing is stored."""
+    """Compute git's id of a file's content without storing it; None if there is no such regular file."""
     while True:
         fd = open_regular(path, within)
         if fd is None:
@@ -108,23 +108,23 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
 
 
 def in_folder(folder: Path, action: Callable[[], T]) -> T:
-    """Do something in a folder that is made for it; once more where a task that ended meanwhile took the folder away,
+    """Create a folder and do something in it; once more if another task, which ended meanwhile, removed the folder
     because it was still empty."""
     for _ in range(_AGAIN):
-        with suppress(FileNotFoundError, FileExistsError):  # the second: it was there, and is gone when looked at
+        with suppress(FileNotFoundError, FileExistsError):  # the second: it existed, and is gone when checked
             folder.mkdir(parents=True, exist_ok=True)
             return action()
     return action()
 
 
 def is_folder(path: Path) -> bool:
-    """A real one, not a link to one; not one behind a folder that we may not search, where `Path` would raise."""
+    """Whether it is a real folder, no link; False where we may not search, while `Path` would raise."""
     return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
 
 
 def remove(path: bytes) -> None:
-    """Remove a file, a link (never its target) or a whole folder; nothing there is fine. Its content may be an agent's;
-    the folder that it is in is ours."""
+    """Remove a file, a link (never its target) or a whole folder, if it exists. An agent may have made the content; the
+    folder around it is ours."""
     parent, name = os.path.split(path)
     with suppress(FileNotFoundError, NotADirectoryError), handles.open_folder(parent, b"") as handle:
         handles.remove_in(handle, name)
@@ -136,7 +136,7 @@ def list_entries(folder: bytes) -> list[os.DirEntry[bytes]]:
 
 
 def explain(error: OSError, doing: str) -> WorkspaceError:
-    """A sentence for what the system denied."""
+    """Explain what the system denied, in a sentence."""
     where = os.fsdecode(error.filename) if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SnapshotRefused(

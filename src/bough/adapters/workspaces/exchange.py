@@ -1,10 +1,10 @@
-"""Files that machines exchange: the store has every tree that the journal names.
+"""The exchange of files between machines: the store has every tree that the journal names.
 
 Promises: a tree is in the store before its name is published, so that whoever takes a task over has its files; only
 what is new since a tree in the store is sent; a tree here is complete, even after a kill in the middle.
 
-A tree is kept as a git pack, in pieces, and names the tree that it builds on. Where the person names a git remote, what
-a run starts from goes there instead, as the branch refs/bough/trees/TREE, and only changes go to the store.
+A tree is stored as a git pack, in pieces, and names the tree that it builds on. If the person names a git remote, the
+tree that a run starts from goes there, as the branch refs/bough/trees/TREE, and only changes go to the store.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Exchange:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, tree: str, base: str = "") -> None:
-        """Put the tree in the store. `base`: one in the store that shares much with it; empty: a run starts here, from
-        much of what an earlier one did."""
+        """Put the tree in the store. `base`: one in the store that shares much with it; empty: a run starts here, often
+        from an earlier run's work."""
         if tree in self._sent:
             return
         last = self._repository.path / "published"
@@ -65,7 +65,7 @@ class Exchange:
                 run_remote_git(
                     self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}"
                 )
-                # After the push, so that whoever reads the row finds the branch.
+                # After the push: whoever reads the row finds the branch.
                 row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
                 self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
             else:
@@ -97,17 +97,17 @@ class Exchange:
     # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def fetch_tree(self, tree: str) -> None:
-        """Fetch the tree, when the store has it; otherwise the caller notices that it is missing."""
+        """Fetch the tree if the store has it; otherwise the caller notices that it is missing."""
         if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
-        # One at a time: while one task of this worker fetches a tree, its own object can be here before what it names.
+        # One at a time: while a task fetches a tree, its own object can arrive before the objects that it names.
         with self._bringing:
             if self._is_here(tree):
                 self._here.add(tree)
                 return
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
             lacking = list(itertools.takewhile(lambda found: not self._is_here(found), chain))
-            # Oldest first. A tree counts as present when its own object is, so everything it builds on must be here
+            # Oldest first: a tree counts as present once its own object is, so everything it builds on must arrive
             # before it.
             for found in reversed(lacking):
                 self._bring_one(found)
@@ -132,6 +132,6 @@ class Exchange:
 
 
 def share(workspaces: GitTrees, server: Server, remote: str = "") -> None:
-    """Have these workspaces on one of several machines that work on the same runs. Call this before anything else."""
+    """Connect these workspaces to the other machines that work on the same runs. Call this before anything else."""
     exchange = Exchange(server, workspaces.repository, remote)
     workspaces.repository.fetch, workspaces.repository.publish = exchange.fetch_tree, exchange.send

@@ -1,5 +1,5 @@
-"""Keeps which files are below a folder, and the trees that they form. Scans share what did not change between them, so
-that the cost of a scan, a tree and a comparison depends on what changed, not on what is there."""
+"""An index of the files below a folder, and of their git trees. Scans share what did not change between them, so that
+the cost of a scan, a tree and a comparison depends on the changes, not on the size."""
 
 # Paths are bytes: a name on disk need not be text.
 
@@ -22,7 +22,7 @@ SECOND = 1_000_000_000
 
 
 def make_stamp(info: os.stat_result) -> bytes:
-    """What tells whether a file or folder has changed, in few bytes, because there may be hundreds of thousands."""
+    """Return the few bytes that tell whether a file or folder has changed: there may be hundreds of thousands."""
     # With ctime and inode, because any program can set mtime back (tar, `touch -r`), and no command can set ctime.
     return STAMP.pack(
         info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode, info.st_uid, info.st_gid
@@ -30,8 +30,8 @@ def make_stamp(info: os.stat_result) -> bytes:
 
 
 def look_at(path: bytes, top: int) -> bytes:
-    """The stamp of what is at a path below the folder with this handle (otherwise most of a long path would be walked
-    again for each of very many files); empty when there is nothing. Does not follow a link."""
+    """Return the stamp of what is at a path below the folder with this handle; empty: nothing. Links are not followed.
+    The handle saves walking a long path again for each of very many files."""
     try:
         return make_stamp(os.stat(path or b".", dir_fd=top, follow_symlinks=False))
     except OSError:
@@ -39,8 +39,8 @@ def look_at(path: bytes, top: int) -> bytes:
 
 
 def is_sure(stamp: bytes, now: int, tick: int = 1) -> bool:
-    """Whether something with this stamp, unwritten between then and now, was last written before now. `tick`: the
-    resolution in nanoseconds at which stamps are compared later."""
+    """Whether no later write can get this stamp again: the last write was clearly before now. `tick`: the resolution in
+    nanoseconds at which stamps are compared later."""
     written, changed, *_ = STAMP.unpack(stamp)
     return bool(max(written, changed) // tick < now // tick)
 
@@ -51,24 +51,24 @@ _pausing = 0
 
 
 class Entry(NamedTuple):
-    """What a tree has at one path."""
+    """A tree's entry at one path."""
 
     mode: bytes
     id: bytes
 
 
 class File(NamedTuple):
-    """What was found at one path, and what shows whether it is still the same."""
+    """A file that a scan found, with the stamp that shows later whether it is still the same."""
 
     mode: bytes
     id: bytes
     stamp: bytes
     sure: bool
-    """A later write cannot have the same stamp: it was not written just before it was read."""
+    """No later write can have the same stamp: the file was not written just before it was read."""
 
 
 class Folder(Struct):
-    """Must not change once its tree is known: other scans may share it."""
+    """One folder of the index. It must not change once its tree is known: other scans may share it."""
 
     files: dict[bytes, File] = field(default_factory=dict)
     folders: dict[bytes, None] = field(default_factory=dict)
@@ -80,11 +80,11 @@ class Folder(Struct):
     rules: bytes = b""
     """Content id of the `.gitignore` in it."""
     id: bytes | None = None
-    """The id of its tree; None for a folder without any kept file."""
+    """The id of its tree; None: no file in it is kept."""
     stamp: bytes = b""
     """The stamp of the folder itself, taken before its names were read; empty: unknown."""
     other: set[bytes] = field(default_factory=set)
-    """Names that are neither kept nor ignored: pipes, sockets, and what a file system could take for `.git`."""
+    """Names neither kept nor ignored: pipes, sockets, and names that a file system could take for `.git`."""
 
     def copy(self) -> Folder:
         files, folders, ignored = dict(self.files), dict(self.folders), set(self.ignored)
@@ -99,22 +99,22 @@ NO_FOLDER = Folder()
 
 
 class FileIndex(Struct):
-    """All folders by path."""
+    """All folders, by path."""
 
     folders: dict[bytes, Folder] = field(default_factory=lambda: {b"": Folder()})
     fresh: set[bytes] = field(default_factory=lambda: {b""})
-    """Folders whose tree is unknown, since something in or below them changed. They belong to this scan alone."""
+    """Folders whose tree is unknown because something in or below them changed. They belong to this scan alone."""
     bare: set[bytes] = field(default_factory=set)
     """Completely empty folders."""
     read: int = 0
-    """Files that had to be read."""
+    """Number of files that had to be read."""
     looked: int = 0
-    """Folders that had to be scanned."""
+    """Number of folders that had to be scanned."""
     embedded: set[bytes] = field(default_factory=set)
     """Folders with an embedded git repository."""
 
     def copy(self) -> FileIndex:
-        """A copy to be changed in place of this one, which must no longer be used where it has fresh folders."""
+        """Return a copy for changes. This one must no longer be used if it has fresh folders."""
         return FileIndex(dict(self.folders), set(self.fresh), set(self.bare), embedded=set(self.embedded))
 
     def files(self) -> Iterator[tuple[bytes, File]]:
@@ -133,7 +133,7 @@ class FileIndex(Struct):
         self.bare.discard(parent)
 
     def remove(self, path: bytes) -> None:
-        """A file that exists."""
+        """Remove a file that exists."""
         parent, _, name = path.rpartition(b"/")
         del self.change(parent).files[name]
 
@@ -149,7 +149,7 @@ class FileIndex(Struct):
         self.put(path, file)
 
     def change(self, path: bytes) -> Folder:
-        """The folder, created where it is missing, for changing: its tree and those above it are no longer known."""
+        """Return a folder for changes, created if missing; its tree and those above it become unknown."""
         way = []
         while path not in self.fresh:
             way.append(path)
@@ -167,7 +167,7 @@ class FileIndex(Struct):
         return self.folders[path]
 
     def settle(self, path: bytes, folder: Folder, changed: bool) -> None:
-        """A folder as it was just found."""
+        """Put in a folder as a scan just found it."""
         self.folders[path] = folder
         if changed:
             self.fresh.add(path)
@@ -179,7 +179,7 @@ class FileIndex(Struct):
             self.bare.discard(path)
 
     def drop(self, path: bytes) -> None:
-        """A folder that no longer exists, with everything below it."""
+        """Remove a folder that no longer exists, with everything below it."""
         waiting = [path]
         while waiting:
             path = waiting.pop()
@@ -189,13 +189,13 @@ class FileIndex(Struct):
             waiting += [join_path(path, name) for name in folder.folders] if folder is not None else []
 
     def take_rules(self) -> None:
-        """No rule has changed since these files were put there."""
+        """Note the current ignore rules as those that these files were written under."""
         for folder in self.folders.values():
             rules = folder.files.get(b".gitignore")
             folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
 
     def empty(self) -> list[bytes]:
-        """Folders that contain nothing kept, ignored or shared, each after its parent."""
+        """List the folders that contain nothing kept, ignored or shared, each after its parent."""
         empty: set[bytes] = set()
         for path in self.bare:
             while path and path not in empty:
@@ -209,17 +209,17 @@ class FileIndex(Struct):
         return sorted(empty)
 
     def hollow(self) -> list[bytes]:
-        """The topmost of the empty folders."""
+        """List the topmost empty folders."""
         empty = self.empty()
         inside = set(empty)
         return [path for path in empty if path.rpartition(b"/")[0] not in inside]
 
 
 class Tracked:
-    """Paths that are kept whatever the ignore rules say, and their parent folders."""
+    """Paths that are kept despite ignore rules, and their parent folders."""
 
     def __init__(self, paths: Iterable[bytes] = (), base: FileIndex | None = None) -> None:
-        """`base`: what a task started from, whose files are kept too."""
+        """Start with the files of `base`, which a task started from: they are kept too."""
         self.paths: set[bytes] = set()
         self._folders: set[bytes] = set()
         self._waiting: list[set[bytes]] = []
@@ -243,7 +243,7 @@ class Tracked:
         return path in self.paths or (self._base is not None and self._base.file(path) is not None)
 
     def keeps(self, path: bytes, is_folder: bool) -> bool:
-        # A folder that is tracked itself is a submodule.
+        # A tracked folder is a submodule.
         if path in self:
             return True
         if not is_folder:
@@ -257,13 +257,13 @@ def join_path(folder: bytes, name: bytes) -> bytes:
 
 
 def list_parents(path: bytes) -> list[bytes]:
-    """The folders that a path is in, from the top."""
+    """List the folders of a path, from the top."""
     parts = path.split(b"/")
     return [b"/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def write_tree(found: FileIndex, batch: Batch) -> bytes:
-    """The id of the scan result as a git tree, whose objects go into the batch."""
+    """Write the index as a git tree into the batch; return its id."""
     for path in sorted(found.fresh, key=_depth, reverse=True):
         folder = found.folders[path]
         below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
@@ -288,7 +288,7 @@ def _depth(path: bytes) -> int:
 
 
 def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:
-    """The files that differ between the two. Folders with the same tree are not entered."""
+    """Find the files that differ, without entering folders with the same tree."""
     waiting = [b""]
     while waiting:
         path = waiting.pop()
@@ -306,8 +306,8 @@ def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, Fi
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Create very many small objects without reference cycles, while the cycle collector does not traverse all of them
-    again and again: with 40,000 files that is a third of the time. Not for anything that waits."""
+    """Create very many small objects without reference cycles, while the cycle collector is off: with 40,000 files it
+    would take a third of the time. Not for code that waits."""
     global _pausing
     with _pause_lock:
         _pausing += 1

@@ -4,9 +4,10 @@ Promises: a tree that `take` or `snapshot` returned is exactly the bytes, execut
 and survives the machine being switched off. The person's files, index, refs, hooks and settings are only read, except
 by `apply`. Everything is safe to kill and to call again, and may be used by several runs and processes at once.
 
-.bough/repo.git all trees, contents and checkpoint commits (refs/bough/RUN/TASK) .bough/work/RUN/TASK a task's checkout,
-with a small git repository of its own for the agent's use .bough/scratch/RUN/TASK its temporary files .bough/spare,
-trash checkouts for the next task, and what waits to be removed (see spares.py)
+    .bough/repo.git            all trees, contents and checkpoint commits (refs/bough/RUN/TASK)
+    .bough/work/RUN/TASK       a task's checkout, with a small git repository for the agent's use
+    .bough/scratch/RUN/TASK    its temporary files
+    .bough/spare, trash        checkouts for the next task, and folders to be removed (see spares.py)
 
 A checkout's own repository (see agent_repository.py) only borrows objects: whatever an agent does with git (commit,
 stash, gc, odd settings, deleting it) stays there, and bough neither needs it nor runs git in it."""
@@ -53,11 +54,11 @@ from bough.trust import handles
 from bough.trust.files import Place
 
 _KEPT = "refs/kept/"
-"""While objects are removed: what journals name is in no branch."""
+"""Refs that protect the trees of journals, which are in no branch, while unused objects are removed."""
 
 
 class CheckoutSpec(Struct, frozen=True):
-    """What a checkout is to be; see `ports.Workspaces.open`."""
+    """The checkout to make; see `ports.Workspaces.open`."""
 
     run: str
     task: str
@@ -71,9 +72,9 @@ class CheckoutSpec(Struct, frozen=True):
 class GitWorkspaces(GitTrees):
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
-    `link_ignored` shares ignored heavy folders with the workspaces by links: only with a sandbox that denies writing
-    through them, or (`layered`) that keeps writes in the workspace's own layer. Without layers, checkouts lie
-    `outside` the project: tools that search upward for their settings would find the person's files.
+    `link_ignored` shares heavy ignored folders with the workspaces by links: only with a sandbox that denies writing
+    through them, or (`layered`) that keeps writes in the workspace's own layer. Without layers, checkouts lie `outside`
+    the project: otherwise tools that search upward for their settings would find the person's files.
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class GitWorkspaces(GitTrees):
         return self._open_at(checkout, scratch, wanted)
 
     def _lock_for(self, place: Path) -> threading.Lock:
-        """One at a time per workspace: a cancelled caller's thread may still be running."""
+        """Return the lock of a workspace: a cancelled caller's thread may still be running in it."""
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
@@ -178,7 +179,7 @@ class GitWorkspaces(GitTrees):
         links = self._share(top)
         if lacking is not None:
             rules = (repository.path / "info" / "exclude").read_bytes()
-            # A path as an ignore pattern that matches only it.
+            # An ignore pattern that matches only this path.
             rules += b"".join(b"\n/" + re.sub(rb"([\\*?\[\] ])", rb"\\\1", path) for path in (*links, *lent)) + b"\n"
             agent_repository.place(lacking.result(), checkout, rules)
         disk.in_folder(scratch.parent, lambda: scratch.mkdir(exist_ok=True))
@@ -195,7 +196,7 @@ class GitWorkspaces(GitTrees):
 
         made = self._made.get(checkout)
         if made is None and found is None and (written := saved_scan.load(find_index(checkout))) is not None:
-            made = self._made[checkout] = SpareCheckout(*written)  # What an earlier bough process wrote there.
+            made = self._made[checkout] = SpareCheckout(*written)  # written there by an earlier bough process
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
@@ -211,7 +212,7 @@ class GitWorkspaces(GitTrees):
         env = self._surroundings.at(checkout, task, find_free_port())
         mounts = [Mount(place) for place in agent_repository.list_lenders(repository.path, past)]
         mounts += [Mount(owners[0] / os.fsdecode(path), "overlay") for path in lent]
-        # A lent folder may itself have links into the person's.
+        # A lent folder may have links into the person's files.
         mounts += self._list_mounts(
             [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
         )
@@ -235,7 +236,7 @@ class GitWorkspaces(GitTrees):
         return started
 
     def _list_mounts(self, links: list[bytes]) -> list[Mount]:
-        """What commands use of the person's, and may change in a layer or copy of their own."""
+        """List the person's folders that commands use, and may change in a layer or copy of their own."""
         around = self._surroundings
         places = [self._root / os.fsdecode(path) for path in links]
         if around.environment is not None and not around.environment.inside:
@@ -244,8 +245,8 @@ class GitWorkspaces(GitTrees):
         return [Mount(place, "overlay") for place in places] + lent
 
     def _furnish(self, checkout: Path, native: list[str]) -> None:
-        """What no tree holds, where the tree has nothing in its place: the person's empty folders, the links and copies
-        that the person asked for, and modules built in place from sources."""
+        """Add what no tree holds and the tree does not replace: the person's empty folders, the links and copies that
+        they asked for, and modules built in place from sources."""
         top = os.fsencode(checkout)
         if native:
             surroundings.copy_modules(self._root, checkout, self._compiled, native)
@@ -263,9 +264,9 @@ class GitWorkspaces(GitTrees):
                 copy_tree(self._root / name, checkout / name)
 
     def _comes_along(self, name: str) -> bool:
-        """Whether a checkout gets this file or folder of the person's. It must be ignored, because everything else is
-        already in the tree as it was when the run started; and it must be in the project itself, because a link there
-        could lead to the person's home."""
+        """Whether a checkout gets this file or folder of the person's. It must be ignored: everything else is in the
+        tree as it was when the run started. And it must be in the project itself: a link could lead to the person's
+        home."""
         path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
         return kind in ("file", "folder") and path in self.repository.ignores(self._top, [path])
 
@@ -274,14 +275,14 @@ class GitWorkspaces(GitTrees):
         return self._checkouts / "work" / inside, self._checkouts / "scratch" / inside
 
     def _make(self, checkout: Path, wanted: FileIndex) -> FileIndex:
-        """Filled elsewhere and moved into place whole: a checkout that exists is complete. A reused one is mostly
-        filled already."""
+        """Fill a checkout elsewhere and move it into place in one step, so that every existing checkout is complete. A
+        reused one is mostly filled already."""
         self._made.pop(checkout, None)
         disk.remove(os.fsencode(checkout))
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
-        with self._reserving:  # What is being filled already is there sooner than one that begins now.
+        with self._reserving:  # One that is being filled is ready sooner than one that begins now.
             known = self._spares.take(part, self.repository.git)
         try:
             found = self._fill(part, known, wanted)
@@ -293,8 +294,8 @@ class GitWorkspaces(GitTrees):
             found = self._fill(part, None, wanted)
         if checkout_watch.worth(wanted):
             self._made[checkout] = self._record(part, known, found).at(find_index(checkout))
-            # The index first. A checkout without one is filled from nothing again; an index without a checkout means
-            # nothing.
+            # The index first. A checkout without one is filled from scratch again; an index without a checkout is
+            # harmless.
             find_index(part).rename(find_index(checkout))
         part.rename(checkout)
         return found
@@ -317,8 +318,8 @@ class GitWorkspaces(GitTrees):
         return SpareCheckout(saved_scan.save(find_index(part), found, now, parts), found)
 
     def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
-        """What another checkout has installed; where nothing denies writing through a link, that is like working
-        there."""
+        """Whether to link another checkout's installed packages: only where the sandbox denies writing through the
+        link."""
         if lender is None:
             return []
         owner = os.fsencode(lender)
@@ -359,16 +360,16 @@ class GitWorkspaces(GitTrees):
         with self._lock_for(places[0]):
             if (watching := self._watches.pop(places[0], None)) is not None:
                 watching.close()
-            for place in reversed(places):  # The owner's note goes last: until then a sweep finds what is left.
+            for place in reversed(places):  # The owner's note goes last: until then a sweep finds the rest.
                 self._dispose(place)
                 for ending in (".part", ".git.part", ".private", SERVICES, ownership.ENDING):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
-                # rmdir refuses a folder that is not empty, which makes this safe against a task that begins now.
+                # rmdir refuses a folder that is not empty, so a task that begins now is safe.
                 with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
                     place.parent.rmdir()
 
     def _dispose(self, place: Path) -> None:
-        """A reusable checkout is kept for the next task."""
+        """Discard a checkout, or keep it for the next task if it can be reused."""
         made = self._made.pop(place, None)
         if disk.is_folder(place) and find_index(place).is_file():
             self._spares.give(place, made)
@@ -387,27 +388,27 @@ class GitWorkspaces(GitTrees):
 
     @in_thread("remove {run}")
     def forget(self, run: str) -> None:
-        """Remove everything kept for a run. Only for its holder."""
+        """Remove everything stored for a run. Only for its holder."""
         name, repository = make_safe_name(run), self._home / "repo.git"
         places = [base / part / name for base in (self._home, self._outside) if base for part in ("work", "scratch")]
         for place in (*places, repository / "refs" / "bough" / name, repository / "histories" / name):
             disk.remove(bytes(place))
 
     def list_inspections(self) -> list[str]:
-        """The names that checks before any run have folders under."""
+        """List the folder names of checks before any run."""
         places = [base / part for base in (self._home, self._outside) if base for part in ("work", "scratch")]
         places.append(self._home / "repo.git" / "histories")
         return sorted({found.name for place in places for found in place.glob(f"{INSPECTION}*")})
 
     @in_thread("tidy up")
     def compact(self, ids: Collection[str]) -> None:
-        """Remove what no run needs any longer. `ids`: what the journal names. Only while no run is live."""
+        """Remove what no run needs any longer. `ids`: the trees that the journal names. Only while no run is live."""
         repository = self._prepared()
         self._spares.clear()
         # It names contents that may be gone afterwards.
         (repository.path / "person").unlink(missing_ok=True)
-        # Remove the objects that nothing refers to: no branch, and none of these ids (some may not be objects). Only
-        # while no one else writes.
+        # Remove the objects that neither a branch nor one of these ids refers to (some ids may not be objects). Only
+        # while nobody else writes.
         git = repository.git
         asked = "".join(f"{id}\n" for id in sorted(ids)).encode()
         said = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", feed=asked) if ids else b""

@@ -18,7 +18,7 @@ from bough.trust.remotes import HARMLESS, PROTOCOLS
 
 _CHUNK = 1 << 20
 _LONGEST = 300.0
-"""Seconds that one git program may take: a pipe where it expects a file would block it for ever."""
+"""Seconds that one git program may take: a pipe in place of a file would block it for ever."""
 
 
 class Git:
@@ -38,9 +38,9 @@ class Git:
         strict: bool = False,
         objects: bytes | None = None,
     ) -> bytes:
-        """Standard output of a git command on bough's repository; `top` is the work tree, when it needs one. With
+        """Run a git command on bough's repository and return its output; `top` is the work tree, if it needs one. With
         `strict` an error that git only mentions counts too: some versions merge as if an unreadable folder were empty.
-        New objects go to the folder `objects`, when one is named."""
+        New objects go to the folder `objects`, if one is named."""
         done = self._start(args, top, index, objects, feed)
         if done.returncode not in fine or (strict and b"error: " in done.stderr):
             name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
@@ -62,14 +62,14 @@ class Git:
         return run_git(self._project, args, os.fsdecode(top or self.repo), self._environment() | named, feed)
 
     def list_altered(self, top: bytes, index: Path) -> list[bytes] | None:
-        """The files below `top` whose stamps differ from those in an index; None when git could not check them all.
-        Reads no contents."""
+        """List the files below `top` whose stamps differ from those in an index, without reading contents; None if git
+        could not check them all."""
         done = self._start(("diff-files", "--name-only", "-z", "--no-ext-diff"), top, index)
         complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"ignoring ")]
         return done.stdout.split(b"\0")[:-1] if done.returncode == 0 and not complaints else None
 
     def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
-        """The contents of these blobs, in order, each in pieces; a large one is never in memory as a whole."""
+        """Read these blobs in order, each in pieces; a large one is never in memory as a whole."""
         if not ids:
             return
         # A file, not a pipe: git would stop reading ids while its output is full, and we would still be writing them.
@@ -93,7 +93,7 @@ class Git:
                         raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
                     pieces = _read_pieces(stream, int(head[2]), self.repo)
                     yield pieces
-                    for _ in pieces:  # what the caller did not read
+                    for _ in pieces:  # the part that the caller did not read
                         pass
                     stream.read(1)
             finally:
@@ -103,15 +103,15 @@ class Git:
                 process.wait()
 
     def _environment(self) -> dict[str, str]:
-        """bough's repository is as bough set it up: a person's settings do not affect it."""
+        """Return an environment in which the person's settings do not affect bough's repository."""
         alone = {"GIT_DIR": str(self.repo), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
         # Larger contents are streamed in pieces, and compared only by id.
         large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
         return _make_environment() | alone | large
 
     def ask(self, *args: str, folder: Path, feed: bytes = b"") -> tuple[int, bytes, str]:
-        """Exit status, output and error message of a reading command on whatever repository `folder` is in."""
-        # A setting of the repository could name any other folder.
+        """Run a reading command on the repository around `folder`; return exit status, output and error message."""
+        # Name the folder: a setting of the repository could name any other.
         here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
         done = run_git(folder, (*HARMLESS, *here, *args), str(folder), _make_environment(), feed)
         complaint = _extract_reason(done.stderr)
@@ -124,8 +124,8 @@ class Git:
 
 
 def run_remote_git(repo: Path, *args: str) -> bytes:
-    """Standard output of a git command on bough's repository that talks to another machine, as the person set that up
-    (keys, credentials). No program but ssh is started for an address."""
+    """Run a git command on bough's repository that talks to another machine, with the person's keys and credentials;
+    return its output. No program but ssh is started for an address."""
     env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": PROTOCOLS}
     done = run_git(repo.parent.parent, (*HARMLESS, *args), str(repo), env)
     if done.returncode != 0:
@@ -162,7 +162,7 @@ def run_git(
     feed: bytes = b"",
     endless: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """`endless`: it may start programs of the person's, which take as long as they take."""
+    """Run git. `endless`: it may start programs of the person's, which take any time."""
     limit = None if endless else _LONGEST
     try:
         return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=limit)
@@ -175,7 +175,7 @@ def run_git(
 
 
 def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
-    """The system reports a missing program and a missing folder alike."""
+    """Tell a missing program from a missing folder, which the system reports alike."""
     if not has_git():
         return WorkspaceError("git was not found on PATH: install git, then run bough again.")
     return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")

@@ -1,5 +1,5 @@
-"""A change that somebody else made, as the person's repository has it. That is only read: nothing that it names is
-started, and no path of a tree leaves the checkout."""
+"""A change that somebody else made, as the person's repository has it. The repository is only read: no program that it
+names is started, and no path of a tree leaves the checkout."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from bough.core.errors import UsageError, WorkspaceError
 from bough.trust.files import read_own
 
 MAINS = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
-"""What a branch is compared with, unless the person names something else: the first that is there."""
+"""Branches to compare with unless the person names one; the first that exists."""
 MESSAGES = 50
-"""Commits whose messages are read."""
+"""The most commits whose messages are read."""
 LARGEST = 64 << 20
 """The most bytes of a patch file."""
 _TRAILER = re.compile(r"(?i)^(?:[\w-]+-by|change-id|bough-[\w-]+|cc): .*\n?", re.MULTILINE)
 
 
 class GivenChange(Struct, frozen=True):
-    """A change by the names of its ends."""
+    """A change between two commits."""
 
     says: str
-    """What it is, as a phrase: `the branch fix-totals (3 commits)`."""
+    """The change as a phrase: `the branch fix-totals (3 commits)`."""
     base: str
-    """The commit that it is compared with; empty: the person's files as they are."""
+    """The commit to compare with; empty: the person's files as they are."""
     head: str = ""
     """Its last commit; empty: the person's files as they are, or the base with the patch."""
     patch: bytes = b""
@@ -45,7 +45,7 @@ class PersonCommits:
         self._git = Git(root)
 
     def ask(self, *args: str) -> str:
-        """What git says; empty: it cannot tell."""
+        """Return git's answer; empty: it has none."""
         status, out, _ = self._git.ask(*args, folder=self._root)
         return out.decode(errors="replace").strip() if status == 0 else ""
 
@@ -63,7 +63,7 @@ class PersonCommits:
         return found
 
     def find_tree(self, commit: str) -> str:
-        """The tree of the project in that commit."""
+        """Find the project's tree in that commit."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
         tree = self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}")
         if not re.fullmatch("[0-9a-f]{40}", tree):
@@ -72,7 +72,7 @@ class PersonCommits:
         return tree
 
     def list_since(self, tree: str, tip: str, most: int) -> list[str]:
-        """The commits of a branch after the last one with that tree, oldest first; none: there is no such commit."""
+        """List the commits of a branch after the last one with that tree, oldest first; none: no commit has it."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
         listed = self.ask("log", "--first-parent", f"-n{most}", "--format=%H %T", tip).splitlines()
         found: list[str] = []
@@ -84,7 +84,7 @@ class PersonCommits:
         return []
 
     def find_change(self, what: str, against: str = "") -> GivenChange:
-        """The change that a person names: nothing (what is not committed), a branch, a range, a commit, a patch."""
+        """Find the change that a person names: nothing (uncommitted changes), a branch, a range, a commit, a patch."""
         if not what:
             if not (head := self.find("HEAD")):
                 raise UsageError("There is no commit here to compare your files with: name a patch file.")
@@ -139,7 +139,7 @@ class PersonCommits:
             )
 
     def compare(self, base: str, head: str, what: str) -> GivenChange:
-        """The change from where both began to differ: what main got meanwhile is no part of it."""
+        """Return the change since the common ancestor, without what main got meanwhile."""
         began = self.ask("merge-base", base, head)
         if not began:
             self._refuse_shallow(f"where {what} began")
@@ -156,7 +156,7 @@ class PersonCommits:
 
 
 def _read_file(what: str) -> bytes | None:
-    """The file of that name, from where the person stands; None: there is none."""
+    """Find the file of that name relative to the person's folder; None: there is none."""
     try:
         return read_own(Path(what), LARGEST)
     except OSError:
@@ -164,7 +164,7 @@ def _read_file(what: str) -> bytes | None:
 
 
 def _keep_subject(found: re.Match[str]) -> str:
-    """The subject of a mail without its `[PATCH 1/2]`, in place of all its headers."""
+    """Replace a mail's headers by its subject without `[PATCH 1/2]`."""
     subject = re.search(r"^Subject: (.*(?:\n[ \t].*)*)", found[0], re.MULTILINE)
     words = " ".join(subject[1].split()) if subject else ""
     return re.sub(r"^(?:\[[^\]]*\]\s*)+", "", words) + "\n"
@@ -174,8 +174,7 @@ def _keep_subject(found: re.Match[str]) -> str:
 
 
 def bring_tree(repository: Repository, root: Path, tree: str) -> None:
-    """Copy a tree of the person's repository. git refuses it here if a path in it leaves the checkout or is git's
-    own."""
+    """Copy a tree of the person's repository. git refuses it if a path in it leaves the checkout or is git's own."""
     if bytes.fromhex(tree) not in repository.existing([bytes.fromhex(tree)]):
         asked = ("pack-objects", "--revs", "--stdout", "-q")
         status, pack, complaint = repository.git.ask(*asked, folder=root, feed=f"{tree}\n".encode())

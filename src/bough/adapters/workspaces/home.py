@@ -1,4 +1,4 @@
-"""Where bough keeps its files next to the person's: the project, `.bough/` and the repository in it."""
+"""The places of bough's files beside the person's: the project, `.bough/` and the repository in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bough.trust.home import check_home, is_mine
 HOME = ".bough"
 
 _BARRIER = "gitdir: .bough-has-no-repository-here\n"
-"""A `.git` file that ends git's search upward: git in a workspace that lost its own must not find the person's."""
+"""A `.git` file that ends git's search upward: git in a workspace without its own must not find the person's."""
 
 JUNK = """\
 # What no project wants kept, unless it is tracked or a rule of the project says otherwise.
@@ -42,7 +42,7 @@ the project affects how its files are merged."""
 
 
 def find_root(folder: Path) -> Path:
-    """The top of the project that a folder is in: the nearest folder upward with a `.bough`, else the top of the git
+    """Find the top of the project around a folder: the nearest folder upward with a `.bough`, else the top of the git
     working tree, else the folder itself.
 
     A `.bough` in a plain folder (a home, say) does not claim the git repositories below it, and a `.bough` never claims
@@ -62,13 +62,14 @@ def find_root(folder: Path) -> Path:
         return folder
     if not has_git():
         return repository
-    # Its location, not what git reports: a setting of the repository could name any other folder.
+    # By its location, not by git's answer: a setting of the repository could name any other folder.
     status, _, _ = Git(folder).ask("rev-parse", "--git-dir", folder=repository)
     return repository if status == 0 else folder
 
 
 def prepare_home(root: Path) -> Path:
-    """`.bough/` in the project, private to the person and ignored by git without an entry in their own `.gitignore`."""
+    """Create `.bough/` in the project, private to the person and ignored by git without a line in the
+    `.gitignore`."""
     home = root / HOME
     check_home(home)
     try:
@@ -86,7 +87,7 @@ def prepare_home(root: Path) -> Path:
 
 
 def prepare_checkouts(folder: Path) -> None:
-    """The places of checkouts and their temporary files, in a folder that is private to the person."""
+    """Create the folders for checkouts and their temporary files, in a folder private to the person."""
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _real_folder(folder, 0o700)
     for name in ("work", "scratch"):
@@ -95,18 +96,18 @@ def prepare_checkouts(folder: Path) -> None:
 
 
 def _real_folder(path: Path, mode: int = 0o755) -> None:
-    """A link could have come with a cloned repository and lead bough to write anywhere."""
+    """Require a real folder: a link from a cloned repository could lead bough to write anywhere."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise WorkspaceError(f"{path} is in the way: bough needs a folder of that name; move it elsewhere.")
     if not path.exists():
         path.mkdir(mode=mode, exist_ok=True)
-        # Without set-group-ID, which it may have inherited: commands may not give that to their own files.
+        # Without set-group-ID, which may be inherited: commands may not give that to their own files.
         path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o777)
         disk.flush_folder(path.parent)
 
 
 def _keep_file(path: Path, text: str) -> None:
-    """Every process checks it, so it need not be on the disk at once."""
+    """Write the file if it differs, without flushing: every process checks it again."""
     if path.is_symlink() or not path.is_file() or path.read_bytes() != text.encode():
         disk.write_whole(path, text.encode(), durable=False)
 
@@ -129,7 +130,7 @@ def prepare_repository(home: Path) -> Path:
 
 
 def _create(home: Path, repo: Path) -> None:
-    """Made elsewhere and moved into place whole, so that no half-made one is ever seen; the first of two wins."""
+    """Create it elsewhere and move it into place, so that nobody sees a half-made one; the first of two wins."""
     part = home / f"repo.{os.getpid()}.{os.urandom(4).hex()}.part"
     for name in ("objects/pack", "refs", "info", "log"):
         (part / name).mkdir(parents=True)
@@ -145,9 +146,9 @@ def _create(home: Path, repo: Path) -> None:
 
 
 def _make_config(repo: Path) -> str:
-    """No garbage collection (only journals name most trees), no programs (hooks, monitors); ignore rules outside the
-    files are only in `info/exclude`."""
-    # git finds out in the same way, but only when it creates a repository itself.
+    """Return the settings: no garbage collection (only journals name most trees) and no programs (hooks, monitors);
+    ignore rules outside the files are only in `info/exclude`."""
+    # git's own test, which it makes only when it creates a repository itself.
     ignores_case = (repo / "hEaD").exists()
     return f"""\
 [core]

@@ -1,8 +1,8 @@
-"""Merging two trees that grew from one base: git merges them (`git merge-tree`: renames, renamed folders), so that no
-checkout, index or ref is touched.
+"""Merges of two trees with a common base: git merges them (`git merge-tree`: renames, renamed folders) without a
+checkout, index or ref.
 
-Promises: the same three trees always give the same result, and a result is durable. Where the sides disagree, a text
-has both between markers. What needs no decision is resolved: a text to which both only added at the same place gets
+Promises: the same three trees always give the same result, and a result is durable. Conflicting texts have both sides
+between markers. Conflicts that need no decision are resolved: a text to which both only added at the same place gets
 both additions, and a lock file that both changed stays ours until it is regenerated.
 """
 
@@ -33,7 +33,7 @@ from bough.core.merge.conflict_hunks import (
 from bough.ports import Merged
 
 NEEDS = (2, 38)
-"""The first git that merges trees without a checkout."""
+"""First version of git that merges trees without a checkout."""
 
 _SETTINGS = ("-c", "merge.conflictStyle=diff3", "-c", "merge.directoryRenames=true")
 # A fixed time, so that the same trees give the same commits, and with them the same labels in conflict markers.
@@ -44,7 +44,7 @@ _Stages = dict[int, Entry]
 
 
 class PathConflict(NamedTuple):
-    """What git reports on one path that needs a decision."""
+    """A path in conflict, as git reports it."""
 
     path: bytes
     says: str
@@ -53,17 +53,16 @@ class PathConflict(NamedTuple):
 
 
 def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Merged:
-    """The merged tree, which is durable, and what in it needs a decision."""
+    """Merge the trees; return the durable result with its conflicts."""
     if base in (ours, theirs) or ours == theirs:
         return Merged(theirs if base == ours else ours)
-    # merge-tree wants commits to find the base by; older versions have no option to name it (--merge-base came with
-    # 2.40).
+    # merge-tree finds the base by commits; older versions have no option to name it (--merge-base came with 2.40).
     with Batch(repository.objects) as batch:
         start = _commit(batch, base)
         sides = _commit(batch, ours, start), _commit(batch, theirs, start)
         batch.flush()
     try:
-        # Exit status 1 is a conflict, not a failure.
+        # Exit status 1 means a conflict, not a failure.
         out = repository.write(*_SETTINGS, "merge-tree", "--write-tree", "-z", *sides, fine=(0, 1), strict=True)
     except WorkspaceError as error:
         raise _explain_error(error, repository, (base, ours, theirs)) from error
@@ -78,7 +77,7 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
 
 
 def _commit(batch: Batch, tree: str, *parents: str) -> str:
-    """A commit for git to merge. The same one each time: its id depends only on the trees."""
+    """Create a commit for git to merge. Its id depends only on the trees, so it is the same each time."""
     lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {_WHO}", f"committer {_WHO}"]
     return batch.add(b"commit", ("\n".join(lines) + "\n\nmerge\n").encode()).hex()
 
@@ -96,19 +95,19 @@ def _explain_error(error: WorkspaceError, repository: Repository, trees: tuple[s
 
 
 class _Joining(Struct, eq=False):
-    """The final form of a merged tree: texts to which both only added have both, lock files are ours."""
+    """Turns git's result into the merged tree: texts to which both sides only added have both, lock files are ours."""
 
     repository: Repository
     batch: Batch
     tree: str
     found: FileIndex
-    """Its files."""
+    """The files of git's result."""
     labels: tuple[bytes, ...]
-    """The names that git shows for ours and theirs."""
+    """Git's names for ours and theirs."""
     put: dict[bytes, File | None] = field(default_factory=dict)
     """New contents of paths; None: the path is removed."""
     both: dict[bytes, File | None] = field(default_factory=dict)
-    """The same where both sides only added."""
+    """New contents of paths to which both sides only added."""
 
     def join(self, found: list[PathConflict]) -> Merged:
         left = [each for each in map(self._rename_sides, found) if not self._settle(each)]
@@ -123,7 +122,7 @@ class _Joining(Struct, eq=False):
         )
 
     def _rename_sides(self, each: PathConflict) -> PathConflict:
-        """The conflict with the usual names of the sides, even in the name of a file whose own was taken."""
+        """Replace git's labels by the usual names of the sides, also in the name of a file that had to be renamed."""
         path, says = each.path, each.says
         for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
             says = says.replace(label.decode(), name)
@@ -133,10 +132,10 @@ class _Joining(Struct, eq=False):
         return PathConflict(path, says, each.stages)
 
     def _settle(self, each: PathConflict) -> bool:
-        """Whether it needs no decision."""
+        """Resolve the conflict if it needs no decision; return whether it is resolved."""
         path = each.path
         if find_remake_command(os.fsdecode(path)) and 2 in each.stages:
-            # Markers in a lock file would break the very tool that makes it again.
+            # Markers in a lock file would break the tool that regenerates it.
             self.put[path] = File(*each.stages[2], b"", sure=False)
             return False
         file = self.found.file(path)
@@ -146,14 +145,14 @@ class _Joining(Struct, eq=False):
         if ours and theirs and ours.id == theirs.id and {ours.mode, theirs.mode} == {*_REGULAR}:
             self.both[path] = File(
                 EXECUTABLE, ours.id, b"", sure=False
-            )  # Both created the same file, and one made it executable.
+            )  # Both sides created the same file, one of them executable.
             return True
         text = b"".join(piece for pieces in self.repository.git.blobs([file.id]) for piece in pieces)
         if (clear := name_sides(text, *self.labels)) != text:
             self.put[path] = File(file.mode, self.batch.add(b"blob", clear), b"", sure=False)
         created_by_both = set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
         pieces = parse_conflicts(text, *self.labels)
-        # Other kinds (renamed on both sides, a file against a folder) have no lines to put together.
+        # Other kinds (renamed on both sides, a file against a folder) have no lines to combine.
         if pieces is None or not (created_by_both or each.says.startswith("CONFLICT (content")):
             return False
         if (whole := unite_additions(pieces, new=created_by_both)) is None:
@@ -163,8 +162,8 @@ class _Joining(Struct, eq=False):
 
 
 def _parse_conflicts(parts: list[bytes]) -> Iterator[PathConflict]:
-    """What `merge-tree -z` prints after the tree: the stages of unmerged paths, an empty part, then messages, each with
-    the number of its paths, these, its kind and its text."""
+    """Parse what `merge-tree -z` prints after the tree: the stages of unmerged paths, an empty part, then messages,
+    each with the number of its paths, the paths, its kind and its text."""
     stages: dict[bytes, _Stages] = {}
     says: dict[bytes, list[str]] = {}
     at = 0

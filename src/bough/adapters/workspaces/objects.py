@@ -1,15 +1,15 @@
 """bough's own git repository of file contents, trees and commits, written without the git program.
 
-Promises: what `Batch.flush` returned from survives the machine being switched off; a half-written object is never seen;
-any number of threads and processes may write at once. The format is git's (`git fsck` accepts it), so that the git
-program reads, compares and shows what is kept here. Written in process because that is several times cheaper than
-`git add` with `git write-tree`, and because contents are then exactly the bytes on disk: no filter, no line-ending or
-encoding conversion of a `.gitattributes` can touch them.
+Promises: when `Batch.flush` returns, its objects survive a power cut; a half-written object is never seen; any number
+of threads and processes may write at once. The format is git's (`git fsck` accepts it), so that the git program reads,
+compares and shows the objects. Writing in process is several times cheaper than `git add` with `git write-tree`, and
+contents are exactly the bytes on disk: no filter, no line-ending or encoding conversion of a `.gitattributes` can touch
+them.
 
-Few new objects are appended to a log of this process, which is flushed once, before they are put in place without
-flushing each and its folder: six flushes become one. A log belongs to the process that holds its lock; the next process
-packs what the log of a dead one holds, up to a torn end, and removes it. Many new objects are written as a pack at
-once.
+A few new objects are appended to a log of this process. One flush of the log makes them durable; their files are then
+written without flushing each file and folder: one flush in place of six. A log belongs to the process that holds its
+lock; the next process packs the objects in a dead one's log, up to a torn end, and removes it. Many new objects are
+written as a pack at once.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -36,13 +36,13 @@ from bough.trust import handles
 LOOSE_MOST = 20
 """More new objects than this are written as one pack."""
 _LOGGED = 256 << 10
-"""Bytes up to which an object is logged; a larger one is flushed separately, not written twice."""
+"""Largest object that is logged; a larger one is flushed separately, not written twice."""
 _LOG_LONGEST = 8 << 20
 _PENDING_MOST = 32 << 20
 _STREAMED = 4 << 20
 _SAMPLE = 256 << 10
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
-"""Kinds of objects, as packs number them."""
+"""Numbers of object kinds in packs."""
 _LOG_HEAD = struct.Struct(">20sII")
 
 
@@ -53,20 +53,20 @@ class Objects:
         self.folder = os.fsencode(repo / "objects")
         self.existing = existing
         self.durable: set[bytes] = set()
-        """Known to be on the disk: written by us, or named by a journal."""
+        """Objects known to be on the disk: written by us, or named by a journal."""
         self._logs = os.fsencode(repo / "log")
         self._log = _Log(self._logs)
 
     def empty(self) -> bool:
-        """Whether nothing was ever kept."""
+        """Whether the repository never had an object."""
         return len(disk.list_entries(self.folder)) == 1 and not disk.list_entries(self.folder + b"/pack")
 
     def part(self) -> bytes:
-        """A new name for something being written; `recover` knows it by its prefix."""
+        """Return a new name for a file being written, with the prefix by which `recover` finds it."""
         return b"%s/pack/tmp_bough_%d_%s" % (self.folder, os.getpid(), os.urandom(6).hex().encode())
 
     def recover(self, older_than: float) -> None:
-        """Secure what dead processes had only in their logs, and remove what they left half-written."""
+        """Secure the objects that dead processes had only in their logs, and remove half-written files."""
         for log in _find_left_logs(self._logs):
             self._pack_log(log)
             disk.remove(log)
@@ -88,7 +88,7 @@ class Objects:
         with Batch(self) as batch:
             batch.write_pack(objects)
             batch.put_in_place()
-        # Their single files were never flushed: after a power cut one can be torn, and git would prefer it to the pack.
+        # Their single files were never flushed: a power cut may tear one, and git would prefer it to the pack.
         for id in objects:
             disk.remove(find_single(self.folder, id))
 
@@ -109,15 +109,15 @@ class Batch:
     Use it in a `with` block: what was not flushed by its end takes no room on the disk."""
 
     def __init__(self, objects: Objects, ask: bool = False) -> None:
-        """`ask` git first which objects it has, even when there are few: for callers that may have nothing new."""
+        """Start a batch. `ask`: ask git first which objects exist, even if there are few: most may exist."""
         self._objects = objects
         self._ask = ask
         self._pending: dict[bytes, tuple[bytes, bytes]] = {}
         self._bytes = 0
         self._written: dict[bytes, bytes] = {}
-        """Parts on disk and their final paths."""
+        """Written parts, and their final paths."""
         self._flushed: set[bytes] = set()
-        """Folders that must be flushed too, because no log covers what was written to them."""
+        """Folders to flush too, because no log covers what was written to them."""
         self._added: set[bytes] = set()
 
     def __enter__(self) -> Batch:
@@ -141,7 +141,7 @@ class Batch:
         return id
 
     def add_file(self, path: bytes, within: int | None = None) -> bytes | None:
-        """A regular file's content; None when there is no such file (or it is gone)."""
+        """Add a regular file's content; None if there is no such file."""
         for _ in range(5):
             fd = disk.open_regular(path, within)
             if fd is None:
@@ -159,7 +159,7 @@ class Batch:
         """Store a large file without loading it into memory; None when its size changed meanwhile."""
         head = b"blob %d\0" % size
         sha = hashlib.sha1(head, usedforsecurity=False)
-        # Images, archives and weights are not: trying takes longer than everything else done with them.
+        # Images, archives and weights do not compress: trying would take longer than all the rest.
         sample = os.pread(fd, _SAMPLE, 0)
         squeeze = zlib.compressobj(1 if len(zlib.compress(sample, 1)) < 0.9 * len(sample) else 0)
 
@@ -184,7 +184,7 @@ class Batch:
         return id
 
     def flush(self) -> None:
-        """Everything added is durable and can be named."""
+        """Make everything added durable, so that it can be named."""
         self._write_pending()
         self.put_in_place()
         self._objects.durable |= self._added
@@ -223,7 +223,7 @@ class Batch:
             path = find_single(self._objects.folder, id)
             if not os.path.exists(path):
                 loose[id] = zlib.compress(name_object(kind, body)[1], 1)
-            elif len(body) > _LOGGED:  # a smaller one that is visible there is in a log
+            elif len(body) > _LOGGED:  # a smaller visible one is in a log
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
             self._objects.keep(logged)
@@ -231,13 +231,13 @@ class Batch:
             self._write_part([squeezed], find_single(self._objects.folder, id), durable=id not in logged)
 
     def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
-        """One pack and its index, which is put in place last: it makes the pack visible."""
+        """Write a pack, and last its index, which makes it visible."""
         name, body, index = build_pack(pending)
         for ending, pieces in ((b".pack", body), (b".idx", [index])):
             self._write_part(pieces, b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
 
     def _write_part(self, body: Iterable[bytes], path: bytes, durable: bool) -> bytes:
-        """A part that belongs at the path; empty: the caller knows it afterwards."""
+        """Write a part for the path; empty: the caller finds the path afterwards."""
         part = self._objects.part()
         self._written[part] = path
         with open(part, "xb") as out:
@@ -251,19 +251,19 @@ class Batch:
 
 
 def name_object(kind: bytes, body: bytes) -> tuple[bytes, bytes]:
-    """The id of an object, and what a file of its own holds, before compression."""
+    """Return the id of an object and the uncompressed content of its own file."""
     whole = b"%s %d\0" % (kind, len(body)) + body
     return hashlib.sha1(whole, usedforsecurity=False).digest(), whole
 
 
 def unpack(squeezed: bytes) -> tuple[bytes, bytes]:
-    """Kind and body of an object in a file of its own."""
+    """Read kind and body of an object from its own file."""
     head, _, body = zlib.decompress(squeezed).partition(b"\0")
     return head.split()[0], body
 
 
 def find_single(folder: bytes, id: bytes) -> bytes:
-    """The path of an object in a file of its own."""
+    """Return the path of an object's own file."""
     name = id.hex().encode()
     return b"%s/%s/%s" % (folder, name[:2], name[2:])
 
@@ -311,7 +311,7 @@ def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes
 
 
 class _Log:
-    """The log of this process in a folder, started with the first object. Any number of threads may append."""
+    """This process's log in a folder, started with the first object. Any number of threads may append."""
 
     def __init__(self, folder: bytes) -> None:
         self._folder = folder
@@ -323,7 +323,7 @@ class _Log:
         self._began = 0
         self._syncing = threading.Lock()
         self._writing = threading.Lock()
-        """When both are needed, the first one first."""
+        """Taken before `_syncing` where both are needed."""
 
     def close(self) -> None:
         """Leave the log to `recover`; the next object starts another one."""
@@ -359,7 +359,7 @@ class _Log:
                 raise
             self._written += len(record)
             end = self._written
-        with self._syncing:  # a waiter here mostly finds that an earlier one flushed for it too
+        with self._syncing:  # a waiter mostly finds that an earlier flush covered it
             if self._synced < end:
                 self._sync(fd)
 
@@ -367,36 +367,36 @@ class _Log:
         with self._writing:
             upto, current = self._written, self._fd == fd
         try:
-            # A failed flush is not tried again: Linux marks the pages as clean afterwards, and the second one would
+            # A failed flush is not repeated: Linux marks the pages as clean afterwards, and the second one would
             # succeed without the data.
             disk.flush(fd)
         except OSError:
             with self._writing:
-                self._fd = -1  # what is in it may no longer reach the disk
+                self._fd = -1  # its content may never reach the disk
             raise
         if current:
             self._synced = upto
 
     def _begin(self) -> None:
-        """Locked before anyone can take it for a dead process's."""
+        """Create and lock the log, before anybody can take it for a dead process's."""
         name = b"%s/%d-%s" % (self._folder, os.getpid(), os.urandom(6).hex().encode())
         self._path = name + b".log"
         fd = os.open(name + b".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._opened.append(fd)
-        # Under another name until it is locked: `_find_left_logs` takes what it can lock for a dead process's.
+        # Under another name until it is locked: `_find_left_logs` takes any log that it can lock for a dead process's.
         fcntl.flock(fd, fcntl.LOCK_EX)
         os.rename(name + b".part", self._path)
-        # Before the first object: a durable log whose name is not durable is lost with it.
+        # Before the first object: without a durable name, a durable log is lost.
         disk.flush_folder(self._folder)
         self._fd = fd
         self._began = self._written
 
     def replace(self, longest: int, secure: Callable[[bytes], None]) -> None:
-        """Make what is in an overlong log durable in another way, and continue with a new one."""
+        """Make the objects of an overlong log durable in another way, and start a new log."""
         with self._syncing, self._writing:
             if self._fd < 0 or self.size <= longest:
                 return
-            # Then removed: killed in between, its objects are in two places, and never in none.
+            # Removed afterwards: a kill in between leaves its objects in two places, never in none.
             secure(self._path)
             disk.remove(self._path)
             self._opened.remove(self._fd)
@@ -406,21 +406,21 @@ class _Log:
 
 
 def _find_left_logs(folder: bytes) -> Iterator[bytes]:
-    """The logs of dead processes. Each is ours until the next one."""
+    """Yield the logs of dead processes. Each is ours until the next one."""
     for entry in disk.list_entries(folder):
         if not entry.name.endswith(b".log"):
             continue
         fd = disk.open_regular(entry.path)
         if fd is None:
             continue
-        with handles.OpenHandle(fd), suppress(BlockingIOError):  # its process lives
+        with handles.OpenHandle(fd), suppress(BlockingIOError):  # its process is alive
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_nlink:  # else another process was first
                 yield entry.path
 
 
 def _read_log(path: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Objects by id, up to the first incomplete one."""
+    """Read the objects by id, up to the first incomplete one."""
     with open(path, "rb") as log:
         while len(head := log.read(_LOG_HEAD.size)) == _LOG_HEAD.size:
             id, size, sum = _LOG_HEAD.unpack(head)

@@ -1,5 +1,5 @@
-"""Notes which process works in a checkout, beside it and before there is anything to own. Whoever clears up can then
-ask whether that process lives, and leaves alone what belongs to another."""
+"""Notes beside each checkout, written before it exists, that name the process working in it. A clean-up asks whether
+that process is alive, and leaves alone what belongs to another."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ENDING = ".owner"
 
 
 def take(checkout: Path, task: str) -> None:
-    """Make the checkout belong to this process, for this task."""
+    """Claim the checkout for this process and task."""
     note, owner = checkout.with_name(checkout.name + ENDING), f"{worker_id()}\n{task}".encode("utf-8", "surrogatepass")
 
     def write() -> None:
-        # A link gets its text in the step that makes it, so a kill never leaves a note that names nobody.
+        # A link gets its text when it is made, so a kill never leaves an empty note.
         disk.remove(bytes(note))
         os.symlink(owner, bytes(note))  # noqa: PTH211 - a `Path` would rewrite the text
 
@@ -27,7 +27,7 @@ def take(checkout: Path, task: str) -> None:
 
 
 def list_abandoned(folder: Path, mark: str) -> Iterator[str]:
-    """The tasks with the mark in their names whose checkouts in the folder belong to a process that has ended."""
+    """List the tasks, with the mark in their names, whose checkouts in the folder belong to an ended process."""
     for note in sorted(folder.glob(f"*{ENDING}")):
         with suppress(OSError):  # another process clears up too, or an older version made it
             text = os.readlink(bytes(note))  # noqa: PTH115 - as above

@@ -1,4 +1,4 @@
-"""The person's own files and repository, only ever read: what they track, and what they ignore outside
+"""The person's own files and repository, only ever read: the tracked files, and the ignore rules outside
 `.gitignore`."""
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bough.trust.files import Place, read_own
 
 
 def take_files(repository: Repository, root: Path) -> str:
-    """Keep the person's files as they are now; the id of their tree."""
+    """Store the person's files as they are now; return the id of their tree."""
     git, top = repository.git, os.fsencode(root)
     rules, person = repository.path / "info" / "exclude", repository.path / "person"
-    # All of git's answers at once: each takes longer to start than to answer.
+    # Ask git everything at once: each call takes longer to start than to answer.
     with ThreadPoolExecutor() as asking:
         everywhere = asking.submit(read_global_excludes, git, root)
         tracked = asking.submit(list_tracked, git, root)
@@ -35,7 +35,7 @@ def take_files(repository: Repository, root: Path) -> str:
         record, before = loading.result()
         for paths in asking.map(partial(list_embedded, git, root), before.embedded):
             mine.add(paths)
-        # Those besides `.gitignore`: bough's own, and others; later ones are stronger.
+        # Rules besides `.gitignore`: bough's own, then the person's, which are stronger.
         excludes = b"\n".join([JUNK.encode(), everywhere.result(), here or b""])
     settled = rules.read_bytes() == excludes
     if not settled:
@@ -52,7 +52,7 @@ def take_files(repository: Repository, root: Path) -> str:
     if record is None:
         settled = False
     else:
-        # Where a rule ignores a path, it matters whether git tracks it.
+        # Tracking matters where a rule ignores the path.
         moved = mine.paths ^ split_paths(record.note)
         settled = settled and not (moved and repository.ignores(top, moved) - {b""})
         scanner.compare = partial(record.list_changed, git, top, asked=altered)
@@ -69,7 +69,7 @@ def take_files(repository: Repository, root: Path) -> str:
 
 
 def _load_files(repository: Repository) -> tuple[saved_scan.SavedScan | None, FileIndex]:
-    """The person's files as they were last seen, if their contents still exist."""
+    """Load the person's files as last seen, if their contents still exist."""
     known = saved_scan.load(repository.path / "person")
     if known is not None:
         last = known[1].folders[b""].id
@@ -79,8 +79,8 @@ def _load_files(repository: Repository) -> tuple[saved_scan.SavedScan | None, Fi
 
 
 def read_own_excludes(git: Git, root: Path) -> bytes | None:
-    """The ignore rules in the repository that contains the files, outside of them; None when there is no repository.
-    An error when git cannot tell."""
+    """Read the ignore rules of the repository around the files that are outside of them; None: no repository. Raises if
+    git cannot answer."""
     status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude", folder=root)
     inside, _, name = out.partition(b"\n")
     if status == 0 and inside == b"true":
@@ -106,7 +106,7 @@ def list_tracked(git: Git, root: Path) -> set[bytes]:
 
 
 def list_ignored(git: Git, root: Path) -> list[str]:
-    """The person's ignored paths, topmost only; a folder's with a slash. Nothing when git cannot tell."""
+    """List the person's ignored paths, topmost only; folders end with a slash. Empty if git cannot answer."""
     rules = (f"--exclude-from={git.repo / 'info' / 'exclude'}", "--exclude-per-directory=.gitignore")
     asked = ("ls-files", "--others", "--ignored", *rules, "--directory", "-z")
     status, out, _ = git.ask(*asked, folder=root)
@@ -114,9 +114,9 @@ def list_ignored(git: Git, root: Path) -> list[str]:
 
 
 def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
-    """What a submodule or an embedded repository tracks, as paths from the root.
+    """List the files that a submodule or an embedded repository tracks, as paths from the root.
 
-    When git cannot tell, its files count as untracked: kept unless a rule ignores them.
+    If git cannot answer, its files count as untracked: kept unless a rule ignores them.
     """
     place = root / os.fsdecode(folder)
     if Place(root, f"{os.fsdecode(folder)}/.git").kind not in ("file", "folder"):
@@ -126,8 +126,8 @@ def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
 
 
 def read_global_excludes(git: Git, root: Path) -> bytes:
-    """The person's ignore rules for all projects. Only their own settings name the file: a repository's could name any
-    other, and a checkout would show it."""
+    """Read the person's ignore rules for all projects. Only their own settings name the file: a repository's could name
+    any other, and a checkout would show it."""
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))  # noqa: PTH111 - never fails
     named = settings / "git" / "ignore"
     asked = ("config", "--show-scope", "-z", "--path", "--get-all", "core.excludesFile")
@@ -141,16 +141,16 @@ def read_global_excludes(git: Git, root: Path) -> bytes:
 
 
 def split_paths(out: bytes) -> set[bytes]:
-    """The paths of a list with a zero byte behind each."""
+    """Split a list of paths that end with a zero byte each."""
     return set(out.split(b"\0")) - {b""}
 
 
 MANY = 1_000
-"""Empty folders that are recreated at most."""
+"""The most empty folders that are recreated."""
 
 
 def save_empty_folders(repository: Path, folders: Sequence[bytes]) -> None:
-    """Remember the person's empty folders: no git tree holds them, and programs write into them."""
+    """Save the list of the person's empty folders: no git tree holds them, and programs write into them."""
     body, place = b"\0".join(folders[:MANY]), repository / "empty"
     if (place.read_bytes() if place.exists() else b"") != body:
         disk.write_whole(place, body, durable=False)

@@ -1,4 +1,4 @@
-"""A folder that commands run in and that nothing is kept of: for a question to an agent, for a trial of the sandbox."""
+"""A folder for commands of which nothing is stored: for a question to an agent, for a trial of the sandbox."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.ports import Mount
 
 
 class PlainFolder(Struct):
-    """A `WorkFolder` that is nothing but its folders. It is no `Workspace`: it has no trees to go back to."""
+    """A `WorkFolder` that is nothing but its folders: no `Workspace`, since it has no trees to return to."""
 
     root: Path
     folder: Path
@@ -24,7 +24,7 @@ class PlainFolder(Struct):
 
 
 def make_plain_folder(base: Path, name: str = "workspace") -> PlainFolder:
-    """An empty one below `base`, its temporary files beside it."""
+    """Create an empty one below `base`, with its temporary files beside it."""
     root = base / name
     root.mkdir(parents=True, exist_ok=True)
     return PlainFolder(root, root, base / "scratch")

@@ -1,4 +1,4 @@
-"""Checkouts that are set up before they are used: a set-up command has run in them, and their services are up.
+"""Checkouts in which a set-up command has run, with their services up.
 
 Wraps other workspaces. A service lives as long as its checkout, and at most as long as bough.
 """
@@ -26,11 +26,11 @@ LIMIT = 20_000_000
 SHOWN = 2_000
 """The most characters of a failed set-up's output that are shown."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
-"""The bash command that tells whether anything listens at a port, as the commands of the checkout see it."""
+"""Bash command that succeeds if anything listens at a port, as seen by the commands of the checkout."""
 
 
 class ProvisionedWorkspace:
-    """A checkout with its set-up done. Everything else is the inner one's."""
+    """A checkout after its set-up; all other calls go to the inner one."""
 
     def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ class ProvisionedWorkspace:
 
 
 class ProvisionedWorkspaces(Struct, eq=False):
-    """Workspaces whose checkouts are set up. What is about trees, and not checkouts, is the inner ones'."""
+    """Workspaces whose checkouts are set up; calls about trees go to the inner ones."""
 
     _inner: Workspaces
     _sandbox: Sandbox
@@ -91,7 +91,7 @@ class ProvisionedWorkspaces(Struct, eq=False):
     # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
-        # Its own temporary files, since those of the checkout are cleared before every check.
+        # A folder of its own: the checkout's temporary files are cleared before every check.
         port, data = find_free_port(), _service_folder(workspace) / name
         beside = PlainFolder(workspace.root, workspace.folder, data, workspace.mounts, workspace.env)
         disk.remove(bytes(data))
@@ -145,5 +145,5 @@ def _quote(done: Finished) -> str:
 
 
 def _service_folder(workspace: ProvisionedWorkspace) -> Path:
-    """Where the services of a checkout keep their files."""
+    """Return the folder for the files of a checkout's services."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}{ENDING}")

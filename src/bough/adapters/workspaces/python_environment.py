@@ -1,6 +1,6 @@
-"""The Python environment of a project, as found on disk: in the project, or where its tool keeps it.
+"""The Python environment of a project, found on disk: in the project, or where its tool puts it.
 
-Nothing is run: each tool's own rule says where its environments are. An environment is used as it is, activated or not.
+Nothing is run: each tool's own rule tells where its environments are. An environment need not be activated.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from msgspec import Struct
 from bough.trust.files import Place
 
 IN_PROJECT = (".venv", "venv", "env", ".env")
-"""Names that tools and people give an environment inside a project; it is recognised by its content."""
+"""Usual names of an environment inside a project; its content decides."""
 _DEEPEST = 2
-"""Folders below the project that are searched, when there is none above."""
+"""Depth of the search below the project, if there is no environment above."""
 _PASSED = frozenset({"node_modules", "site-packages", "target", "vendor", "build", "dist"})
 
 
@@ -30,20 +30,20 @@ class Environment(Struct, frozen=True):
     prefix: Path
     """Its folder on disk."""
     inside: str
-    """The same relative to the project; empty when it is elsewhere."""
+    """The same relative to the project; empty if outside."""
     by: str = ""
-    """The tool that keeps it, or what names it: `Poetry`, `$VIRTUAL_ENV`; empty when it is simply in the project."""
+    """The tool or variable that points to it (`Poetry`, `$VIRTUAL_ENV`); empty if it is simply in the project."""
 
     @property
     def where(self) -> str:
-        """The environment in words for people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
+        """Describe it for people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
         place = self.inside or _shorten(self.prefix)
         if self.by.startswith("$"):
             return f"the environment in {place} ({self.by})"
         return f"{self.by}'s environment in {place}" if self.by else f"the environment in {place}"
 
     def variables(self, root: Path, path: str) -> dict[str, str]:
-        """What activating it in a checkout at `root` would set, on top of this PATH."""
+        """Return the variables that activating it in a checkout at `root` would set, with this PATH behind its own."""
         prefix = root / self.inside if self.inside else self.prefix
         conda = (self.prefix / "conda-meta").is_dir()
         first = str(prefix / "bin")
@@ -69,19 +69,18 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
 
 
 def _hash_path(path: str) -> str:
-    """A project's path as tools have it in the names of their environments."""
+    """Hash a project's path as tools do for the names of their environments."""
     return base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(path)).digest()).decode()[:8]
 
 
 def has_interpreter(prefix: Path) -> bool:
-    """Whether this folder is a usable environment. One that we may not look into is not: `os` says no there, where
-    `Path` raises."""
+    """Whether this folder is a usable environment; False where we may not look, while `Path` would raise."""
     known = os.path.isfile(prefix / "pyvenv.cfg") or os.path.isdir(prefix / "conda-meta")  # noqa: PTH112, PTH113
     return known and os.access(prefix / "bin" / "python", os.X_OK)
 
 
 def _find_in_folder(folder: Place) -> Place | None:
-    """One in the project itself: a link to a folder elsewhere is none, since the checkout would be lent that folder."""
+    """Find one in the project itself; not through a link, since the checkout would get that other folder."""
     for name in IN_PROJECT:
         place = folder / name
         known = place.is_folder() and ((place / "pyvenv.cfg").is_regular() or (place / "conda-meta").is_folder())
@@ -104,7 +103,7 @@ def _list_below(folder: Place) -> Iterator[Place]:
 
 
 def _find_active(env: Mapping[str, str]) -> Path | None:
-    """What the person activated; conda's base environment does not count."""
+    """Find the environment that the person activated; conda's base environment does not count."""
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         value = env.get(name, "")
         base = name == "CONDA_PREFIX" and env.get("CONDA_DEFAULT_ENV") == "base"
@@ -117,15 +116,15 @@ _MAPPING = re.compile(r"^MAPPING[^=\n]*= (\{.*\})$", re.MULTILINE)
 
 
 def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ...]:
-    """Folders of the project that are installed there as editable, relative to its `root`: a checkout has them too, and
-    its own take precedence over the person's."""
+    """List the project's folders installed there as editable, relative to its `root`: a checkout has them too, and its
+    own take precedence over the person's."""
     places = _list_editable_folders(environment)
     return tuple(dict.fromkeys(place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)))
 
 
 def find_beside(environment: Environment, root: Path, modules: Iterable[str]) -> tuple[Path, str]:
-    """The folder outside the project from which one of these modules is installed there as editable, and its name;
-    empty: none is."""
+    """Find the folder outside the project from which one of these modules is installed there as editable, and its name;
+    empty: none."""
     for place in _list_editable_folders(environment):
         for name in modules if not place.is_relative_to(root) else ():
             if os.path.isdir(place / name) or os.path.isfile(place / f"{name}.py"):  # noqa: PTH112, PTH113
@@ -147,11 +146,11 @@ def _list_editable_folders(environment: Environment) -> list[Path]:
 
 
 def _read_mapped_folders(finder: str) -> list[Path]:
-    """The folders whose packages an editable install of setuptools names one by one."""
+    """List the folders whose packages an editable install of setuptools names one by one."""
     found = _MAPPING.search(finder)
     try:
         mapping = ast.literal_eval(found[1]) if found else {}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # The last two: nested too deeply.
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
         return []
     pairs = mapping.items() if isinstance(mapping, dict) else ()
     places = [(name, Path(place)) for name, place in pairs if isinstance(place, str)]
@@ -164,7 +163,7 @@ def _read_mapped_folders(finder: str) -> list[Path]:
 def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment | None:
     home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - never fails
     named = env.get("UV_PROJECT_ENVIRONMENT", "")
-    # Only where PDM keeps them: the file is the repository's, and could name any folder.
+    # Only in PDM's own folder: the file is part of the repository and could name any folder.
     prefix = Path((project / ".pdm-python").text().strip()).parent.parent
     for by, found in (
         ("uv", project.shown / named if named and (project / "uv.lock").is_regular() else None),
@@ -185,7 +184,7 @@ def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | N
         return None
     name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
     cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
-    if "/" in cut:  # The repository's word: it must not lead to another folder.
+    if "/" in cut:  # The repository wrote it: it must not lead to another folder.
         return None
     caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
     if env.get("POETRY_VIRTUALENVS_PATH"):
@@ -202,7 +201,7 @@ def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | No
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
     digest = _hash_path(os.path.realpath(project.shown))
-    # Its own tests run in `hatch-test*`; the environment that people work in has the project's name.
+    # The project's own tests run in `hatch-test*`; the environment that people work in has the project's name.
     places = [
         place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
     ]

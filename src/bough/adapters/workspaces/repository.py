@@ -24,25 +24,24 @@ REMEMBERED = 8
 
 
 class TreeCache:
-    """Remembers the files of the latest few trees: mostly the base's and the current ones are needed, again and again,
-    and git need not be asked for what bough has just written. `ask` finds the files of a tree that is not
-    remembered."""
+    """Remembers the files of the latest few trees: mostly the base's and the current ones are needed again and again,
+    and git need not be asked for what bough has just written. `ask` finds the files of any other tree."""
 
     def __init__(self, ask: Callable[[str], FileIndex]) -> None:
         self._ask = ask
         self._remembered: dict[str, FileIndex] = {}
         self._listed: dict[str, list[str]] = {}
         self._wanted: set[str] = set()
-        """Trees that somebody asked for; most snapshots of a task nobody ever does."""
+        """Trees that somebody asked for, unlike most snapshots of a task."""
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: FileIndex) -> None:
-        """Remember the files of a tree; they no longer change."""
+        """Remember the files of a tree; they must no longer change."""
         with self._lock:
             self._remembered.pop(tree, None)
             self._remembered[tree] = found
             while len(self._remembered) > REMEMBERED:
-                # A base must outlast the many snapshots made since.
+                # A base must outlast the many snapshots after it.
                 oldest = min(self._remembered, key=self._wanted.__contains__)
                 del self._remembered[oldest]
                 self._listed.pop(oldest, None)
@@ -58,7 +57,7 @@ class TreeCache:
         return found
 
     def paths(self, tree: str) -> list[str]:
-        """The paths of all its files, in order: the cost grows with their number."""
+        """List the paths of all its files, in order: the cost grows with their number."""
         found = self.found(tree)
         if (listed := self._listed.get(tree)) is None:
             listed = [format_path(path) for path in sorted(path for path, _ in found.files())]
@@ -69,7 +68,7 @@ class TreeCache:
 
 
 def find_moves(base: FileIndex, tree: FileIndex) -> list[Move]:
-    """What differs, in the order of paths."""
+    """List the differences in the order of paths."""
     found = [make_move(path, _to_entry(was), _to_entry(now)) for path, was, now in find_differing(base, tree)]
     return sorted(found, key=lambda move: move.path)
 
@@ -79,7 +78,7 @@ def _to_entry(file: File | None) -> Entry | None:
 
 
 def make_move(path: bytes, base: Entry | None, target: Entry | None) -> Move:
-    """The kinds are git's: added, deleted, modified, of another type."""
+    """Describe one difference by git's kinds: added, deleted, modified, of another type."""
     if base is None or target is None:
         return Move("A" if base is None else "D", path, base, target)
     return Move("T" if LINK in (base.mode, target.mode) and base.mode != target.mode else "M", path, base, target)
@@ -90,7 +89,7 @@ _TEXT = 16 << 20
 
 
 class Repository:
-    """bough's own repository: what the workspaces and their owner share."""
+    """bough's own repository, shared by the workspaces and their owner."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "repo.git"
@@ -99,35 +98,34 @@ class Repository:
         self.listings = TreeCache(self._list)
         self._clock = os.fsencode(self.path / "clock")
         self.fetch: Callable[[str], None] = lambda tree: None
-        """Brings a tree that another machine made here; see `exchange.share`."""
+        """Fetches a tree that another machine made; see `exchange.share`."""
         self.publish: Callable[[str, str], None] = lambda tree, base: None
-        """Lets other machines have a tree before its name is published. `base`: one that shares much with it."""
+        """Sends a tree to other machines before its name is published. `base`: a tree that shares much with it."""
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
-        if self.objects.empty():  # git is slow to say so for each
+        if self.objects.empty():  # git takes long to say so for each
             return known
-        # One git for all: starting it takes longer than its answer to a thousand ids.
+        # One git for all: starting it takes longer than answering for a thousand ids.
         asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
         out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
         there = (line.split()[0].decode() for line in out.splitlines() if not line.endswith(b" missing"))
         return known.union(map(bytes.fromhex, there))
 
     def clock(self) -> int:
-        """The time that the disk stamps on files."""
-        # Asked of the disk: a network disk stamps files with its server's time, and stamps are compared with each other
-        # only.
+        """Return the time that the disk stamps on files."""
+        # From the disk itself: a network disk uses its server's time, and stamps are compared only with each other.
         os.utime(self._clock)
         return os.stat(self._clock).st_mtime_ns  # noqa: PTH116
 
     def ignores(self, top: bytes, paths: Collection[bytes]) -> set[bytes]:
-        # A path that begins with a colon would be misread; after `./` it is not.
+        # Behind `./` a path that begins with a colon is read correctly.
         asked = b"".join(b"./%s\0" % path for path in paths)
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
 
     def _list(self, id: str) -> FileIndex:
-        """The objects of a tree are durable, because its id was published."""
+        """List the files of a tree. Its objects are durable, because its id was published."""
         self.fetch(id)
         found, folders = FileIndex(), {b"": bytes.fromhex(require_tree_id(id))}
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
@@ -146,18 +144,18 @@ class Repository:
         return found
 
     def at(self, tree: str, paths: Sequence[str]) -> dict[bytes, File]:
-        """The files that a tree has among these paths, which are as people see them."""
+        """Return the files of a tree among these paths, which are spelled as people see them."""
         found = self.listings.found(tree)
         named = {path.encode(errors="surrogateescape"): path for path in paths}
         files = {path: file for path in named if (file := found.file(path)) is not None}
-        # A name that is not text is shown with escapes, from which it cannot be recovered.
+        # A name that is not text is shown with escapes, from which the name cannot be recovered.
         escaped = {shown for path, shown in named.items() if path not in files and "\\" in shown}
         if escaped:
             files |= {path: file for path, file in found.files() if format_path(path) in escaped}
         return dict(sorted(files.items()))
 
     def read(self, tree: str, paths: Sequence[str], most: float = inf) -> Iterator[tuple[str, File, bytes]]:
-        """The files that a tree has among these paths, with their contents: at least the first `most` bytes."""
+        """Read the files of a tree among these paths: at least the first `most` bytes of each."""
         found = self.at(tree, paths)
         contents = self.git.blobs([file.id for file in found.values()])
         for (path, file), pieces in zip(found.items(), contents, strict=True):
@@ -167,7 +165,7 @@ class Repository:
             yield format_path(path), file, bytes(body)
 
     def commit(self, id: str, parent: str, message: str) -> str:
-        """A commit with bough as its author; the same one again when the parent has the same tree and message."""
+        """Create a commit with bough as its author; the parent itself if it has the same tree and message."""
         require_tree_id(id)
         if parent:
             head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
@@ -184,8 +182,8 @@ class Repository:
         return made.hex()
 
     def write(self, *args: str, **how: Any) -> bytes:
-        """Run a git command that writes objects. They go aside first: git flushes them one by one, or not at all, and
-        here they become durable together, in the same way as everything else of bough's."""
+        """Run a git command that writes objects. They go to a separate folder first: git flushes them one by one or not
+        at all; here they become durable together, like everything else of bough's."""
         aside = tempfile.mkdtemp(prefix="tmp_bough_", dir=self.path / "log")
         try:
             out = self.git.run(*args, objects=os.fsencode(aside), **how)
@@ -198,7 +196,7 @@ class Repository:
         return out
 
     def alter(self, tree: str, put: Mapping[bytes, File | None], batch: Batch) -> str:
-        """A tree like this one, except for these paths; None: there is nothing. All in the batch is durable then."""
+        """Return a tree like this one, except for these paths; None removes one. All of the batch is durable then."""
         found = self.listings.found(tree).copy()
         for path, file in put.items():
             if file is not None:
@@ -216,7 +214,7 @@ class Repository:
     def diff(self, base: str, tree: str, *options: str, paths: Sequence[str] = ()) -> bytes:
         if base == tree:
             return b""
-        # No programs that attributes or settings of a repository name, which are part of what an agent may write.
+        # Start no programs that a repository's attributes or settings name: an agent may have written those.
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
         trees = (require_tree_id(base), require_tree_id(tree))
         return self.git.run("diff-tree", *fixed, *options, *trees, *(("--", *paths) if paths else ()))
@@ -249,7 +247,7 @@ class TreeContents:
 
 
 def make_safe_name(name: str) -> str:
-    """A run or task as the name of one folder or branch: unique on any file system."""
+    """Make a folder or branch name from a run or task: unique on any file system."""
 
     def escape(found: re.Match[str]) -> str:
         return "+" if found[0] == "/" else "".join(f"_{byte:02x}" for byte in found[0].encode(errors="surrogatepass"))

@@ -1,8 +1,8 @@
-"""The result of a folder scan, kept in a file: a later scan reads only what changed since.
+"""The result of a folder scan, saved in a file: a later scan reads only what changed since.
 
-The file is a git index, with what git does not know in an extension that git skips: so git can say, at C speed, which
-files changed their stamp. Git compares times by the second only, so a file that was written in the second of the scan
-gets no times in the index, and git reports it every time.
+The file is a git index, with an extension for what git does not know, which git skips: so git can tell, at C speed,
+which files changed their stamp. Git compares times by the second only, so a file that was written in the second of the
+scan gets no times in the index, and git reports it every time.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from bough.core.decoding import UNREADABLE
 from bough.trust import handles
 
 EXTENSION = b"BOUG"
-"""An upper-case name: git may ignore the extension."""
+"""Upper case: git may ignore the extension."""
 _HEAD = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
 _NO_STAMP = STAMP.pack(*(0,) * 7)
 _SEAL = 20
-"""Bytes of the checksum at the end."""
+"""Size of the checksum at the end."""
 _LENGTH = struct.Struct(">Q")
 _LOW = 0xFFFFFFFF
 _FEW = 0.1
-"""Changed files or folders, per folder, that are scanned again every time: recording them takes longer."""
+"""Share of changed files or folders up to which they are scanned again every time: saving them takes longer."""
 
 Altered = list[bytes] | None
 """See `Git.list_altered`."""
@@ -65,9 +65,9 @@ class SavedScan(Struct, frozen=True):
     def list_changed(
         self, git: Git, top: bytes, before: FileIndex, asked: Future[Altered] | None = None
     ) -> ChangedFolders | None:
-        """The folders below `top` in which something may differ from `before`, the result of this scan or a later one;
-        None when git cannot say. A folder with an unchanged stamp has the same names in it. `asked`: git is already
-        comparing the files."""
+        """List the folders below `top` in which something may differ from `before`, the result of this scan or a later
+        one; None if git cannot tell. A folder with an unchanged stamp has the same names in it. `asked`: git's
+        comparison of the files, already running."""
         with ThreadPoolExecutor(1) as asking:
             asked = asked or asking.submit(git.list_altered, top, self.place)
             folders = {path for path, stamp in list_stamps(top, before) if not stamp or self.folders.get(path) != stamp}
@@ -84,15 +84,15 @@ class SavedScan(Struct, frozen=True):
 
 
 def list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
-    """The folders as they are now on disk, with their stamps."""
+    """List the folders on disk with their current stamps."""
     with handles.OpenHandle(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
         for path in found.folders:
             yield path, look_at(path, handle)
 
 
 def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:
-    """It may get lost: then everything is read again. `now`: the time before the scan, or until which only bough
-    wrote."""
+    """Save the scan. A lost file only means that everything is read again. `now`: the time before the scan, or until
+    which only bough wrote."""
     with pause_collector():
         kept: _Kept = (
             sorted(
@@ -120,7 +120,7 @@ def _make_record(path: Path, seal: bytes, kept: _Kept) -> SavedScan:
 
 
 def _settled_stamp(folder: Folder, now: int) -> bytes:
-    """Empty for a folder whose `.gitignore` is itself ignored: git would not report a change of it."""
+    """Return a folder's stamp; empty if its `.gitignore` is itself ignored: git would not report a change of that."""
     hidden = folder.rules and b".gitignore" not in folder.files
     return folder.stamp if folder.stamp and not hidden and is_sure(folder.stamp, now) else b""
 
@@ -140,7 +140,7 @@ def is_worth_saving(found: FileIndex) -> bool:
 
 
 def load(path: Path) -> tuple[SavedScan, FileIndex] | None:
-    """None when there is nothing to trust: missing, truncated or damaged."""
+    """Load the scan; None if the file is missing, truncated or damaged."""
     try:
         body = path.read_bytes()
     except OSError:

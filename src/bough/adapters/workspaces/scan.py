@@ -1,11 +1,11 @@
-"""Finds the files below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
+"""Finds the files below a folder and the ids of their contents: the one mechanism behind storing the person's files,
 snapshots of a workspace and restoring one.
 
 Promises: links are kept as links and never followed; folders are entered by handle, so that none can be swapped for a
 link meanwhile; `.git` (of any repository, at any depth) and bough's own folder are never entered, so the files of
-submodules and embedded repositories are ordinary files; sockets, pipes and devices are skipped. What is tracked is kept
-although an ignore rule names it; the rest is kept unless git reports that a rule ignores it. A file is read again only
-when it may have changed since it was last read.
+submodules and embedded repositories are ordinary files; sockets, pipes and devices are skipped. Tracked files are kept
+even if an ignore rule names them; other files are kept unless git reports that a rule ignores them. A file is read
+again only if it may have changed since it was last read.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -53,16 +53,16 @@ _COARSE_TICK = 2_100_000_000
 
 _GB = 1_000_000_000
 _LONGEST = 4_000
-"""The most bytes of a path: deeper ones could not be checked out again. The system takes 4,096."""
+"""Longest path in bytes: deeper ones could not be checked out again. The system's limit is 4,096."""
 _DEEPEST = 250
-"""Folders below each other: git is asked once for each level of new ones."""
+"""Deepest nesting of folders: git is asked once for each level of new ones."""
 _NAMES = sys.getfilesystemencoding()
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def is_reserved(name: bytes) -> bool:
-    """`.git`, or what some file system treats as it: never kept, never written."""
+    """Whether a name is `.git`, or some file system treats it so: never kept, never written."""
     if name[0] < 0x80 and name[0] not in b".gG":
         return False
     text = _IGNORABLE.sub("", name.decode(errors="replace")).casefold()
@@ -70,18 +70,18 @@ def is_reserved(name: bytes) -> bool:
 
 
 class Bounds(Struct, frozen=True):
-    """How much may be new in a folder. What was there at the start does not count, and is not read again."""
+    """Limits of what may be new in a folder. Files from the start do not count, and are not read again."""
 
     file: int = _GB
-    """Bytes of one file."""
+    """Largest file, in bytes."""
     all: int = 4 * _GB
-    """Bytes of everything that has to be read at once."""
+    """Most bytes to read in one scan."""
     files: int = 200_000
-    """New files."""
+    """Most new files."""
 
 
 PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
-"""The person decides what they keep; beyond this something is wrong."""
+"""Limits for the person's own files: they decide what they keep; beyond this something is wrong."""
 
 
 class Item(NamedTuple):
@@ -98,21 +98,21 @@ class Scanner(Struct):
     ignores: Callable[[Collection[bytes]], set[bytes]]
     """Returns those of the paths that an ignore rule names."""
     clock: Callable[[], int]
-    """The disk's own."""
+    """The disk's own clock."""
     own: bool = True
-    """The files are bough's: obstructive permissions are changed. Otherwise they are named in an error."""
+    """The files are bough's: permissions that obstruct it are changed. Otherwise an error names them."""
     shared: Callable[[bytes, bytes], bool] = lambda path, target: False
     """Whether bough made this link to a folder of the person's."""
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
     """Tracked paths of the repository embedded in this folder."""
     bounds: Bounds = Bounds()
     watch: CheckoutWatch | None = None
-    """Says which folders need not be scanned again."""
+    """Tells which folders need not be scanned again."""
     compare: Callable[[FileIndex], ChangedFolders | None] = lambda before: None
-    """The same, by comparing the stamps of all files and folders; None when it cannot say."""
+    """Tells the same by comparing the stamps of all files and folders; None if it cannot."""
 
     def now(self) -> int:
-        """An earlier stamp than this was written before now: no later write has the same stamp. bough's own files are
+        """Return the time before which every stamp is certain: no later write has the same one. bough's own files are
         on the clock's disk; a person's may be on another, with coarser stamps."""
         now = self.clock()
         return now if self.own else now - (_COARSE_TICK if now % 1_000_000_000 == 0 else _TICK)
@@ -126,10 +126,10 @@ class Scanner(Struct):
         wanted: FileIndex | None = None,
         keep: bool = True,
     ) -> FileIndex:
-        """Contents go into the batch; without one only their ids are computed. `settled`: since `before`, only a
-        `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents of its paths
-        matter; for others it is enough that they exist. `keep`: the next scan starts from the result; else the watch
-        reports the same changes to it. `SnapshotRefused` when there is more than may be kept."""
+        """Scan the folder; contents go into the batch, without one only their ids are computed. `settled`: since
+        `before`, only a `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents
+        of its paths matter; of others only the existence. `keep`: the next scan starts from the result; else the watch
+        reports the same changes again. Raises `SnapshotRefused` if there is more than may be kept."""
         told = self.watch.changed() if self.watch is not None else None
         with self.telling():
             changed = None
@@ -148,8 +148,7 @@ class Scanner(Struct):
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Use what the watch reported, which it reports only once: if that fails, everything has to be scanned
-        again."""
+        """Use the watch's report, which comes only once: after a failure everything has to be scanned again."""
         try:
             yield
         except BaseException:
@@ -175,20 +174,20 @@ class _Look:
         self._tracked = tracked
         self._batch = batch
         self._settled = settled
-        """The ignore rules are as before, so what was kept or ignored then still is."""
+        """The ignore rules are unchanged, and so is what is kept or ignored."""
         self._found = FileIndex({}, set())
         self._now = scanner.now()
         self._wanted = wanted
         self._whole: set[bytes] | None = None
-        """The known folders that have to be scanned anyway; None: all."""
+        """Known folders to scan anyway; None: all."""
         self._read = 0
-        """Bytes so far."""
+        """Bytes read so far."""
         self._new = 0
-        """Files so far."""
+        """New files so far."""
         self.rules_changed = False
 
     def through(self, changed: ChangedFolders | None = None) -> FileIndex:
-        """Everything; or only what may have changed, when that is known."""
+        """Scan everything, or only what may have changed if that is known."""
         waiting: dict[int, list[bytes]] = {0: [b""]}
         if changed is not None:
             self._found, self._whole = self._before.copy(), changed.whole
@@ -239,8 +238,8 @@ class _Look:
         self._found.settle(path, folder, changed=not same)
 
     def _entries(self, path: bytes, folder: Folder, before: Folder) -> list[Item]:
-        """What there is to decide on: files, links and folders except those that are never kept. An unchanged file is
-        put into the folder right away."""
+        """Yield the entries to decide on: files, links and folders except those never kept. An unchanged file goes into
+        the folder right away."""
         depth = path.count(b"/") + 1
         if len(self._by.top) + len(path) > _LONGEST or depth > _DEEPEST:
             raise SnapshotRefused(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
@@ -260,7 +259,7 @@ class _Look:
         except PermissionError as error:
             raise self._make_unreadable_error(path) from error
         if b".gitignore" in folder.other:
-            # Rules that are a pipe or a device: git would wait for them.
+            # The rules file is a pipe or a device: git would wait for it.
             if not self._by.own:
                 where = os.fsdecode(join_path(path, b".gitignore"))
                 raise WorkspaceError(
@@ -268,7 +267,7 @@ class _Look:
                 )
             handles.remove_in(handle, b".gitignore")
         if path and any(item.name == b".git" for item in items):
-            # What an embedded repository tracks is kept, even when it was ignored before the repository was made.
+            # Files tracked by an embedded repository are kept, even if they were ignored before it was made.
             if self._settled and not self._by.own and path not in self._before.embedded:
                 self.rules_changed = True
             self._found.embedded.add(path)
@@ -286,7 +285,7 @@ class _Look:
         return [item for item in items if item.name not in never]
 
     def _handle_known(self, path: bytes, folder: Folder, before: Folder, entry: Item, below: list[bytes]) -> bool:
-        """Handle an entry that needs no question to git."""
+        """Handle an entry without asking git."""
         name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
             folder.rules = self._read_rules(path)
@@ -320,7 +319,7 @@ class _Look:
             if before is not None and before.stamp == stamp and before.sure:
                 return before
             if info.st_nlink > 1 and self._by.watch is not None and stat.S_ISREG(info.st_mode):
-                self._by.watch.close()  # a write by its other name would not be reported for this one
+                self._by.watch.close()  # a write through its other name would not be reported here
             path = join_path(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
                 return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever its content.
@@ -384,8 +383,8 @@ def _has_same_tree(folder: Folder, before: Folder) -> bool:
 
 
 def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
-    """Files, links and folders; sockets, pipes and devices are skipped. The folder itself says what each one is. A
-    known file that is certainly unchanged goes into `folder` instead."""
+    """List files, links and folders by their kind in the folder; skip sockets, pipes and devices. A known file that is
+    certainly unchanged goes into `folder` instead."""
     items = []
     with os.scandir(handle) as entries:
         for entry in entries:

@@ -1,6 +1,6 @@
-"""Heavy ignored folders (installed packages) are shared with a workspace by a link, not copied.
+"""Heavy ignored folders (installed packages) that a workspace shares by a link instead of a copy.
 
-Only for a sandbox that denies writing through the link. Such a link is recognised by its target, so nothing has to be
+Only for a sandbox that denies writing through the link. Its target identifies such a link, so nothing has to be
 remembered: it never enters a tree, and restoring or discarding never follows it. Folders that their own tool writes to
 on every use (`.tox`, `target`, caches) are shared only where the sandbox puts the workspace's own layer over them:
 read-only they would break what works without them.
@@ -26,25 +26,25 @@ NAMES = frozenset(
     b"venv".split()
 )
 BUILT = frozenset(b".tox .nox target".split())
-"""Further names, of folders that are shared only where commands write to a layer of their own."""
+"""Names of folders that are shared only where commands write to a layer of their own."""
 _DEEPEST = 2
-"""Folders below the top that are searched: `packages/web/node_modules`."""
+"""Depth of the search below the top: `packages/web/node_modules`."""
 
 
 def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
-    """Paths of real folders with such a name. `layered`: the sandbox can put a layer over them."""
+    """Find real folders with such a name. `layered`: the sandbox can put a layer over them."""
     names = NAMES | BUILT if layered else NAMES
     folders: list[tuple[bytes, int]] = [(b"", 0)]
     for folder, depth in folders:  # grows during the walk
         try:
             entries = disk.list_entries(join_path(top, folder) if folder else top)
-        except OSError:  # not readable: then it has nothing to share
+        except OSError:  # not readable: nothing to share
             continue
         for entry in entries:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
                 continue
             path = join_path(folder, entry.name)
-            # Cargo rebuilds what a checkout has changed; others may keep using what was built from a file that is gone.
+            # Cargo rebuilds what a checkout changed; other tools may reuse what was built from a deleted file.
             if entry.name in names and (
                 entry.name != b"target" or os.path.lexists(join_path(entry.path, b".rustc_info.json"))
             ):
@@ -54,7 +54,7 @@ def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
 
 
 def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
-    """Whether the link at `path` of a workspace is one of these: it points to the same path of the person's."""
+    """Whether the link at `path` of a workspace points to the same path of the person's."""
     try:
         return os.readlink(link) == join_path(person, path)
     except OSError:
@@ -62,7 +62,7 @@ def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
 
 
 def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
-    """Link these folders of the person's into a workspace where nothing takes their place; returns what is shared."""
+    """Link these folders of the person's into a workspace where nothing is in the way; return the shared ones."""
     made = []
     for path in paths:
         link = join_path(top, path)
@@ -71,7 +71,7 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
         if not os.path.lexists(link):
             if _leads_out(join_path(person, path)):
                 # The workspace gets a folder with a link to each installed package. Packages that are part of the
-                # project are those of the workspace, not the person's.
+                # project are the workspace's own.
                 handles.make_folder(top, path)
                 for name, entry in _list_packages(join_path(person, path)):
                     if b"/" in name:
@@ -114,7 +114,7 @@ def _list_packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
 
 
 def _leads_out(folder: bytes) -> bool:
-    """Whether it holds packages of the project itself, as links: seen through a link they would be the person's."""
+    """Whether it holds packages of the project itself, as links: shared, they would be the person's."""
     if folder.rpartition(b"/")[2] != b"node_modules":
         return False
     try:
@@ -124,6 +124,6 @@ def _leads_out(folder: bytes) -> bool:
 
 
 def _leads_outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
-    """A relative link out of `node_modules`: `../packages/web`, and one level more from inside a scope."""
+    """Whether a relative link leaves `node_modules`: `../packages/web`, and one level more from inside a scope."""
     up = b"../" * (1 + name.count(b"/"))
     return entry.is_symlink() and os.readlink(entry.path).startswith(up)

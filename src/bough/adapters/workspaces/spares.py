@@ -26,20 +26,20 @@ from bough.adapters.workspaces.git_program import Git
 from bough.trust import handles
 
 MOST = 8
-"""Checkouts that are kept."""
+"""The most checkouts that are kept."""
 ENDING = ".index"
 
 
 class SpareCheckout(NamedTuple):
-    """A checkout that bough made: what it wrote there, and the index beside it, which may be older."""
+    """A checkout that bough made: what it wrote there, and the saved index, which may be older."""
 
     record: saved_scan.SavedScan
     found: FileIndex
     asked: Future[saved_scan.Altered] | None = None
-    """Git's comparison of the files with the index, when it is under way."""
+    """Git's comparison of the files with the index, if it is running."""
 
     def at(self, place: Path) -> SpareCheckout:
-        """The same, with the index moved."""
+        """Return the same with the index moved."""
         return SpareCheckout(replace(self.record, place=place), self.found)
 
 
@@ -52,17 +52,17 @@ class Spares:
         self._folder = home / "spare"
         self.trash = Trash(home / "trash")
         self._last: tuple[str, SpareCheckout] | None = None
-        """The one given last: its index need not be read again."""
+        """The checkout given last: its index need not be read again."""
 
     def take(self, place: Path, git: Git) -> SpareCheckout | None:
-        """Move one to an unused place, with its index next to it; returns what bough wrote in it. None: there is
+        """Move one to an unused place, with its index next to it; return what bough wrote in it. None: there is
         none."""
         last, made = self._last or ("", None)
         for spare in sorted(self._all(), key=lambda spare: spare.name != last):
             try:
-                # A rename has one winner, whatever the number of processes: no lock is needed.
+                # A rename has one winner among all processes, so no lock is needed.
                 spare.rename(place)
-            except OSError:  # another process has taken it
+            except OSError:  # another process took it
                 continue
             kept = find_index(place)
             with suppress(FileNotFoundError):
@@ -74,12 +74,12 @@ class Spares:
                 asked = asking.submit(git.list_altered, os.fsencode(place), kept)
                 if (known := saved_scan.load(kept)) is not None:
                     return SpareCheckout(*known, asked)
-            # Without its index nobody knows which files in it are bough's own.
+            # Without its index nobody can tell which files in it are bough's own.
             self.trash.put(place)
         return None
 
     def give(self, checkout: Path, made: SpareCheckout | None) -> None:
-        """A checkout whose task is finished, and the index next to it. `made`: what is in that, when it is known."""
+        """Store the checkout of a finished task with the index next to it. `made`: the index's content, if known."""
         kept = find_index(checkout)
         if len(self._all()) >= MOST:
             kept.unlink(missing_ok=True)
@@ -87,7 +87,7 @@ class Spares:
             return
         self._folder.mkdir(exist_ok=True)
         spare = self._folder / os.urandom(6).hex()
-        kept.rename(find_index(spare))  # first: without it the other is worthless
+        kept.rename(find_index(spare))  # first: the checkout is worthless without it
         checkout.rename(spare)
         if made is not None:
             self._last = spare.name, made
@@ -96,7 +96,7 @@ class Spares:
         return not self._all()
 
     def clear(self) -> None:
-        """Remove them all."""
+        """Remove all spare checkouts."""
         disk.remove(os.fsencode(self._folder))
         disk.remove(os.fsencode(self.trash.folder))
 
@@ -108,8 +108,7 @@ class Spares:
 
 
 class Trash:
-    """Removing many files takes seconds, which nobody should have to wait for. The next process removes what is left
-    when this one ends."""
+    """Removes files in the background, since many take seconds. The next process removes what this one leaves."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -117,19 +116,19 @@ class Trash:
         self._at_work = False
 
     def put(self, place: Path) -> None:
-        """A folder of bough's own; its content may be an agent's."""
+        """Take a folder of bough's own; its content may be an agent's."""
         with handles.open_folder(os.fsencode(place.parent), b"") as parent:
             self.put_in(parent, os.fsencode(place.name))
 
     def put_in(self, parent: int, name: bytes) -> None:
-        """What a folder has under a name."""
+        """Take the entry of a folder with that name."""
         self.folder.mkdir(exist_ok=True)
         with handles.open_folder(os.fsencode(self.folder), b"") as trash:
             handles.move_away(parent, name, trash, os.urandom(6).hex().encode())
         self.empty()
 
     def empty(self) -> None:
-        """Start emptying it, if there is anything, in the background."""
+        """Start emptying it in the background."""
         with self._lock:
             if self._at_work or not self.folder.is_dir():
                 return
@@ -139,7 +138,7 @@ class Trash:
     def _empty(self) -> None:
         while True:
             for entry in disk.list_entries(os.fsencode(self.folder)):
-                with suppress(OSError):  # two processes at once: one of them succeeds
+                with suppress(OSError):  # two processes at once: one succeeds
                     disk.remove(entry.path)
             with self._lock:
                 if not disk.list_entries(os.fsencode(self.folder)):

@@ -1,9 +1,9 @@
-"""What a checkout gets from the person's own set-up besides the files of its tree: links, copies and variables, and
-files that git ignores and a project's tests need: modules that were compiled in place (`pip install -e .`), and
-generated sources that the project's own code imports (a version file, a parser, a schema).
+"""The parts of the person's own set-up that a checkout gets besides the files of its tree: links, copies, variables,
+and ignored files that a project's tests need: modules compiled in place (`pip install -e .`), and generated sources
+that the project's own code imports (a version file, a parser, a schema).
 
-Compiled modules match the sources that they were built from. Where a checkout has others, they are left out: a check
-must not prove what was there before.
+Compiled modules match the sources that they were built from. If a checkout has other sources, they are left out: a
+check must not prove older code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bough.trust.programs import run_program
 
 TASK, PORT = "BOUGH_TASK", "PORT"
 _LARGEST_SOURCE = 64 << 20
-"""The most bytes of a source that are compared."""
+"""Largest source that is compared, in bytes."""
 
 COMPILED = (".so", ".pyd")
 SOURCES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .hxx .pyx .pxd .pxi .rs .f .f90 .m .mm .cu".split())  # noqa: SIM905
@@ -39,8 +39,7 @@ _MOST_FOLDERS = 300
 _MOST_FILES = 50
 _LARGEST = 1 << 20
 _GENERATED = r"(?im)\b(?:auto-?)?generated\b|do(?: not|n't) (?:edit|modify|change)|^(?:__version__|version)\s*="
-"""What the first lines of a generated file say. Any other ignored file stays where it is: it may hold the person's
-secrets."""
+"""First lines of a generated file. Any other ignored file stays where it is: it may hold the person's secrets."""
 _HEAD = 2_000
 
 
@@ -48,9 +47,9 @@ class Surroundings(Struct, frozen=True):
     environment: Environment | None = None
     """The Python environment that commands find first on their PATH."""
     link: tuple[str, ...] = ()
-    """Ignored files and folders of the person's that a checkout links to."""
+    """Ignored files and folders of the person's to link to."""
     copy: tuple[str, ...] = ()
-    """Ignored files and folders of the person's that a checkout gets a copy of, fresh for every check."""
+    """Ignored files and folders of the person's to copy, fresh for every check."""
     sources: tuple[str, ...] = ()
     """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -58,9 +57,9 @@ class Surroundings(Struct, frozen=True):
     """The PATH that follows the environment's programs."""
 
     def at(self, root: Path, task: str, port: int) -> dict[str, str]:
-        """The variables of commands in the checkout of a task."""
+        """Return the variables of commands in the checkout of a task."""
         found = {TASK: task, PORT: str(port)}
-        # Where node's package managers put a project's own programs.
+        # Node's package managers put a project's own programs there.
         place = root / "node_modules" / ".bin"
         path = os.pathsep.join([*([str(place)] if place.is_dir() else []), self.path])
         if self.environment is not None:
@@ -73,14 +72,14 @@ class Surroundings(Struct, frozen=True):
 
 
 def find_free_port() -> int:
-    """One that nothing listens on now."""
+    """Find a port that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """A copy with links as links, and with shared blocks where the disk supports it; moved into place whole."""
+    """Copy with links as links, and with shared blocks if the disk supports that; move into place in one step."""
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     disk.remove(os.fsencode(part))
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +98,7 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def rewrite_interpreters(folder: Path, source: Path) -> None:
-    """Programs of a copied environment start that environment's own interpreter, not the original's."""
+    """Make the programs of a copied environment start its own interpreter, not the original's."""
     old, new = os.fsencode(f"#!{source}/"), os.fsencode(f"#!{folder}/")
     if not (folder / "pyvenv.cfg").is_file():
         return
@@ -113,8 +112,8 @@ def rewrite_interpreters(folder: Path, source: Path) -> None:
 def fingerprint_environment(
     root: Path, env: Mapping[str, str], surroundings: Surroundings, settings: Iterable[object]
 ) -> str:
-    """Changes with everything besides the tree that a check may find different. `env`: the variables that commands
-    see."""
+    """Return a fingerprint of everything besides the tree that may change a check's result. `env`: the commands'
+    variables."""
     parts = [f"{name}={value}" for name, value in sorted({**env, **surroundings.variables}.items())]
     found = surroundings.environment
     places = [found.prefix] if found is not None else []
@@ -128,7 +127,7 @@ def fingerprint_environment(
 
 
 def _list_marks(place: Path) -> list[str]:
-    """When packages were last added or removed: package managers touch these."""
+    """Return the times of the last package changes: package managers touch these files."""
     inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
     found = []
     for path in (place, *inner):
@@ -143,7 +142,7 @@ _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
 
 
 def read_variables(path: Place) -> dict[str, str]:
-    """The variables of a file. Quotes around a value are removed; nothing is expanded or run."""
+    """Read the variables of a file. Quotes around a value are removed; nothing is expanded or run."""
     try:
         text = path.read().decode("utf-8")
     except OSError:
@@ -170,7 +169,7 @@ def read_variables(path: Place) -> dict[str, str]:
 
 
 def list_compiled(ignored: Iterable[str]) -> list[str]:
-    """The compiled modules among ignored files that lie in the project itself, not in something installed."""
+    """List the compiled modules among ignored files that lie in the project itself, not in an installed package."""
     return [path for path in ignored if path.endswith(COMPILED) and not path.startswith((".bough/", "build/"))]
 
 
@@ -181,7 +180,7 @@ def list_sources(paths: Iterable[bytes]) -> list[str]:
 
 
 def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_from: Iterable[str]) -> None:
-    """Copy these modules, where the checkout has the sources that the person has."""
+    """Copy these modules if the checkout has the same sources as the person."""
     if not all(_is_same(Place(person, path), Place(checkout, path)) for path in built_from):
         return
     for name in modules:
@@ -197,8 +196,8 @@ def _is_same(one: Place, other: Place) -> bool:
 
 
 def list_generated(person: Path, tracked: Iterable[str]) -> list[str]:
-    """Files of the person's that no tree has, in a folder with sources of the same language, of which one names them.
-    Only what git ignores among them may be used."""
+    """List untracked files of the person's in a folder with sources of the same language, one of which names them. Only
+    those that git ignores may be used."""
     by_folder: dict[str, set[str]] = {}
     for path in tracked:
         if find_suffix(path) not in _NO_SOURCES and not is_made_folder(parent_folder(path)):

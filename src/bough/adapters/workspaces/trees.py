@@ -1,4 +1,4 @@
-"""The trees of a project's runs, apart from any checkout: what is in them, how they differ, what merging two gives."""
+"""The trees of a project's runs, apart from any checkout: their contents, differences and merges."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ class GitTrees:
         self._lock = threading.Lock()
 
     def _prepared(self, *trees: str) -> Repository:
-        """The repository, ready to be used, with these trees in it."""
+        """Return the repository, ready for use, with these trees in it."""
         with self._lock:
             if not self._ready:
                 try:
                     prepare_repository(self._home)
-                    # What another process is writing right now looks the same as what a crash left, so only old
-                    # leftovers go.
+                    # A file that another process is writing looks like a leftover of a crash, so only old ones go.
                     self.repository.objects.recover(time.time() - _LEFTOVER)
                 except OSError as error:
-                    # What exists can be read, even where nothing can be written.
+                    # Existing objects can be read even where nothing can be written.
                     if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not self.repository.path.is_dir():
                         raise
                 self._ready = True
@@ -59,7 +58,7 @@ class GitTrees:
 
     def _list_moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared(base, tree)
-        if repository.listings.know_of(base, tree):  # then there is no need to ask git
+        if repository.listings.know_of(base, tree):  # no need to ask git
             return find_moves(repository.listings.found(base), repository.listings.found(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         moves = []
@@ -84,13 +83,13 @@ class GitTrees:
 
     @in_thread("read the trees of {self._root}")
     def bring(self, tree: str) -> None:
-        """Have a tree of the person's repository here, too."""
+        """Copy a tree of the person's repository into bough's."""
         bring_tree(self._prepared(), self._root, tree)
         self.repository.publish(tree, "")
 
     @in_thread("apply the patch")
     def patch(self, base: str, patch: bytes) -> str:
-        """The tree with that patch applied."""
+        """Return the tree with that patch applied."""
         tree = apply_patch(self._prepared(base), base, patch)
         self.repository.publish(tree, base)
         return tree
@@ -99,7 +98,7 @@ class GitTrees:
     def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         repository = self._prepared(tree, base)
         found, back = repository.listings.found(tree), repository.at(base, paths)
-        # Where one has a file and the other a folder, the base's stays.
+        # If one side has a file and the other a folder, the base's stays.
         put: dict[bytes, File | None] = {**dict.fromkeys(repository.at(tree, paths)), **back}
         with Batch(repository.objects) as batch:
             for name, text in texts.items():
@@ -123,7 +122,7 @@ class GitTrees:
 
     @in_thread("compare")
     def count_changes(self, base: str, tree: str) -> list[LineCount]:
-        """Every changed file with the number of lines added and removed."""
+        """List every changed file with its numbers of added and removed lines."""
         said = self._diff(base, tree, "--numstat", "-z")
         entries = [entry.split("\t", 2) for entry in said.split("\0") if entry.count("\t") > 1]
         return [
@@ -133,7 +132,7 @@ class GitTrees:
 
     @in_thread("compare")
     def diff_file(self, base: str, tree: str, path: str) -> str:
-        """The diff of one file. What its name says is no pattern."""
+        """Return the diff of one file, whose name is no pattern."""
         return self._diff(base, tree, "-p", paths=[f":(literal,top){path}"])
 
     def _diff(self, base: str, tree: str, *form: str, paths: Sequence[str] = ()) -> str:

@@ -1,4 +1,4 @@
-"""One task's checkout: its files can be kept as trees and brought back."""
+"""One task's checkout: its files can be stored as trees and restored."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ INSTALLED = shared_folders.NAMES | shared_folders.BUILT | {b".gradle"}
 """Folders that tools install into or build in, and maintain themselves: recreating them for every check would take
 minutes and a network."""
 MADE = b"__pycache__"
-"""Removed even when it is in the tree: bytecode need not match the source beside it."""
+"""Removed even if it is in the tree: bytecode need not match the source beside it."""
 
 
 def in_thread(
     doing: str,
 ) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]]:
-    """Make a method one that waits for a thread, since disks and programs are slow. A system error becomes one
-    sentence: bough could not do what `doing` says, in which arguments stand by name (`{self.root}`). Whoever cancels it
-    waits until the thread has ended: a checkout that is discarded must not be made a moment later."""
+    """Make a method run in a thread, since disks and programs are slow. A system error becomes one sentence: bough
+    could not do what `doing` says, in which arguments stand by name (`{self.root}`). Cancelling waits until the thread
+    has ended: a discarded checkout must not be recreated a moment later."""
 
     def decorate(action: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
         @wraps(action)
@@ -69,7 +69,7 @@ def in_thread(
 
 
 class GitWorkspace(Struct, eq=False):
-    """One task's checkout. Calls are serial; the last scan is remembered: a snapshot reads only what changed."""
+    """One task's checkout. Calls are serial; the last scan is remembered, so a snapshot reads only what changed."""
 
     root: Path
     folder: Path
@@ -80,15 +80,15 @@ class GitWorkspace(Struct, eq=False):
     _scanner: Scanner
     _tracked: Tracked
     _found: FileIndex | None
-    """The files as they were last seen, when that is known."""
+    """The files as last seen, if known."""
     _lenders: Sequence[Path]
-    """The tops from which it has installed packages: another checkout's, the person's."""
+    """Folders whose installed packages it uses: another checkout, the person's project."""
     _furnish: Callable[[], None]
-    """Restores what comes from the person's set-up and is not a link to a heavy folder."""
+    """Restores what comes from the person's set-up, except links to heavy folders."""
     _remake: Callable[[str], GitWorkspace]
     """Recreates the checkout from a tree."""
     _last: str
-    """The tree that it had last."""
+    """Its latest tree."""
     env: Mapping[str, str] = {}
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _settings: Stamp | None = None
@@ -118,7 +118,7 @@ class GitWorkspace(Struct, eq=False):
                 id = write_tree(found, batch)
                 batch.flush()
             self._found = found
-            # The agent may change its own .git. A person whose shell shows the branch there would run what it names.
+            # The agent may change its own .git: a person whose shell shows the branch would run programs that it names.
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
         self._repository.publish(id.hex(), self._last)
@@ -130,13 +130,13 @@ class GitWorkspace(Struct, eq=False):
         with self._busy:
             wanted = self._repository.listings.found(tree)
             self._last = tree
-            # Should this fail half-way, what was known no longer holds.
+            # If this fails half-way, the known state no longer holds.
             before, self._found = self._found, None
             try:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
                 find_start(self.root, self.folder.relative_to(self.root).as_posix())
             except (OSError, WorkspaceError):
-                # Something in it cannot even be read. Only what the tree has matters.
+                # Something in it cannot even be read, so recreate it from the tree.
                 made = self._remake(tree)
                 self._found, self._tracked, self._scanner = made._found, made._tracked, made._scanner
 
@@ -173,7 +173,7 @@ class GitWorkspace(Struct, eq=False):
     @in_thread("keep a checkpoint")
     def checkpoint(self, tree: str, message: str) -> str:
         with self._busy:
-            # Empty when there is none yet.
+            # empty if there is none yet
             text = self._branch.read_text(errors="replace").strip() if self._branch.is_file() else ""
             commit = self._repository.commit(tree, text if re.fullmatch("[0-9a-f]{40}", text) else "", message)
             self._branch.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +182,7 @@ class GitWorkspace(Struct, eq=False):
 
 
 def find_start(root: Path, folder: str) -> Path:
-    """Where the agent starts: it exists even when the folder has no files, and is never behind a link."""
+    """Return the agent's starting folder, which is created if it has no files and is never behind a link."""
     place = root
     for name in Path(folder).parts:
         place = place / name
@@ -194,9 +194,9 @@ def find_start(root: Path, folder: str) -> Path:
 
 
 def find_others(found: FileIndex, wanted: FileIndex) -> Iterator[bytes]:
-    """The topmost paths that were found and are not wanted, except installed packages. They are removed before a check,
-    so that it tests the tree alone: ignored files are in no tree, survive a restore, and applying the work does not
-    bring them. A check that needs one of them proves nothing, and a `conftest.py` among them can make it pass."""
+    """List the topmost paths that exist and are not wanted, except installed packages. They are removed before a check,
+    so that it tests the tree alone: ignored files are in no tree, survive a restore, and are not applied with the work.
+    A check that needs one of them proves nothing, and a `conftest.py` among them can make it pass."""
     waiting = [b""]
     while waiting:
         path = waiting.pop()
