@@ -1,4 +1,4 @@
-"""A run over time, for charts: a lane of work per task, what was spent, which tests passed."""
+"""A run over time, for charts: a lane of work per task, the spend, the passing tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bough.core.ids import CONTROL, GOAL, RUN, child_path
 from bough.core.tree.task_state import State
 
 WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
-"""What a lane can show. A span names one by its index here."""
+"""Kinds of work in a lane. A span names one by its index here."""
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
 YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
 T = TypeVar("T")
 Span = tuple[float, float, int, str, int, int]
-"""Start, end, kind of work, label, how many of them it stands for, the round in which it ended."""
+"""Start, end, kind of work, label, number of merged spans, the round in which it ended."""
 Spent = tuple[float, int, int]
 """Dollars, tokens, rounds."""
 TestCount = tuple[float, str, str, int, int]
-"""When, in which task, in what (`base`, `tool`, `check`), how many passed and failed."""
+"""Time, task, source (`base`, `tool`, `check`), passed, failed."""
 POINTS = 120
 """Maximum points of a curve."""
 
@@ -31,19 +31,19 @@ class Lane(Struct):
     spans: list[tuple[float, float, int, str, int]] = field(default_factory=list)
     """Start, end, kind of work, label, round."""
     open: dict[str, tuple[float, int, str]] = field(default_factory=dict)
-    """Open spans, by what closes them."""
+    """Open spans, by the id that closes them."""
     tools: dict[str, str] = field(default_factory=dict)
     """Names of the tools that the last answer called, by call."""
     steps: dict[str, str] = field(default_factory=dict)
-    """The task that carries out each step now: one that runs again has a path of its own."""
+    """The task that runs each step now: a repeated one has a path of its own."""
     rounds: list[int] = field(default_factory=list)
-    """The event that each round began with."""
+    """The first event of each round."""
 
     def begin(self, key: str, at: float, work: int, words: str = "") -> None:
         self.open[key] = (at, work, words)
 
     def end(self, key: str, at: float, seconds: float = 0.0) -> None:
-        """`seconds`: how long it took at least; the beginning of something short is written with its end."""
+        """End a span. `seconds`: its least duration; for something short, start and end are recorded together."""
         if (begun := self.open.pop(key, None)) is not None:
             self.add(min(begun[0], at - seconds), at, begun[1], begun[2])
 
@@ -57,7 +57,7 @@ class Charts:
     def __init__(self) -> None:
         self.lanes = defaultdict[str, Lane](Lane)
         self.spent: list[tuple[float, str, float, int]] = []
-        """When a round was paid for, in which branch below the goal, dollars, tokens."""
+        """Time of a paid round, branch below the goal, dollars, tokens."""
         self.tests: list[TestCount] = []
 
     def see(self, record: e.Record) -> None:
@@ -141,13 +141,13 @@ class Charts:
         self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens))
 
     def rounds(self, path: str) -> list[int]:
-        """The event that each round of a task began with."""
+        """List the first event of each round of a task."""
         return self.lanes[path].rounds if path in self.lanes else []
 
     def timeline(
         self, paths: Iterable[str], start: float, end: float, now: float, pixels: int
     ) -> list[tuple[str, list[Span]]]:
-        """Lanes between two moments, no finer than can be drawn."""
+        """Return the lanes between two moments, no finer than can be drawn."""
         least = max((end - start) / max(pixels, 1), 1e-6)
         drawn = []
         for path in paths:
@@ -157,7 +157,7 @@ class Charts:
         return drawn
 
     def burn(self) -> tuple[list[str], list[tuple[float, list[Spent]]]]:
-        """The branches, and what each had spent, over time."""
+        """Return the branches and the spend of each over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
         sums: dict[str, Spent] = dict.fromkeys(branches, (0.0, 0, 0))
         points, shown = [], {*_thin_out(range(len(self.spent)))}
@@ -176,7 +176,7 @@ CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
 
 
 def _thin_out(points: Sequence[T]) -> list[T]:
-    """Return as many of the points as can be drawn; the last is among them."""
+    """Return as many of the points as can be drawn, with the last."""
     return [*points[: -1 : max(1, -(-len(points) // POINTS))], *points[-1:]]
 
 
@@ -186,7 +186,7 @@ def _close(lane: Lane, at: float) -> None:
 
 
 def _split_tools(lane: Lane, held: float, ruled: float) -> None:
-    """A tool whose command waited for the person did not work meanwhile."""
+    """Remove from a tool's span the time in which its command waited for the person."""
     for key, (begun, work, words) in list(lane.open.items()):
         if work == TOOL:
             lane.add(begun, held, work, words)
@@ -196,7 +196,7 @@ def _split_tools(lane: Lane, held: float, ruled: float) -> None:
 def _merge_close_spans(
     spans: list[tuple[float, float, int, str, int]], start: float, end: float, least: float
 ) -> list[Span]:
-    """Merge spans that are too close together to draw; a wait that is too short to draw is none."""
+    """Merge spans that are too close together to draw; drop waits that are too short."""
     made: list[Span] = []
     for begun, ended, work, words, number in spans:
         if ended < start or begun > end or (work == WAITING and ended - begun < least):

@@ -1,4 +1,4 @@
-"""One task in detail, and the points it can be rewound to: what people see beyond its line in the tree."""
+"""One task in detail, and the points to which it can be rewound: more than its line in the tree shows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class TaskDetail(Struct, frozen=True):
     created: bool
     verdict: Verdict | None
     command: str
-    """Its own check, when it names one."""
+    """Its own check; empty: none."""
     claim: str | None
-    """What its agent says about its work."""
+    """The agent's statement about its work."""
     notes: tuple[Note, ...]
     halted: str
-    """Why it is halted, in words; empty if it is not."""
+    """Why it is halted; empty: it is not."""
 
 
 def detail_of(task: Task) -> TaskDetail:
@@ -49,7 +49,7 @@ class Point(Struct, frozen=True):
     tree: str
     has_steps: bool
     words: str
-    """What happened last."""
+    """The last thing that happened."""
 
 
 def point_of(task: Task) -> Point:

@@ -30,7 +30,7 @@ NEWS = frozenset[type](
         *(e.ChildrenReopened, e.ModelSwitched),
     }
 )
-"""The turning points, which a live viewer is told."""
+"""Turning points that a live viewer shows."""
 
 
 class EventFormatter:
@@ -38,7 +38,7 @@ class EventFormatter:
         self._tasks: dict[str, TaskMemory] = {}
 
     def tell(self, record: e.Record) -> Told:
-        """The words for this event. Pass events in order: later ones may need earlier ones."""
+        """Describe this event. Pass events in order: later ones may need earlier ones."""
         if (told := tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))) is not None:
             return told
         for tell in FAMILIES:
@@ -51,7 +51,7 @@ class EventFormatter:
         return self._tasks[task].rounds if task in self._tasks else 0
 
     def news(self, record: e.Record) -> Told | None:
-        """The same as `tell`, for a live viewer: whole rounds and turning points; None for the rest."""
+        """Describe the event for a live viewer: whole rounds and turning points; None for the rest."""
         told = self.tell(record)
         match record.event:
             case e.ModelAnswered(text=text, calls=calls):

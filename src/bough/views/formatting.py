@@ -1,7 +1,7 @@
-"""How bough formats numbers, durations, money, and text from outside.
+"""Formats of numbers, durations, money, and text from outside.
 
-Promises: text from `one_line` or `escape_text` cannot move the cursor, change colours, retitle the window or hide
-text. Goals, file names, model answers, tool output and service errors are all untrusted and go through one of them.
+Promises: text from `one_line` or `escape_text` cannot move the cursor, change colours, retitle the window or hide text.
+Goals, file names, model answers, tool output and service errors are all untrusted and go through one of them.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def last_line(text: str) -> str:
 
 
 def escape_json(encoded: bytes) -> str:
-    """JSON that is also safe to print: characters that a terminal may interpret are escaped. The JSON stays equivalent,
-    because such characters occur only in strings."""
+    """Return JSON that is safe to print: characters that a terminal may interpret are escaped. They occur only in
+    strings, so the JSON stays equivalent."""
     text = encoded.decode("utf-8", "replace")
     return (
         text
@@ -122,7 +122,7 @@ def format_money(dollars: float) -> str:
 
 
 def format_cost(spend: Spend) -> str:
-    """What it cost as far as prices are known; `+` when some calls have no known price."""
+    """Format the known cost; `+` if some calls have no known price."""
     return f"{format_money(spend.cost)}+" if spend.unpriced else format_money(spend.cost)
 
 
@@ -167,7 +167,7 @@ def format_usage(spend: Spend) -> str:
 
 
 def format_limits(limits: Limits, grows: bool = False) -> str:
-    """What a run may spend: `40 rounds, more if it is planned · 100,000 tokens · no limit on cost or time`"""
+    """Format a run's limits: `40 rounds, more if it is planned · 100,000 tokens · no limit on cost or time`"""
     said = [pluralize(limits.rounds, "round") + (", more if it is planned" if grows else "")]
     free = []
     for limit, words, name in (

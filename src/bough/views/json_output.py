@@ -65,11 +65,11 @@ def task_to_dict(row: TaskRow) -> dict[str, Any]:
 
 
 def _struct_to_dict(struct: msgspec.Struct) -> dict[str, Any]:
-    """Defaults too: a program should not have to know them."""
+    """Convert with defaults: a program should not have to know them."""
     return {name: msgspec.to_builtins(getattr(struct, name)) for name in struct.__struct_fields__}
 
 
 def _spend_to_dict(spend: Spend) -> dict[str, Any]:
-    """What was spent, without seconds: a view of the tree does not read how long each tool took."""
+    """Convert the spend without seconds: a view of the tree does not read how long each tool took."""
     names = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced", "estimated")
     return {name: getattr(spend, name) for name in names}

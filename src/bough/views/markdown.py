@@ -1,4 +1,4 @@
-"""The evidence of a run as Markdown, for the text of a pull request: what is longer than a screen is folded."""
+"""The evidence of a run as Markdown, for the text of a pull request; long parts are folded."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bough.views.run_view import RunView
 from bough.views.vocabulary import describe_evidence, describe_needless, describe_status, list_shortcomings
 
 SHOWN = 20
-"""Requirements before the rest is folded."""
+"""Requirements shown before the rest is folded."""
 FAILING = 8
 PLACES = 3
-"""Places to read that are named for a requirement, and parts of the change that nothing needs, before the rest."""
+"""Places named for a requirement, and parts of the change that nothing needs, before the rest is counted."""
 
 
 def render_report(run: RunView, status: str, table: Table) -> str:
-    """What came of it, each requirement with where it is met and what shows it, and what fails."""
+    """Render the outcome, each requirement with its place and evidence, and the failures."""
     goal = run.tasks.get(GOAL)
     lines = [f"### bough: {describe_status(status, run.accepted, run.examines)}", ""]
     if goal is not None and goal.verdict is not None:
@@ -31,7 +31,7 @@ def render_report(run: RunView, status: str, table: Table) -> str:
 
 
 def render_table(table: Table, rechecked: str) -> list[str]:
-    """List in reading order what was asked, what shows it and where it is met; then what nothing needs."""
+    """List each requirement in reading order with its evidence and place; then the parts that nothing needs."""
     head = ["| | requirement | | shown by | read |", "| --- | --- | --- | --- | --- |"]
     rows = [_render_row(row) for row in table.rows]
     lines = [*head, *rows[:SHOWN]] if rows else []

@@ -1,4 +1,4 @@
-"""What a person may want to do next."""
+"""Suggestions for what to do next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Suggestion = tuple[str, str]
 
 
 def list_next_steps(run: RunView, status: str, changed: bool) -> list[Suggestion]:
-    """Commands that make sense now, likeliest first; without changes, none that are about changes."""
+    """List commands that make sense now, likeliest first; those about changes only if there are any."""
     if run.examines and status in EXAMINED_WORDS:
         return _list_steps_after_examination(run.name, status)
     about_changes = ("bough diff ", "bough apply ")
@@ -72,7 +72,7 @@ def _list_steps(run: RunView, status: str) -> list[Suggestion]:
 
 
 def _suggest_limit(spend: Spend, limits: Limits) -> str:
-    """The option that doubles the exhausted limit."""
+    """Return the option that doubles the exhausted limit."""
     if limits.tokens is not None and spend.tokens >= limits.tokens * LAST_SHARE:
         return f"--max-tokens {limits.tokens * 2}"
     if limits.cost is not None and spend.cost >= limits.cost * LAST_SHARE:

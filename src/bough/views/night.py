@@ -1,4 +1,4 @@
-"""The page in the morning: what came of every goal of a backlog, as the terminal, a file and the dashboard show it."""
+"""The morning page: the outcome of every goal of a backlog, for the terminal, a file and the dashboard."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class GoalLine(Struct, frozen=True):
     branch: str = ""
     address: str = ""
     check: str = ""
-    """What its check said, as numbers: `12 passed`."""
+    """The check's result in numbers: `12 passed`."""
     rechecked: str = ""
     """Whether its work still holds on a main that has moved, in words."""
     proven: int = 0
@@ -63,14 +63,14 @@ class GoalLine(Struct, frozen=True):
     seconds: float = 0.0
     question: str = ""
     tried: str = ""
-    """What was tried, of a goal that was given up."""
+    """The attempts for a goal that was given up."""
     conflicts: dict[str, tuple[str, ...]] = {}
     applied: bool = False
     together: str = ""
-    """Whether it is on the night branch: `on it`, or why it was left out; empty: there is none."""
+    """`on it`: part of the night branch; else why it was left out; empty: there is no night branch."""
     notes: tuple[str, ...] = ()
-    """What was done, what was refuted and repaired, and which messages and test changes took part, a sentence each;
-    before it begins, what is unclear about it."""
+    """A sentence each on what was done, refuted and repaired, and on messages and test changes; before it begins, on
+    what is unclear about it."""
 
 
 class NightPage(Struct, frozen=True):
@@ -80,9 +80,9 @@ class NightPage(Struct, frozen=True):
     ended_at: float = 0.0
     why: str = ""
     branch: str = ""
-    """The night branch, where there is one."""
+    """The night branch; empty: none."""
     trouble: str = ""
-    """Why there is no night branch, although it was wanted; or why it has another name."""
+    """Why there is no night branch although one was wanted, or why it has another name."""
     spend: Spend = Spend()
     proposed: dict[str, str] = {}
     """Goals that agents proposed in its runs: their titles by name."""
@@ -92,15 +92,15 @@ class NightPage(Struct, frozen=True):
 
     @property
     def groups(self) -> list[tuple[str, list[GoalLine]]]:
-        """The goals by what came of them, under headings."""
+        """Group the goals by outcome, under headings."""
         headings = dict.fromkeys(HEADINGS[kind] for kind in KINDS if kind != "dropped")
         found = [(text, self.of(*(kind for kind in KINDS if HEADINGS[kind] == text))) for text in headings]
         return [(text, goals) for text, goals in found if goals]
 
     @property
     def exit_status(self) -> int:
-        """0: everything is done; else as for a run, by what is worst: given up 3, not proven 5, waiting for a person 8,
-        not finished 6."""
+        """Return 0 if everything is done; else, as for a run, the worst: given up 3, not proven 5, waiting for a person
+        8, not finished 6."""
         ways: dict[Kind, int] = {"given_up": 3, "not_proven": 5, "waiting": 8, "running": 6, "ready": 6, "not_begun": 6}
         return next(
             (status for kind, status in ways.items() if self.of(kind)), 5 if self.trouble and not self.branch else 0
@@ -108,7 +108,7 @@ class NightPage(Struct, frozen=True):
 
 
 def _put_in_order(items: Iterable[BacklogItem]) -> list[BacklogItem]:
-    """The goals as they begin: what is needed before what needs it, then by priority, then as they were added."""
+    """Order the goals as they begin: needed ones first, then by priority, then as they were added."""
     names = {item.name: item for item in items}
     waits = {name: {need for need in item.entry.needs if need in names} for name, item in names.items()}
     needed_by: dict[str, list[str]] = {}
@@ -125,7 +125,7 @@ def _put_in_order(items: Iterable[BacklogItem]) -> list[BacklogItem]:
             waits[other].discard(name)
             if not waits[other]:
                 heappush(ready, places[other])
-    return [*ordered, *names.values()]  # What needs itself, in a journal that somebody else wrote, comes last.
+    return [*ordered, *names.values()]  # Goals that need each other, in a foreign journal, come last.
 
 
 def make_page(
@@ -137,8 +137,8 @@ def make_page(
     spent: Mapping[str, Spend],
     notes: Mapping[str, tuple[str, ...]],
 ) -> NightPage:
-    """`shown`: how many requirements of a goal are proven, and of how many. `spent`: what each run of the night has
-    spent in it."""
+    """Build the page. `shown`: proven requirements of a goal, and their number. `spent`: the spend of each run in the
+    night."""
     night = backlog.night
     joined = night.joined if night is not None else None
     together = joined.left_out | dict.fromkeys(joined.landed, "on it") if joined is not None else {}
@@ -151,7 +151,7 @@ def make_page(
         goal = run.tasks.get(GOAL) if run is not None else None
         proven, requirements = shown.get(name, (0, 0))
         conflicts = {}
-        for other in backlog.items.values():  # Whoever finishes later records it; both pages say it.
+        for other in backlog.items.values():  # Only the later goal records a conflict; both lines show it.
             theirs = other.report.conflicts if other.report is not None else {}
             if not other.dropped and (files := report.conflicts.get(other.name) or theirs.get(name)):
                 conflicts[other.name] = files
@@ -191,7 +191,7 @@ def make_page(
 
 
 def list_notes(task: Task, rows: Sequence[Evidence]) -> Iterator[str]:
-    """What a person wants to know about work that is done, before they look at it."""
+    """List what a person wants to know about finished work before they look at it."""
     said = task.acceptance.summaries[-1].text if task.acceptance.summaries else ""
     if said.strip():
         yield f"done: {first_sentence(said)}"
@@ -225,7 +225,7 @@ def describe_totals(night: NightPage) -> str:
 
 
 def describe_branch(night: NightPage) -> str:
-    """How many goals the night branch has; empty: none was wanted."""
+    """Say how many goals the night branch has; empty: none was wanted."""
     if not night.branch:
         return f"There is no night branch: {night.trouble}" if night.trouble else ""
     landed = sum(goal.together == "on it" for goal in night.goals)
@@ -255,9 +255,9 @@ def _is_unpriced(spend: Spend) -> bool:
 
 
 def describe_goal(goal: GoalLine) -> str:
-    """What came of it, on one line."""
+    """Describe a goal's outcome on one line."""
     parts = []
-    if goal.requirements and (goal.proven or goal.kind != "proven"):  # Else its check alone was taken for proof.
+    if goal.requirements and (goal.proven or goal.kind != "proven"):  # Otherwise its check alone proved it.
         parts.append(f"{goal.proven} of {pluralize(goal.requirements, 'requirement')} proven")
     if goal.files:
         parts.append(f"{pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")
@@ -278,7 +278,7 @@ def describe_goal(goal: GoalLine) -> str:
 
 
 def describe_details(goal: GoalLine) -> Iterator[str]:
-    """What else a person needs to decide about it, and the commands to do so."""
+    """Describe what else a person needs to decide about it, with the commands."""
     yield from describe_findings(goal)
     if goal.kind == "waiting":
         yield f'answer: bough answer {goal.run} "…" (or `bough approve {goal.run}`)'
@@ -287,7 +287,7 @@ def describe_details(goal: GoalLine) -> Iterator[str]:
 
 
 def describe_findings(goal: GoalLine) -> Iterator[str]:
-    """What was done, what it conflicts with, and what was tried."""
+    """Describe what was done, its conflicts, and what was tried."""
     yield from goal.notes
     if goal.together and goal.together != "on it":
         yield f"left out of the night branch: {goal.together}"
@@ -300,7 +300,7 @@ def describe_findings(goal: GoalLine) -> Iterator[str]:
 
 
 def _read_report(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The sections of a run's report, each with its points."""
+    """Read the sections of a run's report, each with its points."""
     for section in text.split("\n## ")[1:]:
         heading, *lines = section.splitlines()
         yield heading.strip(), [line.removeprefix("- ").strip() for line in lines if line.strip()]

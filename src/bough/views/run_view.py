@@ -1,4 +1,4 @@
-"""What people see of a run: a light fold over its events, cheap enough for a run of a thousand tasks.
+"""A run as people see it: a light fold over its events, cheap enough for a thousand tasks.
 
 It reads only `KINDS` of events, because most of a journal is conversation, which a view of the tree does not need.
 """
@@ -27,25 +27,25 @@ class RunView(Struct):
     models: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     status: str = "running"
-    """`running`, or how it ended or halted. Only the claim says whether a process is really running it."""
+    """`running`, or how it ended or halted. Only the claim tells whether a process is really running it."""
     summary: str = ""
     until: float = 0.0
     """When it can resume, if known."""
     started_at: float = 0.0
     last_at: float = 0.0
     worked: float = 0.0
-    """Seconds that it ran, up to its last halt."""
+    """Seconds of work up to its last halt."""
     since: float = 0.0
     """When the current stretch of work began; 0 while it is halted."""
     applied: str = ""
     accepted: str = ""
-    """The person who took its work without proof."""
+    """The person who accepted its work without proof."""
     examines: str = ""
-    """Somebody else's change that it judges, as a phrase."""
+    """The examined change of somebody else, as a phrase."""
     rechecked: str = ""
     """Whether its work still holds on a branch that has moved, in words."""
     scouted: Spend = field(default_factory=Spend)
-    """What was spent before the goal began, which is charged for it from then on."""
+    """The spend before the goal began, which is charged to the goal from then on."""
     held: dict[str, str] = field(default_factory=dict)
     """Command lines that wait for approval, by id."""
     tasks: dict[str, TaskView] = field(default_factory=dict)
@@ -62,12 +62,12 @@ class RunView(Struct):
 
     @property
     def fallbacks(self) -> list[str]:
-        """The models that answered in place of the first ones."""
+        """List the models that answered in place of the first ones."""
         return list(dict.fromkeys(name for task in self.tasks.values() for name in task.fallbacks))
 
     @property
     def exit_status(self) -> int | None:
-        """None while the run is running."""
+        """Return the exit status; None while the run is running."""
         return EXIT_STATUS.get(self.status)
 
     @property
@@ -95,7 +95,7 @@ class RunView(Struct):
                 gone = [below for below in self.tasks if parent_path(below) == path and below not in kept]
                 self._see_plan(path, steps, [below.rpartition("/")[2] for below in gone])
             case e.ChildHeld(step=step, other=other, files=files):
-                # A step that could start waits for another one; once it starts, its own events explain its state.
+                # A ready step waits for another one; once it starts, its own events explain its state.
                 child = self.tasks.get(child_path(path, step))
                 if child is not None and not child.started_at:
                     child.why = describe_wait(other, files)
@@ -112,7 +112,7 @@ class RunView(Struct):
                 _add_planned(self, child_path(path, step.name), step)
 
     def _see_never_began(self, path: str, event: e.ChildSettled) -> None:
-        """A skipped or reused step has no events of its own; nor does anything below it."""
+        """Update a skipped or reused step, which has no events of its own; nor does anything below it."""
         child = self.tasks.get(path)
         if child is None or child.started_at:
             return
@@ -123,7 +123,7 @@ class RunView(Struct):
 
     @property
     def unsure(self) -> list[str]:
-        """Tasks whose rounds are counted correctly only with `EXACT_KINDS`: those that may have an unanswered one."""
+        """List the tasks whose rounds need `EXACT_KINDS` to be counted: those that may have an unanswered one."""
         sure = SETTLED - {State.CANCELLED}
         return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
@@ -134,7 +134,7 @@ class RunView(Struct):
             see_task(task, record)
 
     def _see_elsewhere(self, record: e.Record) -> TaskView | None:
-        """Take in an event of the run itself, or the first one of a task, whose view is returned."""
+        """Process an event of the run itself, or the first one of a task, whose view is returned."""
         if record.task in (RUN, CONTROL):
             _see_run(self, record)
             return None
@@ -155,7 +155,7 @@ def describe_wait(other: str, files: Sequence[str]) -> str:
 
 
 def _add_planned(run: RunView, path: str, step: Step, before: str = "") -> None:
-    """Add a task that the plan names, pending, and those below it. `before`: the step that it follows in order."""
+    """Add a planned task as pending, with those below it. `before`: the step that it follows."""
     run.tasks[path] = TaskView(path, make_title(step), needs=step.needs or ((before,) if before else ()))
     last = ""
     for child in step.steps:
@@ -206,19 +206,19 @@ def _see_run(run: RunView, record: e.Record) -> None:
 
 _READ = e.list_named(RunView.see, RunView._see_elsewhere, _see_run, see_task, see_rarer)
 LIVE_KINDS = (*_READ, *e.list_named(see_activity), "NoteKept", "MessageAdded", "MessageReceived", "DoneClaimed")
-"""What a view needs to show what a task is doing right now, how long its tools took, and when it last moved."""
+"""Kinds of events for a task's current action, the time of its tools, and its last sign of life."""
 EXACT_KINDS = tuple(kind for kind in _READ if kind not in ("ToolStarted", "ToolFinished"))
 KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
-"""A fifth of a journal only says that the model is being called. The answer nearly always implies that;
-`RunView.unsure` names the tasks where it does not."""
+"""Without the fifth of a journal that only says that the model is being called: the answer nearly always implies that,
+and `RunView.unsure` names the tasks where it does not."""
 
 
 class Outcome(Struct, frozen=True):
-    """How a run ended, for programs. `tree` has every task with its state and verdict."""
+    """The end of a run, for programs. `tree` has every task with its state and verdict."""
 
     run: str
     status: str
-    """How it ended (`completed`, `accepted`, `not_proven`, `failed`), or why it is halted: `budget`, `stopped` …"""
+    """The end (`completed`, `accepted`, `not_proven`, `failed`), or the cause of a halt: `budget`, `stopped` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]

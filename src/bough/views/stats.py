@@ -13,11 +13,11 @@ from bough.core.ids import depth
 from bough.core.tree.task_state import State
 
 FEW = 4
-"""The fewest cases that a share means anything for: with fewer it gives no warning."""
+"""The fewest cases for a meaningful share: with fewer it gives no warning."""
 
 
 class Share(Struct):
-    """What a tier of models did, and what it cost."""
+    """The work of a tier of models, and its cost."""
 
     rounds: int = 0
     tokens: int = 0
@@ -44,15 +44,15 @@ class Stats(Struct):
     """Seconds spent in model calls, tools and checks."""
     check_seconds: float = 0.0
     signals: dict[str, int] = {}
-    """How often work was stuck, by pattern."""
+    """Times that work was stuck, by pattern."""
     rungs: dict[str, int] = {}
-    """What was done about it, by rung."""
+    """Reactions to stuck work, by rung."""
     pruned: int = 0
-    """Tokens that pruning removed from conversations, about."""
+    """Approximate tokens that pruning removed from conversations."""
     compacted: int = 0
-    """Tokens that compaction removed from conversations, about."""
+    """Approximate tokens that compaction removed from conversations."""
     overfull: int = 0
-    """How often the ladder was needed because compaction did not help."""
+    """Times that the ladder was needed because compaction did not help."""
     tiers: dict[str, Share] = {}
     """Each tier's share; `helpers` are the models that plan, prune, summarise and judge."""
     merges: int = 0
@@ -73,7 +73,7 @@ class Stats(Struct):
 
     @property
     def warnings(self) -> list[str]:
-        """What a person should change about how bough is used here."""
+        """List what a person should change about the use of bough here."""
         found = []
         if self.repairs >= FEW and self.repaired / self.repairs < 0.5:
             found.append("bug hunters repair fewer than half of the failures: are the goals too large?")

@@ -1,4 +1,4 @@
-"""The tasks of a run as rows of a tree, and what people read of each."""
+"""The tasks of a run as rows of a tree, with the texts of each row."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class TaskRow(Struct, frozen=True):
     """The branch lines that lead to it."""
     spend: Spend
     subtree: Spend
-    """What it and everything below it spent."""
+    """The spend of the task and everything below it."""
     leaf: bool
     name: str
 
 
 def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
-    """The task at `below` and everything under it, parents before their children, in order of creation.
+    """List the task at `below` and everything under it, parents before their children, in order of creation.
 
     `depth`: at most this many levels below it; `flat`: only the leaves, each with its whole path.
     """
@@ -52,7 +52,7 @@ def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: b
 
 
 def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: str) -> Iterator[TaskRow]:
-    """`lead` is drawn before the task itself, `rest` before what is below it."""
+    """Walk the tree. `lead` is drawn before the task itself, `rest` before the tasks below it."""
     under: list[TaskRow] = []
     mine = children.get(task.path, [])
     own = task.spend
@@ -70,7 +70,7 @@ UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED}
 
 
 def describe_trouble(task: TaskView) -> str:
-    """Why an unfinished task is stuck, and what bough does about it."""
+    """Explain why an unfinished task is stuck, and bough's reaction."""
     if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
         return ""
     why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
@@ -78,7 +78,7 @@ def describe_trouble(task: TaskView) -> str:
 
 
 def describe_standing(task: TaskView) -> str:
-    """Its state; for a repeating task, with its current pass."""
+    """Describe its state; for a repeating task, with its current pass."""
     words = describe_state(task.state)
     if task.repeat > 1 and task.started_at:
         words += f", pass {task.passes}/{task.repeat}"
@@ -86,13 +86,13 @@ def describe_standing(task: TaskView) -> str:
 
 
 def describe_rounds(row: TaskRow) -> str:
-    """`12/40`, and how many of them it used itself when it has tasks below it."""
+    """Return `12/40`, with the task's own rounds if it has tasks below it."""
     own = "" if row.leaf else f" ({row.spend.rounds} itself)"
     return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
 
 
 def describe_progress(drawn: Sequence[TaskRow]) -> str:
-    """`3/3 tasks complete`, of the direct children of the first row; empty for a leaf."""
+    """Return `3/3 tasks complete` for the first row's direct children; empty for a leaf."""
     first = drawn[0].task.path
     mine = [row.task for row in drawn[1:] if parent_path(row.task.path) == first]
     done = sum(task.state in (State.COMPLETED, State.SKIPPED) for task in mine)
@@ -100,8 +100,8 @@ def describe_progress(drawn: Sequence[TaskRow]) -> str:
 
 
 def describe_task(task: TaskView) -> str:
-    """What a task is for and, if it did not complete, why. For the goal, the reason is shown elsewhere."""
+    """Describe a task's purpose and, if it did not complete, why. The goal's reason is shown elsewhere."""
     if not task.started_at and (task.why or task.state is not State.PENDING):
-        return one_line(task.why)  # Waiting for another one, skipped, or reused from an earlier run.
+        return one_line(task.why)  # waiting for another, skipped, or reused from an earlier run
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
     return first_sentence(task.title) + why

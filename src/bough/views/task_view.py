@@ -1,4 +1,4 @@
-"""What people see of a task: one line of the tree, kept up to date by a light fold over its events."""
+"""A task as people see it: one line of the tree, updated by a light fold over its events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TaskView(Struct):
     state: State = State.PENDING
     why: str = ""
     doing: str = ""
-    """The current effect, in a few words; empty between effects."""
+    """The current effect in a few words; empty between effects."""
     acted_at: float = 0.0
     """When its agent last finished a call, or bough a check."""
     attempt: int = 0
@@ -42,7 +42,7 @@ class TaskView(Struct):
     repairs: int = 0
     halted: str = ""
     rung: str = ""
-    """The last rung of the ladder that was taken."""
+    """The last rung taken on the ladder."""
     trouble: Trouble | None = None
     """Why that rung was taken."""
     report: str = ""
@@ -52,17 +52,17 @@ class TaskView(Struct):
     passes: int = 1
     """The number of the pass it is in."""
     repeat: int = 1
-    """How many there may be."""
+    """The most passes."""
     source: str = ""
-    """The run and the task that it was reused from, instead of being done again."""
+    """The run and task whose work is reused."""
     fallbacks: tuple[str, ...] = ()
     """The models that answered in place of the first ones."""
     tokens_by_role: dict[str, int] = field(default_factory=dict)
-    """What its agents and helpers used, by role."""
+    """Tokens of its agents and helpers, by role."""
     worker: str = ""
     """The worker that runs it, or ran it last, where tasks are dispatched to workers."""
     needs: tuple[str, ...] = ()
-    """The steps beside it that come first."""
+    """Sibling steps that come first."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -71,14 +71,14 @@ class TaskView(Struct):
     _climbing: bool = False
     """The last rung starts an agent itself but has not done so yet."""
     _acted: tuple[Call | Verdict, bool] | None = None
-    """What that was, and whether it went well."""
+    """The last call or verdict, and whether it succeeded."""
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
-    """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For rewinding to it."""
+    """Versions with what held from there on (state, why, attempt, role, repairs, verdict), for rewinding."""
     _spent: dict[str, Any] = field(default_factory=partial(defaultdict, int))
-    """The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest
-    of them."""
+    """The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than all the
+    rest."""
 
     @property
     def spend(self) -> Spend:
@@ -86,7 +86,7 @@ class TaskView(Struct):
 
     @property
     def acted(self) -> str:
-        """What it did last, in a few words: `wrote shop/prices.py +12`."""
+        """Describe its last action: `wrote shop/prices.py +12`."""
         if self._acted is None:
             return ""
         done, well = self._acted
@@ -127,7 +127,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
             task._acted = next(((call, event.ok) for call in task._running if call.id == id), task._acted)
             task._running = [call for call in task._running if call.id != id]
             task.doing = _describe_running(task._running)
-            if event.tree and event.tree != task.tree:  # No longer stuck.
+            if event.tree and event.tree != task.tree:  # no longer stuck
                 task.tree, task.trouble = event.tree, None
         case e.StateChanged():
             task.state, task.why, task.doing, task._climbing = event.to, event.why, "", False
@@ -135,7 +135,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
         case e.AttemptStarted():
             task.attempt += 1
             task.role = event.role
-            # A rung that gives a stuck bug hunter a fresh start is part of the same repair.
+            # A rung that gives a stuck bug hunter a fresh start belongs to the same repair.
             task.repairs += event.role == "bug_hunter" and not task._climbing
             task._asking, task._climbing, task.doing = False, False, ""
             _remember(task, record.version)
@@ -172,13 +172,13 @@ def _begin(task: TaskView, event: e.TaskCreated, at: float) -> None:
     step = event.step
     task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
     task.needs = step.needs or task.needs
-    if not any(task._spent.values()):  # A task that has spent something begins again, after a rewind.
+    if not any(task._spent.values()):  # A task with spend begins again, after a rewind.
         task._spent.update(msgspec.structs.asdict(event.spent))
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, at
 
 
 def see_activity(task: TaskView, record: e.Record) -> None:
-    """Process the events that only say what it is doing right now."""
+    """Process the events that only show its current action."""
     match event := record.event:
         case e.CompactionStarted():
             task.doing = "compacting the conversation"
@@ -200,7 +200,7 @@ def see_activity(task: TaskView, record: e.Record) -> None:
 
 
 def see_rarer(task: TaskView, record: e.Record) -> None:
-    """Process the rarer events: of plans, steps, examinations, people and stuck work."""
+    """Process the rarer events: plans, steps, examinations, people and stuck work."""
     match event := record.event:
         case e.ModelSwitched():
             if event.to != event.tier:
@@ -224,18 +224,18 @@ def see_rarer(task: TaskView, record: e.Record) -> None:
             task.question = event.question
         case e.PersonAnswered():
             task.doing, task.question = "", ""
-            # A fresh agent gets the answer, unless steps are blocked: then the planner does.
+            # A fresh agent gets the answer; for blocked steps the planner does.
             if event.text and not (task.trouble and task.trouble.cause == "children"):
                 task.role, task.repairs = "", 0
                 _remember(task, record.version)
-        case e.ChildrenReopened():  # The rung is done: a later repair of the whole is by a new bug hunter.
+        case e.ChildrenReopened():  # The rung is done: a later repair of the whole has a new bug hunter.
             task._climbing, task.doing = False, ""
         case e.TakenUp():
             task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
             _remember(task, record.version)
         case e.ChildMerged():
             _charge_check(task, event.verdict.seconds if event.verdict else 0.0)
-        case e.ChildSettled():  # Only the work comes from the child: what it spent is counted on its own line.
+        case e.ChildSettled():  # Only the work comes from the child: its spend is on its own line.
             task.tree, task.doing = event.tree, ""
         case e.PassEnded():
             task.passes = event.number + 1
@@ -267,7 +267,7 @@ def _count_tokens(task: TaskView, usage: Usage) -> None:
 
 
 def _charge_failed(task: TaskView, event: e.ModelFailed | e.HelperFailed) -> None:
-    """The part of a broken-off answer that arrived is paid for."""
+    """Charge the part of a broken-off answer that arrived."""
     task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
     task._spent["seconds"] += event.seconds
     if event.usage != Usage():
@@ -281,7 +281,7 @@ def _charge_check(task: TaskView, seconds: float) -> None:
 
 
 def _count_round(task: TaskView, *, asking: bool) -> None:
-    """A call that is repeated, because it failed or the process died, belongs to the same round."""
+    """Count a round; a call repeated after a failure or a crash belongs to the same round."""
     task._spent["rounds"] += not task._asking
     task._asking = asking
 
@@ -320,7 +320,7 @@ def describe_call(call: Call) -> str:
 
 
 def describe_act(call: Call) -> str:
-    """The same as `describe_call`, of a call that is over, with the lines that it wrote: `wrote shop/prices.py +12`."""
+    """Describe a finished call like `describe_call`, with its written lines: `wrote shop/prices.py +12`."""
     texts, (name, space, words) = _read_texts(call), describe_call(call).partition(" ")
     added, removed = (
         len(text.splitlines()) for text in (texts.get("content") or texts.get("new", ""), texts.get("old", ""))

@@ -1,5 +1,5 @@
-"""What people read of a rung, a pattern, a state, a status and a role: one word for each, wherever it is shown; and
-verdicts in words, with their evidence."""
+"""People's words for rungs, patterns, states, statuses and roles: one for each, wherever it is shown; and verdicts in
+words, with their evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bough.core.acceptance.evidence_table import RequirementStatus, Table
 
 Told = tuple[str, str]
-"""What happened, and the name of the style that fits it."""
+"""A description and the name of its style."""
 STANDINGS: tuple[RequirementStatus, ...] = (
     "proven",
     "refuted",
@@ -40,7 +40,7 @@ _RUNGS = (
     ("ask", "asks you", "asking you"),
     ("give_up", "gives up", ""),
 )
-"""The rungs of the ladder in order: what bough does there, and what it is doing where that takes a while."""
+"""The rungs of the ladder in order: what bough does, and what it is doing while that takes time."""
 RUNGS = {rung: does for rung, does, _ in _RUNGS}
 RUNGS_UNDER_WAY = {rung: doing for rung, _, doing in _RUNGS}
 PATTERNS = {
@@ -54,7 +54,7 @@ PATTERNS = {
     "max_rounds": "takes too long",
     "subtask_max_rounds": "takes too long",
 }
-"""Every way in which work gets stuck."""
+"""The ways in which work gets stuck."""
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -88,9 +88,9 @@ EXAMINED_WORDS = {
     "not_proven": "not shown",
     "needs_approval": "needs your word",
 }
-"""The same of a run that examines somebody else's change, where it differs."""
+"""Different words for a run that examines somebody else's change."""
 DONE = ("completed", "accepted")
-"""The statuses of runs whose work is taken: it is proven, or a person answers for it."""
+"""Statuses of runs whose work is taken: proven, or accepted by a person."""
 OVER = (*DONE, "not_proven", "failed")
 """The statuses of finished runs; a run with any other one can be resumed."""
 
@@ -106,14 +106,14 @@ def describe_roles(tokens: Mapping[str, int]) -> str:
 
 
 def describe_status(status: str, accepted: str = "", examines: str = "") -> str:
-    """`accepted`: by whom, where a person has. `examines`: the change of somebody else that the run is about."""
+    """Describe a status. `accepted`: the person who accepted the work. `examines`: the examined change."""
     if examines and status in EXAMINED_WORDS:
         return EXAMINED_WORDS[status]
     return f"accepted by {accepted}" if status == "accepted" and accepted else STATUS_WORDS.get(status, status)
 
 
 def ask_about_wishes(wishes: Mapping[str, str]) -> str:
-    """The question whether the settings of a repository may have what they ask for."""
+    """Ask whether a repository's settings may have what they ask for."""
     listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
     return f"The settings of this repository ask for more than the defaults:\n{listed}\nAllow that here, from now on?"
 
@@ -128,7 +128,7 @@ def describe_recheck(event: Rechecked) -> str:
 
 
 def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
-    """Sentences with their styles: what of a change nothing needs, what could not be decided, and what ran."""
+    """Describe, with styles, the parts of a change that nothing needs, the undecided ones, and what ran."""
     if found is None:
         return
     for part in found.needless:
@@ -141,7 +141,7 @@ def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
-"""The others are red."""
+"""Styles of rulings; all others are red."""
 
 
 def choose_style(verdict: Verdict) -> str:
@@ -168,8 +168,8 @@ def describe_evidence(verdict: Verdict) -> str:
 
 
 def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
-    """What is wrong, in at most `most` lines: tests that disagree, else failing tests, else the end of the check's
-    output. Empty when it passed."""
+    """List in at most `most` lines what is wrong: tests that disagree, else failing tests, else the end of the check's
+    output. Empty if it passed."""
     if verdict.ruling in ("passed", "not_verified"):
         return []
     lines = [line for one in verdict.disagreements for line in _describe_disagreement(one)]
@@ -180,7 +180,7 @@ def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
 
 
 def _describe_disagreement(one: Disagreement) -> list[str]:
-    """A test, what it says about the new code, what it expected and what it expects now."""
+    """Describe a test with its result on the new code, its old and its new expectation."""
     lines = [f"{one.test}: {first_line(one.said)}"]
     lines += [f"  - {escape_text(line).strip()}" for line in one.was.splitlines()]
     return lines + [f"  + {escape_text(line).strip()}" for line in one.now.splitlines()]

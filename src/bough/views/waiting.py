@@ -1,4 +1,4 @@
-"""What a run asks a person, and what they answered: a fold that every place where a person can answer reads.
+"""A run's questions to a person and their answers: one fold for every place where a person can answer.
 
 A plan and a command wait for the process that asks about them. A question, and tests that may change, wait as long as
 the run does, with or without a process.
@@ -18,11 +18,11 @@ from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 
 KEPT = 20
-"""How many answers are remembered."""
+"""The most answers remembered."""
 
 Kind = Literal["question", "plan", "command", "tests"]
 Key = tuple[Kind, str]
-"""What is asked: of a command its id, of anything else its task."""
+"""Kind of question, with the command's id or the task."""
 
 
 class Waiting(Struct, frozen=True):
@@ -37,13 +37,13 @@ class Waiting(Struct, frozen=True):
     id: str = ""
     """The id of the command that waits; empty: it is no command."""
     until: float = 0.0
-    """When it is denied without an answer; 0: it waits."""
+    """Time of denial without an answer; 0: never."""
     tests: tuple[Disagreement, ...] = ()
     plan: Plan | None = None
 
 
 class GivenAnswer(Struct, frozen=True):
-    """What came of it."""
+    """The answer to a question, and what the run made of it."""
 
     kind: Kind
     task: str
@@ -66,7 +66,7 @@ class WaitingView:
         self._verdicts: dict[str, Verdict] = {}
 
     def open(self, live: bool) -> list[Waiting]:
-        """What waits now, oldest first. `live`: a process runs the run."""
+        """List the open questions, oldest first. `live`: a process runs the run."""
         return [each for each in self._open.values() if live or each.kind in ("question", "tests")]
 
     @property
@@ -83,7 +83,7 @@ class WaitingView:
             case e.PlanProposed():
                 step = self._steps.get(record.task, Step(record.task, record.task))
                 criteria = step.criteria or self._asked.get(record.task, ())
-                # A file has the plan of a goal: that of a smaller task is one of its own.
+                # A file holds the plan of one goal, so a smaller task's plan is written as a goal's.
                 shown = replace(step, name=GOAL, steps=event.steps, parallel=True, criteria=criteria, plan_first=False)
                 self._ask(Waiting("plan", record.task, "Run this plan?", record.seq, record.at, plan=Plan(shown)))
             case e.PlanRuled() | e.PlanAnswered():
@@ -111,7 +111,7 @@ class WaitingView:
                 self._open.pop(("question", record.task), None)
             case e.TaskRewound():
                 self._keep(lambda each: each.task != record.task)
-            case e.RunResumed():  # What waited for the process that asked is asked again where it is still needed.
+            case e.RunResumed():  # The resumed process asks again what is still needed.
                 self._keep(lambda each: each.kind == "question")
             case e.RunHalted():
                 self._keep(lambda each: each.kind in ("question", "tests"))
@@ -121,7 +121,7 @@ class WaitingView:
                 self._see_tests(record)
 
     def _see_tests(self, record: e.Record) -> None:
-        """Original tests that may change."""
+        """Handle original tests that may change."""
         verdict = self._verdicts.get(record.task)
         match event := record.event:
             case e.CheckFinished():
@@ -156,7 +156,7 @@ class WaitingView:
         self._answered.pop(key, None)
 
     def _answer(self, key: Key, says: str, by: str, at: float, posted: bool = False) -> None:
-        """Keep the first answer that was `posted`; what the run took, at its terminal or from there, is the truth."""
+        """Record an answer: the first one `posted`, until the run reports what it used."""
         waiting = self._open.pop(key, None)
         about = waiting or (None if posted else self._answered.get(key))
         if about is None:

@@ -1,4 +1,4 @@
-"""A change in parts that can be taken out of it: a file, a place in it, a paragraph of what was added there."""
+"""A change in parts that can be taken out: a file, a place in it, a paragraph of an addition there."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class EditedFile(Struct, frozen=True):
     before: tuple[str, ...]
     after: tuple[str, ...]
     edits: tuple[LineEdit, ...]
-    """What counts of its change, from the top; empty: it is taken out as a whole, or not at all."""
+    """The edits that count, from the top; empty: the file is taken out whole, or not at all."""
 
     def render(self, out: Collection[LineEdit]) -> str:
-        """The file after the change, without these edits."""
+        """Return the changed file without these edits."""
         lines, at = list[str](), 0
         for one in self.edits:
             lines += self.after[at : one.new]
@@ -50,7 +50,7 @@ class EditedFile(Struct, frozen=True):
         return ChangePart(self.path, min(first + 1, max(last, 1)), max(last, 1))
 
     def split(self, edits: tuple[LineEdit, ...]) -> list[tuple[LineEdit, ...]]:
-        """Smaller parts of a part, from the top: the places of a file, the paragraphs of a place; empty: none."""
+        """Split a part into smaller ones, from the top: places of a file, paragraphs of a place; empty: none."""
         if len(edits) < 2:
             return []
         cuts = [at for at, (one, other) in enumerate(pairwise(edits), 1) if one.new_end < other.new]
@@ -59,7 +59,7 @@ class EditedFile(Struct, frozen=True):
 
 
 def edit_file(path: str, before: bytes | None, after: bytes | None) -> EditedFile | None:
-    """What a change does to a file. None: tests, documents and what a program wrote are no part that anything needs."""
+    """Return a change's edits of a file; None for tests, documents and generated files, which nothing can need."""
     aside = is_test_file(path) or is_test_path(path) or is_document(path) or is_foreign(path)
     head = b"\n".join((after or before or b"")[:2_000].splitlines()[:5])
     if aside or find_remake_command(path) or any(mark in head for mark in GENERATED):
@@ -85,7 +85,7 @@ def _list_edits(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[LineEdit
             for at, (above, line) in enumerate(pairwise(added), 1)
             if line.strip() and not above.strip() and _measure(line) <= least
         ]
-        # The first paragraph takes the place of what was there.
+        # The first paragraph replaces the old lines.
         olds = [(first, end), *[(end, end)] * len(starts)]
         for (begin, ends), (new_begin, new_ends) in zip(olds, pairwise((to, *starts, to_end)), strict=True):
             yield LineEdit(begin, ends, new_begin, new_ends)

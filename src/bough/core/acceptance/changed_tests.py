@@ -1,7 +1,7 @@
-"""Work that original tests disagree with: who decides, and in which order.
+"""Original tests that disagree with the work: who decides, and in which order.
 
-What was allowed in advance never gets here: the verifier knows it. Next comes a fresh judge, who has to quote the
-request; then the person, if there is one. What nobody allows goes back to the same agent as a finding that it can
+The verifier knows what was allowed in advance, so that never gets here. Next comes a fresh judge, who has to quote the
+goal; then the person, if there is one. Without permission it goes back to the same agent as a finding that it can
 answer; an agent that defends its work waits for the person.
 """
 
@@ -20,7 +20,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 MOST_FINDINGS = 3
-"""How often work goes back to the same agent because of a finding despite a passing check."""
+"""Times that work goes back to the same agent for a finding despite a passing check."""
 
 
 def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
@@ -32,7 +32,7 @@ def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
 
 
 def decide_approval(task: Task) -> c.Command:
-    """What a verdict that needs approval leads to."""
+    """Decide what follows a verdict that needs approval."""
     if not list_pending_changes(task):
         return c.RuleOnChanges("earlier")
     if task.test_changes.ruled_by_judge != task.tree and not find_reached_limit(task.budget.spend, task.budget.limits):
@@ -48,7 +48,7 @@ def decide_approval(task: Task) -> c.Command:
 
 
 def may_answer(task: Task) -> bool:
-    """The agent that did the work can still answer, and has not already defended this work."""
+    """Whether the agent that did the work can still answer, and has not defended this work yet."""
     return (
         task.attempt is not None
         and not task.round.handed_over
@@ -59,7 +59,7 @@ def may_answer(task: Task) -> bool:
 
 
 def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict | None:
-    """The verdict once these changes are allowed too; None while others are pending."""
+    """Return the verdict once these changes are allowed too; None while others are pending."""
     verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was checked"
     allowed = (*task.test_changes.allowed, *changes)
@@ -73,12 +73,12 @@ def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict |
 
 
 def collect_request(plan: Plan, asked: Sequence[Requirement] = ()) -> str:
-    """All that the person asked for, also in later messages, in their own words, without what planners made of it."""
+    """Collect all that the person asked for, also in later messages, in their own words, without planners' texts."""
     return "\n\n".join([*_collect_texts(plan.goal), *collect_later(asked)])
 
 
 def collect_later(asked: Sequence[Requirement]) -> list[str]:
-    """What the person asked for in messages, with its heading; empty if nothing."""
+    """Collect the person's later messages under a heading; empty if none."""
     later = [one.text for one in asked if one.source and one.counts]
     return ["The person said later (where it differs, this counts):", *later] if later else []
 

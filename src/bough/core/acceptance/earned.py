@@ -1,9 +1,9 @@
-"""Red, then green: is it shown that the work made the difference, for every requirement?
+"""Red, then green: whether the work is shown to make the difference for every requirement.
 
-A goal is completed only if it is. A check that passes before the work also passes after a comment; so what counts is a
-test that fails without the work and passes with it. Others than the author write it: an examiner, whose *live* case
-fails without the work, or the person, whose own test did. What only the author's tests show is not proven: a wrong
-repair with its author's own wrong test is red, then green, too.
+A goal is completed only if it is. A check that passes before the work also passes after a mere comment; so a test must
+fail without the work and pass with it. Others than the author write it: an examiner, whose *live* case fails without
+the work, or the person, whose own test did. The author's own tests are no proof: a wrong repair with its author's wrong
+test is red, then green, too.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from bough.core.tree.task_result import list_live_probes
 NOTHING_TO_RUN = "nothing to show by running; the check still passes"
 OWN_TEST = "shown by your test alone, not examined"
 NAMED = 3
-"""Requirements, tests or probes that a sentence names."""
+"""The most requirements, tests or probes that a sentence names."""
 
 
 def list_asked(task: Task) -> tuple[Requirement, ...]:
-    """The requirements that something has to show."""
+    """List the requirements that need evidence."""
     return tuple(one for one in list_active(task.asked) if one.kind != "background")
 
 
 def list_shown(task: Task) -> tuple[RequirementProof, ...]:
-    """What shows each requirement, as far as something does."""
+    """Return the evidence of each requirement that has any."""
     asked, known = list_asked(task), task.examination.seen
     seen = known.seen if known is not None and known.tree == task.tree else Difference()
     found = {one.number: shown for one in asked if (shown := _show_by_running(one, task, seen)) is not None}
@@ -38,19 +38,18 @@ def list_shown(task: Task) -> tuple[RequirementProof, ...]:
 
 
 def list_missing(task: Task) -> tuple[Requirement, ...]:
-    """Requirements that nothing shows."""
+    """List the requirements without evidence."""
     shown = {one.number for one in list_shown(task)}
     return tuple(one for one in list_asked(task) if one.number not in shown)
 
 
 def list_unexamined(task: Task) -> tuple[Requirement, ...]:
-    """Requirements that no examiner's live case is about and that ask for something that runs."""
+    """List the requirements of running code that no examiner's live case is about."""
     return tuple(one for one in list_asked(task) if one.kind == "behaviour" and not _find_red(one, task))
 
 
 def describe_own_proof(task: Task) -> str:
-    """The end of a sentence about completed work that no examiner's case shows, or that nobody examined; empty:
-    neither."""
+    """Say that completed work has no examiner's case, or was not examined; empty: neither."""
     own = [one for one in list_shown(task) if one.how in ("check", "tests", "author")]
     if task.rules.acceptance.examine == "never":
         return '; not examined: `examine = "never"`' if own else ""
@@ -58,13 +57,13 @@ def describe_own_proof(task: Task) -> str:
 
 
 def has_nothing_to_run(task: Task) -> bool:
-    """Nothing that ran shows a difference, and nothing of that kind was asked for."""
+    """Whether nothing that ran shows a difference, and nothing of that kind was asked for."""
     shown = list_shown(task)
     return bool(shown) and not any(one.ran for one in shown)
 
 
 def describe_missing(task: Task) -> str:
-    """What is missing, in a sentence for people."""
+    """Say what is missing, in a sentence for people."""
     missing = list_missing(task)
     named = "; ".join(f"{one.number} ({shorten_line(one.whole, 60)})" for one in missing[:NAMED])
     more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
@@ -76,11 +75,11 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Requirem
     verdict = task.acceptance.verdict
     if red := _find_red(one, task):
         return RequirementProof(one.number, "probe", red[:NAMED])
-    # A check that was never seen to fail carries no claim alone.
+    # A check that was never seen to fail proves nothing alone.
     if verdict is None or verdict.doubt or one.kind != "behaviour":
         return None
     never = task.rules.acceptance.examine == "never"
-    # Which of several requirements a test is about is unknown: then each needs a case of its own.
+    # A test may be about any of several requirements: then each needs a case of its own.
     alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
     if not alone and not never:
         return None
@@ -94,7 +93,7 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Requirem
 
 
 def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
-    """Probes of a requirement that fail without the work and pass with it."""
+    """List the probes of a requirement that fail without the work and pass with it."""
     known = task.examination
     return tuple(
         probe.name
@@ -107,8 +106,8 @@ def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
 
 
 def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:
-    """Nothing runs for it, and bough has seen for itself that the change is of that kind. `others`: other requirements
-    are shown by running something, so that code may change."""
+    """Whether nothing runs for it, and bough itself saw that the change is of that kind. `others`: other requirements
+    have running evidence, so that code may change."""
     if one.kind == "document":
         return seen.documents and (others or not seen.code)
     if one.kind == "coverage":

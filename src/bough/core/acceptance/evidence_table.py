@@ -1,4 +1,4 @@
-"""The evidence for each requirement: who covered it, what their check said, and what probes showed."""
+"""The evidence for each requirement: the tasks that cover it, their checks and the probes' results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RequirementStatus = Literal[
     "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded", "dropped"
 ]
 OWN_CHECK = "your own check failed before the work"
-"""The reason starts like this when work was not examined because a person's check has proven it."""
+"""Beginning of the reason for work that is not examined because a person's check proved it."""
 
 
 class ShownCase(Struct, frozen=True, omit_defaults=True):
@@ -42,11 +42,11 @@ class ShownCase(Struct, frozen=True, omit_defaults=True):
     """`passed`, `failed`, `broken`, `dropped` (a judge: not asked for), `not run`."""
     path: str = ""
     before: str = ""
-    """Its outcome on the files as they were before the run, if it was run there."""
+    """Its outcome on the files before the run, if it ran there."""
     why: str = ""
     """Why it was dropped."""
     repaired: bool = False
-    """It failed, and passes since the work was repaired."""
+    """It failed first, and passes after a repair."""
 
 
 class Proof(Struct, frozen=True, omit_defaults=True):
@@ -58,7 +58,7 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     commit: str = ""
     files: tuple[str, ...] = ()
     examined: str = ""
-    """The examiner who examined the work, or why nobody did."""
+    """The examiner of the work, or why there was none."""
     tests: tuple[str, ...] = ()
     """Tests that it added or changed, by name."""
     alone: bool = False
@@ -73,13 +73,13 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     proofs: tuple[Proof, ...] = ()
     probes: tuple[ShownCase, ...] = ()
     shown: RequirementProof | None = None
-    """What shows that the work made the difference for it."""
+    """The evidence that the work made the difference for it."""
     read: tuple[str, ...] = ()
-    """Where to read how it is met: the parts of the change that it needs, where they are known; else files."""
+    """Places to read: the parts of the change that it needs if known; else files."""
 
     @property
     def cases(self) -> str:
-        """`7 of 8 cases, 1 after a repair`; empty without probes."""
+        """Return `7 of 8 cases, 1 after a repair`; empty without probes."""
         passed = sum(case.outcome == "passed" for case in self.probes)
         repaired = sum(case.repaired for case in self.probes)
         cases = f"{passed} of {len(self.probes)} case{'s' if len(self.probes) > 1 else ''}" if self.probes else ""
@@ -98,7 +98,7 @@ class _Kept(Struct):
     attempts: bool = False
     """Its steps are attempts at the same step."""
     dropped: frozenset[str] = frozenset()
-    """Steps that its later plans dropped."""
+    """Steps dropped by its later plans."""
     notes: tuple[str, ...] = ()
     """The notes of its last examination."""
 
@@ -106,13 +106,13 @@ class _Kept(Struct):
 class Table(Struct, frozen=True, omit_defaults=True):
     rows: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
-    """What examiners and reviewers noted that no probe can show, and what agents proposed."""
+    """Notes of examiners and reviewers that no probe can show, and agents' proposals."""
     background: tuple[str, ...] = ()
     """Passages of the goal that ask for nothing."""
     accepted: str = ""
     """The person who accepted the work without proof; empty: nobody did."""
     needless: e.NeedlessFound | None = None
-    """The parts of the change that were found to be needed, and those that were not; None: nobody has tried."""
+    """The needed and needless parts of the change; None: not tried."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -187,7 +187,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
 
 
 def _add_parts(table: Table, records: list[e.Record]) -> Table:
-    """Say where to read how each requirement is met, and what agents proposed."""
+    """Add the places that meet each requirement, and the agents' proposals."""
     needless, notes = None, list(table.notes)
     for record in records:
         if isinstance(record.event, e.NeedlessFound):
@@ -200,7 +200,7 @@ def _add_parts(table: Table, records: list[e.Record]) -> Table:
 
 
 def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
-    """`alone`: there is no other requirement that a part of the change could be for."""
+    """List the places to read. `alone`: there is no other requirement that a part could be for."""
     names = {*(row.shown.by if row.shown is not None else ()), *(case.name for case in row.probes)}
     parts = (*needless.needed, *needless.undecided) if needless is not None else ()
     found = [str(part) for part in parts if part.by and (alone or names & {*part.by})]
@@ -233,8 +233,8 @@ def _build_case(
 
 
 def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
-    """It is part of the run as it is now: in the plan, the last of its name, the attempt that succeeded; and not a
-    merge of another task's work."""
+    """Whether a task is part of the run as it is now: in the plan, the last of its name, the attempt that succeeded;
+    and no merge of another task's work."""
     above = parent_path(path)
     if above is None:
         return True
@@ -284,7 +284,7 @@ def _build_row(
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
     """Judge a requirement before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so
-    what the probes say holds, whichever task achieved it."""
+    probes count whichever task they are from."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
@@ -298,14 +298,14 @@ def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool)
 
 
 def _is_proven_by_tests(proof: Proof) -> bool:
-    """The person's tests failed before and pass now. If the author added tests too and the task is for several
-    requirements, it is unknown which of them the person's own tests are about."""
+    """Whether the person's tests failed before and pass now. If the author added tests too and the task has several
+    requirements, it is unknown which of them the person's tests are about."""
     verdict = proof.verdict
     return verdict is not None and bool(verdict.fixed) and (proof.alone or not verdict.changed)
 
 
 def describe_standing(number: int, task: Task) -> str:
-    """What a reviewer is told in short about a requirement while the run is in progress."""
+    """Describe a requirement's state briefly for a reviewer while the run is in progress."""
     covered = [(step, list_covered(step, step.name, task.asked, task.plan.steps)) for step in task.plan.steps]
     steps = [step.name for step, own in covered if any(one.number == number for one in own)]
     passed = [probe for probe in task.examination.probes if number in probe.requirements]

@@ -1,4 +1,4 @@
-"""What a task with a passing check still needs before it is done: an examination against what was asked."""
+"""The examination that a task with a passing check still needs: a comparison with the goal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bough.core.workflow.keys import is_for_agents
 
 live = task_result.list_live_probes
 LOOKS = 2
-"""How often work is examined: once more where nothing shows a requirement."""
+"""Most examinations of one work: a second where a requirement has no evidence."""
 REPAIRS = 2
-"""Bug hunters that may try to make the work pass the probes."""
+"""Most bug hunters that try to make the work pass the probes."""
 
 
 def decide_examination(task: Task) -> c.Command | None:
-    """What comes before it is completed; None: nothing."""
+    """Decide what comes before completion; None: nothing."""
     work = is_agents_work(task)
     if not work and task.origin.merge is None:
         return None
@@ -35,7 +35,7 @@ def decide_examination(task: Task) -> c.Command | None:
     if work and task.id == GOAL and (seen is None or seen.tree != task.tree):
         return c.SeeDifference()
     if work and _is_wanted(task) and task.examination.examined is None and (task.id == GOAL or not task.plan.steps):
-        # Somebody else's change was not planned: what it is for is read before it is examined.
+        # Somebody else's change was not planned: its purpose is read before it is examined.
         unread = task.step.given and task.plan.estimate is None and not task.rules.planning.flat
         return c.Estimate() if unread else c.Examine()
     if live(task) and task.examination.probed != task.tree:
@@ -46,7 +46,7 @@ def decide_examination(task: Task) -> c.Command | None:
 
 
 def _decide_second_look(task: Task) -> c.Command | None:
-    """Nothing is refuted: what could still show a requirement that nothing shows, or that no examiner's case does?"""
+    """Decide about a second examination: nothing is refuted, but evidence or an examiner's case is missing."""
     missing, seen = list_unshown(task), task.examination.seen
     verdict, never = task.acceptance.verdict, not _is_wanted(task)
     news = verdict is not None and (verdict.added or verdict.changed)
@@ -59,7 +59,7 @@ def _decide_second_look(task: Task) -> c.Command | None:
 
 
 def list_unshown(task: Task) -> tuple[Requirement, ...]:
-    """A goal's requirements that nothing shows or no examiner's case does, or a step's whose evidence was dropped."""
+    """List a goal's requirements without evidence or examiner's case, or a step's whose evidence was dropped."""
     if task.id == GOAL and task.rules.acceptance.proof != "difference":
         return ()
     if task.id == GOAL:
@@ -71,7 +71,7 @@ def list_unshown(task: Task) -> tuple[Requirement, ...]:
 
 
 def conclude_work(task: Task, reason: str) -> c.Conclude:
-    """The end of work whose check passes and that nothing refutes."""
+    """End work whose check passes and that nothing refutes."""
     if task.id != GOAL or not is_agents_work(task) or task.rules.acceptance.proof != "difference":
         return c.Conclude(State.COMPLETED, reason)
     if earned.list_missing(task):
@@ -86,7 +86,7 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
 
 
 def is_agents_work(task: Task) -> bool:
-    """Agents' work with a check, as a whole or as one step; not what only merges steps."""
+    """Whether it is agents' work with a check, as a whole or as one step, and not a mere merge of steps."""
     step = task.step
     worked = any(map(is_for_agents, (step, *task.plan.steps)))
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
@@ -104,7 +104,7 @@ def list_failing_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def list_open_contests(task: Task) -> tuple[Probe, ...]:
-    """Failing probes that a judge has to rule on. All of them where the work is somebody else's: a wrong probe would
+    """List the failing probes that a judge has to rule on. For somebody else's work all of them: a wrong probe would
     refute it, and nobody is there to contest that."""
     known = task.examination
     return tuple(
@@ -115,7 +115,7 @@ def list_open_contests(task: Task) -> tuple[Probe, ...]:
 
 
 def explain_contest_refusal(task: Task, name: str) -> str:
-    """Why a probe cannot be contested; empty if it can."""
+    """Explain why a probe cannot be contested; empty if it can."""
     names = [probe.name for probe in list_failing_probes(task)]
     if name not in names:
         known = ", ".join(f"`{each}`" for each in names)

@@ -1,5 +1,5 @@
-"""What a judge says about a dispute. The judge may uphold a claim only with words of the request that demand it, and
-bough looks those words up itself: an opinion without a quote decides nothing."""
+"""A judge's ruling on a dispute. The judge may uphold a claim only with words of the goal that demand it, and bough
+looks those words up itself: an opinion without a quote decides nothing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.messages import Answer, ToolSpec
 
 SHORTEST = 8
-"""Letters and digits a quote needs to say anything: `the` is in every text."""
+"""Letters and digits that a quote needs: `the` is in every text."""
 _SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " ", "`": " ", "*": " "})
 _AROUND = " \t\n\"'.,;:…"
 
 
 def find_quote(quote: str, text: str, enough: int = 0) -> re.Match[str] | None:
-    """Where the text has these words in this order; None if it does not, or if they are too few to say anything:
-    `enough` words are not. Case, white space, Markdown emphasis and the style of quotation marks do not count."""
+    """Find these words in this order in the text; None if absent or too few, unless there are `enough` words. Case,
+    white space, Markdown emphasis and the style of quotation marks do not count."""
     words = re.findall(r"\S+", quote.translate(_SAME).strip(_AROUND))
     few = not enough or len(words) < enough
     if few and sum(letter.isalnum() for letter in "".join(words)) < min(SHORTEST, len(re.findall(r"\w", text)) or 1):
@@ -49,14 +49,14 @@ class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """The decision on a dispute."""
 
     demanded: bool
-    """The request demands what was claimed."""
+    """The goal demands what was claimed."""
     quote: str = ""
-    """The words of the request that demand it, as they were found there."""
+    """The words of the goal that demand it, as found there."""
     reason: str = ""
 
 
 def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
-    """The ruling, or what is wrong with it. A claim upheld with a quote that is not in the request is sent back: it is
+    """Read the ruling, or say what is wrong with it. A claim upheld with a quote that is not in the goal is sent back,
     not upheld."""
     given = parse_answer(answer, RULE, Ruling, {"ruling": "demanded", "why": "reason"})
     if isinstance(given, str):

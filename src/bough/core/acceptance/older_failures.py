@@ -1,7 +1,7 @@
-"""Failures that were there before the work: whether a goal speaks of them.
+"""Failures from before the work: whether a goal is about them.
 
-In doubt it does: a red test is often the very reason for a goal. It does not where something is to be added, and no
-word of the goal is in what fails.
+In doubt it is: a red test is often the reason for a goal. It is not if the goal adds something and shares no word with
+the failures.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _REPAIRS = (
     r"|tests?|specs?|suite|checks?|correct\w*|instead|again|missing)\b"
 )
 _LEAST = 4
-"""Letters of a word that says what a goal is about."""
+"""Fewest letters of a word that shows a goal's subject."""
 _COMMON = frozenset(
     "with that this from file files line lines into when which have each also their them than".split()  # noqa: SIM905
 )
 
 
 def speaks_of(goal: str, failures: Iterable[str]) -> bool:
-    """Whether a goal may be about these failures, each its name and what it says."""
+    """Whether a goal may be about these failures, each a name and a message."""
     if not re.match(_ADDS, goal) or re.search(_REPAIRS, goal):
         return True
     said = "\n".join(failures).lower()

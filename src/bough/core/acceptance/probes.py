@@ -1,7 +1,7 @@
-"""Probes: small programs that a model other than the author writes from what was asked, and that bough runs.
+"""Probes: small programs that a model other than the author writes from the goal, and that bough runs.
 
-A model's opinion never decides; an executed probe does. A probe says which words demand what it asserts, and bough
-looks those words up before it runs it. One that fails goes to a bug hunter, who may contest it; then a judge rules.
+A model's opinion never decides; an executed probe does. A probe names the words that demand its assertion, and bough
+looks them up before it runs the probe. A failing one goes to a bug hunter, who may contest it; then a judge rules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bough.core.messages import Answer, ToolSpec
 MOST = 12
 """Probes of one examination, unless the goal has more requirements."""
 FEWEST = 3
-"""Words of a quote that are enough, however short they are."""
+"""Words that are enough for a quote, however short they are."""
 LONGEST = 8_000
 """The most characters of a probe."""
 OUTPUT = 3_000
@@ -41,12 +41,12 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     name: str
     """Unique in the run."""
     path: str
-    """Where it is while it runs, and where it would be in the project."""
+    """Its path while it runs, and its place in the project."""
     text: str
     says: str
     """What it shows, in a sentence."""
     quote: str = ""
-    """The words that demand it, as found in what was asked or documented."""
+    """The words that demand it, as found in the goal or the documentation."""
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements it is about."""
     case: str = ""
@@ -58,7 +58,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def group(self) -> str:
-        """The probe that it is a case of."""
+        """Return the probe that it is a case of."""
         return self.name.removesuffix(f"/{self.case}") if self.case else self.name
 
 
@@ -73,20 +73,20 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Form(Struct, frozen=True):
-    """How a case is written in a project."""
+    """The form of a case in a project."""
 
     language: str
     """The language of the programs."""
     path: str
-    """Where a program goes; `{name}` is its name."""
+    """Path of a program; `{name}` is its name."""
     how: str
-    """What it has to look like."""
+    """The form of a program, in a sentence."""
     runner: str = ""
-    """The project's runner, for what only a runner can express; empty: none that runs a single file."""
+    """The project's runner, for cases that only a runner can express; empty: none that runs a single file."""
     runner_path: str = ""
     runner_how: str = ""
     fixtures: str = ""
-    """What only that runner can call, as a pattern."""
+    """Pattern for code that only that runner can call."""
 
 
 _PROBE = schema.table(
@@ -162,28 +162,28 @@ class Examination(Struct, frozen=True):
     probes: tuple[Probe, ...]
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Probes that nothing demands, each with why: they do not run."""
+    """Probes that nothing demands, each with the reason: they do not run."""
     kinds: dict[int, Kind] = {}
-    """Requirements that ask for nothing that a test could see, by number."""
+    """Kinds of the requirements that no test could see, by number."""
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
-    """Each requirement can have a probe of its own, and some can have two."""
+    """Return the most probes: one for each requirement, and some for two."""
     return max(MOST, min(len(requirements) + 4, 2 * MOST))
 
 
 def read_probes(
     answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str, known: int = 0
 ) -> Examination | Problems:
-    """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to be. `known`:
-    how many probes an earlier examination of the task has numbered."""
+    """Read the probes of an answer. `asked`: all goals and documents, which each probe has to quote. `known`: the
+    number of probes from an earlier examination of the task."""
     found = parse_answer(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
     if isinstance(found, str):
         return Problems((found,))
     probes: list[Probe] = []
     left_out: list[str] = []
     for given in found.probes[: count_allowed_probes(requirements)]:
-        # A short requirement can be quoted whole, although its words alone would say nothing in a longer text.
+        # A short requirement can be quoted whole, although its words alone would be too few in a longer text.
         if not any(find_quote(given.quote, text, FEWEST) for text in (asked, *(one.text for one in requirements))):
             left_out.append(
                 f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
@@ -205,8 +205,8 @@ def read_probes(
 
 
 def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """The requirements that a probe is about: the one its quote is in, otherwise the one it names; and those whose
-    assertion it says it has, too."""
+    """Find a probe's requirements: the one its quote is in, otherwise the one it names; and those whose assertion it
+    says it has, too."""
     quoted = [one.number for one in requirements if find_quote(given.quote, one.text, FEWEST)]
     known = [one.number for one in requirements]
     numbers = quoted or known
@@ -216,7 +216,7 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
 
 
 def place_case(text: str, why: str, form: Form, name: str) -> Probe:
-    """The case with its place. What takes fixtures only the project's runner can call."""
+    """Give the case its place. Only the project's runner can call a case with fixtures."""
     if re.match(r"#!.*\bsh\b", text):
         return Probe("", SCRIPT_PATH.format(name=name), text, "", language=SCRIPT)
     if form.fixtures and not why and re.search(form.fixtures, text):

@@ -1,7 +1,7 @@
-"""A receipt: what was shown about a change, as one file that can be run again without a model and a journal.
+"""A receipt: the evidence about a change, as one file that can be run again without a model and a journal.
 
-It is an in-toto statement. What is under `rerun` can be seen again by anybody who has both trees; what is under
-`claimed` can not, and only a signature protects it.
+It is an in-toto statement. Anybody with both trees can repeat what is under `rerun`; what is under `claimed` only a
+signature protects.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class ReceiptCase(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class Rerun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What can be seen again."""
+    """The repeatable part of a receipt."""
 
     base: str
     """The tree without the change."""
     head: str
     command: str
     check: Sides
-    """`passed` or `failed`: how the command ends."""
+    """The command's result: `passed` or `failed`."""
     tests: dict[str, Sides] = {}
     probes: tuple[ReceiptCase, ...] = ()
     folder: str = ""
@@ -67,7 +67,7 @@ class ClaimedRequirement(Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class Claims(Struct, frozen=True, omit_defaults=True):
-    """What the signer says, and nobody can see again."""
+    """The signer's claims, which nobody can repeat."""
 
     run: str
     status: str
@@ -85,7 +85,7 @@ class Claims(Struct, frozen=True, omit_defaults=True):
 class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
     rerun: Rerun
     digest: str
-    """The hash of `rerun`: it shows an edit that changes no outcome."""
+    """Hash of `rerun`: it reveals an edit that changes no outcome."""
     claimed: Claims
 
 
@@ -102,7 +102,7 @@ class Receipt(Struct, frozen=True, rename={"type": "_type", "kind": "predicateTy
 
 
 class SideOutcome(Struct, frozen=True):
-    """What ran on one tree, and how it ended."""
+    """The outcomes on one tree."""
 
     check: str
     tests: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +143,7 @@ def write_receipt(receipt: Receipt) -> bytes:
 
 
 def read_receipt(body: bytes, name: str) -> Receipt:
-    """The receipt in a file. Nothing in it is obeyed but what is run again, and that only where it can do no harm."""
+    """Read the receipt in a file. Only its commands are run again, and those only where they can do no harm."""
     try:
         receipt = msgspec.json.decode(body, type=Receipt)
     except UNREADABLE as error:
@@ -164,7 +164,7 @@ def read_receipt(body: bytes, name: str) -> Receipt:
 
 
 def list_edits(receipt: Receipt) -> list[str]:
-    """What shows without running anything that somebody changed it."""
+    """List the signs of an edit that show without running anything."""
     found, rerun = [], receipt.predicate.rerun
     if receipt.predicate.digest != rerun.digest:
         found.append("the receipt was edited: its digest is another")
@@ -174,7 +174,7 @@ def list_edits(receipt: Receipt) -> list[str]:
 
 
 def list_differences(rerun: Rerun, before: SideOutcome, after: SideOutcome) -> list[str]:
-    """What is not as the receipt says, in sentences."""
+    """List in sentences what differs from the receipt."""
     now, absent = (
         record_outcomes(rerun, tuple(case.probe for case in rerun.probes), before, after),
         Sides(ABSENT, ABSENT),

@@ -1,5 +1,5 @@
-"""What a goal asks, read once into numbered requirements. Each is a stretch of the goal's own text, in full: what a
-person wrote is never paraphrased, and nothing of it gets lost on the way to the agent that does it."""
+"""A goal, read once into numbered requirements. Each is a stretch of the goal's own text, in full: a person's words are
+never paraphrased, and nothing gets lost on the way to the agent that does it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.planning.plan import Step
 
 MOST = 60
-"""Requirements of a goal at most; if it has more, neighbours are grouped."""
+"""Most requirements of a goal; if it has more, neighbours are grouped."""
 By = Literal["person", "model", "rule"]
-"""The source of the split: the person listed the requirements, a model said where each begins, or the text's own form
-did."""
+"""The source of the split: the person listed the requirements, a model named the beginning of each, or the text's own
+form decides."""
 Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
-"""What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments);
-tests of the author's (coverage); the code's form, a time or a version, and nothing else that a test sees; that
-something is as it was; or it asks for nothing."""
+"""The evidence that it needs: a test that fails without the work; nothing that runs (documentation, comments); tests
+of the author's (coverage); the code's form, a time or a version; that something stays as it was; or it asks for
+nothing."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -37,7 +37,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     end: int = 0
     """Where it ends in the goal's text; 0: it is not in the text (a criterion, a message)."""
     step: str = ""
-    """The path of the step of a written plan that has to meet it; empty: the step that says it covers it."""
+    """The path of the step of a written plan that has to meet it; empty: the step that covers it."""
     within: str = ""
     """The words around it, if it is an item of an enumeration."""
     kind: Kind = "behaviour"
@@ -46,7 +46,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     superseded: int = 0
     """The number of the later requirement that replaces it; 0: none does."""
     dropped: str = ""
-    """The person who has dropped it; empty: nobody has."""
+    """The person who dropped it; empty: nobody."""
 
     def __str__(self) -> str:
         return f"{self.number}. {self.whole}"
@@ -63,11 +63,11 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class GoalReading(Struct, frozen=True):
-    """A goal as it was read: every character of it belongs to a requirement, or to what asks for nothing."""
+    """A goal as read: every character belongs to a requirement, or to a passage that asks for nothing."""
 
     requirements: tuple[Requirement, ...] = ()
     background: tuple[str, ...] = ()
-    """Passages that ask for nothing: headings, and what a model named."""
+    """Passages that ask for nothing: headings, and those that a model named."""
 
 
 class NamedKind(Struct, frozen=True):
@@ -85,18 +85,18 @@ _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?\S")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _LEAD = re.compile(r"[^:.!?\n]{1,60}:(?=\s)")
-"""What an item of a list is about: its other sentences are about that, too."""
+"""The subject of a list item, which its other sentences share."""
 _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
 _OPENING = re.compile(r"[\"'(\[`]*[\w`$@.-]*\w")
-"""How a sentence begins: also with an identifier, which has no capital."""
+"""Beginning of a sentence, also with an identifier, which has no capital."""
 _NOT_AN_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|a\.k\.a|etc|vs|cf|resp|approx|ca|no|nr|fig|eq|sec|incl|excl|esp|max|min|dept|mr|mrs|dr|st)|\.\.)\.$"
     r"|(?-i:(?:^|[A-Z][\w.]*\s)[A-Z]\.$)",
     re.IGNORECASE,
 )
-"""Abbreviations, and initials, which follow a name."""
+"""Abbreviations, and initials after a name."""
 _MODAL = re.compile(r"\b(?:should|must|shall|wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
-"""How a demand is worded."""
+"""Words of a demand."""
 _COURTESY = re.compile(
     r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|(?:kind |best )?regards|great|nice)\b[^.!?:`]{0,60}\W*"
     r"|\W*why\b[^.!`]*(?:`[^`]*`[^.!`]*)*\?\W*",
@@ -108,17 +108,17 @@ _COMPLAINT = re.compile(
     r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*",
     re.IGNORECASE,
 )
-"""A sentence that says only that tests fail: it asks for nothing beside one that does."""
+"""A sentence that only says that tests fail: beside a demand it asks for nothing."""
 _GOES_ON = re.compile(r"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bthen)(?<=[\w`])$")
-"""A part of a sentence that the next one completes."""
+"""Part of a sentence that the next part completes."""
 _CONDITION = re.compile(r"(?:with|without|when|while|if|for|in|on|after|before|given)\b[^.!?]*:", re.IGNORECASE)
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
-"""`Fix it.`: a sentence that asks for what the one before it names."""
+"""`Fix it.`: a sentence that asks for what the sentence before names."""
 _QUOTED = re.compile(
     r'(?<![\w"])"(?=\S)[^"]{0,400}(?<=\S)"(?![\w"])'
     r"|“[^”]{0,400}”|`[^`\n]{1,400}`|(?<![\w'])'(?=\S)[^'\n]{1,400}(?<=\S)'(?![\w'])"
 )
-"""What is between quotation marks: one thing, wherever it has commas, line breaks or ends of sentences."""
+"""Quoted text: one thing, even with commas, line breaks or ends of sentences."""
 
 
 class _Block(Struct, frozen=True):
@@ -129,8 +129,8 @@ class _Block(Struct, frozen=True):
 
 
 def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
-    """What a goal asks, and what in it asks for nothing. The form of the text decides: criteria, the items of lists,
-    sentences. A model's reading (the first words of each requirement) only makes that finer."""
+    """Split a goal into requirements and passages that ask for nothing. The form of the text decides: criteria, the
+    items of lists, sentences. A model's reading (the first words of each requirement) only makes that finer."""
     text = goal.instructions
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
@@ -144,27 +144,27 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
 
 
 def _is_aside(text: str, block: _Block) -> bool:
-    """It says only that tests fail, greets, thanks or wonders."""
+    """Whether it only says that tests fail, greets, thanks or wonders."""
     return any(pattern.fullmatch(text, block.start, block.end) for pattern in (_COMPLAINT, _COURTESY))
 
 
 def _is_idle(text: str, block: _Block, idle: Sequence[str]) -> bool:
-    """A model calls it background, and it is not worded as a demand: no answer takes one away."""
+    """Whether a model calls it background and it is not worded as a demand: no model can take a demand away."""
     return any(_begins(text, block, words) for words in idle) and not is_stated(text[block.start : block.end])
 
 
 def is_stated(text: str) -> bool:
-    """Whether a passage is worded as a demand, outside of what it quotes."""
+    """Whether a passage is worded as a demand, outside of its quotations."""
     return _MODAL.search(_QUOTED.sub("…", text)) is not None
 
 
 def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
-    """Where the requirements begin whose first words a model names, in order; an item of a list may be one word."""
+    """Find the requirements' places by the first words that a model names, in order; a list item may be one word."""
     last = 0
     for words in starts:
         found = find_quote(words, text[last:], 1) if len(words) > 2 else None
         place = last + found.start() if found else (other.start() if (other := find_quote(words, text)) else -1)
-        # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
+        # A quotation is found by its words, so an opening mark (`, ", *) lies before its place.
         begins = len(text[: max(place, 0)].rstrip("`\"'*_"))
         if place >= 0 and not text[:begins][-1:].isalnum():
             last = max(last, place)
@@ -172,13 +172,13 @@ def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
 
 
 def _begins(text: str, block: _Block, words: str) -> bool:
-    """The block begins with these words of the text; a short block (`Thanks!`) can be all of them."""
+    """Whether the block begins with these words of the text; a short block (`Thanks!`) can be all of them."""
     place, within = find_quote(words, text), find_quote(words, text[block.start : block.end])
     return (place is not None and 0 <= place.start() - block.start < 4) or (within is not None and within.start() < 4)
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
-    """The requirements with the kinds that a model named. A passage names the requirement that it begins in."""
+    """Set the kinds that a model named. A passage names the requirement in which it begins."""
     for named in kinds:
         place = find_quote(named.begins, text)
         if named.kind == "background" or named.kind not in get_args(Kind):
@@ -193,7 +193,7 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
 
 
 def _split_by_form(text: str) -> list[_Block]:
-    """Its list items and sentences. A condition that opens a list (`With --dry-run:`) is said of its items."""
+    """Split into list items and sentences. A condition that opens a list (`With --dry-run:`) belongs to its items."""
     blocks: list[_Block] = []
     opener = ""
     for block in _split_sentences(text):
@@ -211,7 +211,7 @@ def _split_by_form(text: str) -> list[_Block]:
 
 
 def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[_Block]:
-    """The blocks, cut where a model says that a requirement begins."""
+    """Cut the blocks where a model says that a requirement begins."""
     found: list[_Block] = []
     for block in blocks:
         fenced = text.find("```", block.start, block.end)
@@ -225,7 +225,7 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
             if a == block.start and b < block.end and not named and _GOES_ON.search(item):
                 item, opener = "", item  # `it should add` + `two numbers`: no model calls that a requirement.
             elif b < block.end and item.endswith((":", "(")):
-                # `blocks (headings, lists), inlines (links)`: what opens an enumeration is said of its items.
+                # `blocks (headings, lists), inlines (links)`: the opening of an enumeration belongs to its items.
                 item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)
             item = re.sub(r"[\s,;]+(?:and|but|then)$", "", item) if b < block.end else item
             if within and a > block.start:
@@ -250,8 +250,8 @@ def _is_quoted(text: str, at: int) -> bool:
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
-    """The requirements of a written plan: the goal's criteria; if it has none, the criteria of its steps; otherwise
-    what the goal says."""
+    """List the requirements of a written plan: the goal's criteria; if it has none, the criteria of its steps;
+    otherwise those of the goal's text."""
     texts = [("", criterion) for criterion in goal.criteria] or list(_walk_criteria(goal.steps, ()))
     if not texts:
         return _number_blocks(goal.instructions, _split_by_form(goal.instructions))
@@ -288,7 +288,7 @@ def _strip_mark(text: str) -> str:
 
 
 def _split_sentences(text: str) -> Iterator[_Block]:
-    """The sentences of its prose and the items of its lists. Code belongs to what precedes it."""
+    """Split into the sentences of its prose and the items of its lists. Code belongs to the text before it."""
     last: _Block | None = None
     for block in _split_blocks(text):
         if block.kind == "heading":
@@ -351,8 +351,7 @@ def _split_blocks(text: str) -> Iterator[_Block]:
 def list_covered(
     step: Step, path: str, around: Sequence[Requirement], siblings: Sequence[Step]
 ) -> tuple[Requirement, ...]:
-    """The requirements of its parent that a step has to meet. If no step of the plan says what it covers, every step
-    has all of them."""
+    """List the parent's requirements that a step has to meet: all of them if no step of the plan names any."""
     if any(one.step for one in around):
         return tuple(one for one in around if not one.step or f"{one.step}/".startswith(f"{path}/"))
     if not any(other.covers for other in siblings):
@@ -361,8 +360,8 @@ def list_covered(
 
 
 def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement]) -> list[str]:
-    """What is wrong with the coverage of a plan, in sentences for the planner. With one requirement nothing can be
-    wrong: every step is for it."""
+    """List faults of a plan's coverage, in sentences for the planner. With one requirement there are none: every step
+    is for it."""
     if len(around) < 2:
         return []
     numbers = {one.number for one in around}
@@ -384,36 +383,36 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
 
 
 def list_active(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
-    """The requirements that no later message has replaced, and nobody has dropped."""
+    """List the requirements that nobody replaced or dropped."""
     return tuple(one for one in requirements if one.counts)
 
 
 def add_requirements(
     known: Sequence[Requirement], added: Sequence[Requirement], replaces: Mapping[int, int]
 ) -> tuple[Requirement, ...]:
-    """The requirements after a person's message."""
+    """Return the requirements after a person's message."""
     numbers = {one.number for one in added}
     kept = [one for one in known if one.number not in numbers]
     return (*(replace(one, superseded=replaces.get(one.number, one.superseded)) for one in kept), *added)
 
 
 def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tuple[Requirement, ...]:
-    """The same as `add_requirements`, numbered in order."""
+    """Renumber the requirements in order."""
     return tuple(replace(one, number=after + place) for place, one in enumerate(requirements, 1))
 
 
 def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requirement, ...]:
-    """The requirements after a person has undone the replacement of one, or wants a dropped one again."""
+    """Return the requirements with a replaced or dropped one restored."""
     return tuple(replace(one, superseded=0, dropped="") if one.number == number else one for one in known)
 
 
 def drop_requirements(known: Sequence[Requirement], numbers: Sequence[int], by: str) -> tuple[Requirement, ...]:
-    """The requirements after a person has dropped some."""
+    """Return the requirements with some dropped."""
     return tuple(replace(one, dropped=by or "you") if one.number in numbers else one for one in known)
 
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
-    """The requirements in full as planners, engineers and examiners read them; replaced ones are left out."""
+    """Render the requirements in full for planners, engineers and examiners, without replaced ones."""
     lines = []
     for one in list_active(requirements):
         around = f"({' '.join(one.within.split())} …) " if one.within else ""

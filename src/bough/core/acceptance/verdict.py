@@ -1,4 +1,4 @@
-"""How a task proves that it is done."""
+"""The proof that a task is done."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ How = Literal["junit", "closing line", "exit status"]
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a task is proven, and where that comes from."""
+    """The command that proves a task, and its origin."""
 
     command: str
     why: str
-    """Where it comes from, as a phrase for people: `you gave it`, `tests/test_buffer.py` …"""
+    """Its origin, as a phrase for people: `you gave it`, `tests/test_buffer.py` …"""
     runner: str = ""
-    """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
+    """The recognised test runner, by its name in the registry of runners; empty: none."""
     environment: str = ""
-    """What it runs in, as a phrase for people: `the environment in .venv`; empty: what is on the PATH."""
+    """Its environment, as a phrase for people: `the environment in .venv`; empty: the programs on the PATH."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -50,7 +50,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a test run said, and how it was read. Counts may be known even if single tests are not."""
+    """The result of a test run, and the source of its counts. Counts may be known even if single tests are not."""
 
     how: How
     cases: tuple[Case, ...] = ()
@@ -71,13 +71,13 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     path: str = ""
     """The file it is in, if known."""
     was: str = ""
-    """What it expected: the lines that the work changed, as they were."""
+    """Its old expectation: the lines that the work changed, as they were."""
     now: str = ""
     """The same lines as they are now; empty: they are gone."""
     said: str = ""
-    """What it reports about the new code."""
+    """Its message on the new code."""
     asked: bool = True
-    """False: it no longer runs, because what it uses is gone."""
+    """False: it no longer runs, because something that it uses is gone."""
     own: bool = False
     """An earlier step of the same run wrote it."""
     source: str = ""
@@ -85,7 +85,7 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def change(self) -> str:
-        """What would be allowed: what it expects now; if the test itself is unchanged, what it reports."""
+        """Return the change to allow: the new expectation; if the test itself is unchanged, its message."""
         return self.now or self.said
 
 
@@ -94,7 +94,7 @@ class AllowedChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     test: str
     change: str
-    """What it expects now: a different change of the same test needs its own approval."""
+    """Its new expectation: a different change of the same test needs its own approval."""
     by: Literal["judge", "person"]
     why: str
 
@@ -111,8 +111,8 @@ FailureKind = Literal["regression", "pre-existing", "new", "flaky"]
 
 
 class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A failed test, and what that means: it passed at the base (a regression), it failed there too (pre-existing), it
-    did not exist there (new), or it passes when run again alone (flaky)."""
+    """A failed test and its kind: it passed at the base (regression), failed there too (pre-existing), did not exist
+    there (new), or passes when run again alone (flaky)."""
 
     id: str
     kind: FailureKind
@@ -132,7 +132,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """One sentence for people."""
     command: str = ""
     found: str = ""
-    """Where the command comes from, as a phrase."""
+    """The command's origin, as a phrase."""
     exit_status: int | None = None
     """None if there was no command, or it was killed."""
     seconds: float = 0.0
@@ -143,48 +143,48 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     tree: str = ""
     """The tree of the workspace that the check ran on."""
     how: How = "exit status"
-    """What the counts were read from; `exit status`: single tests are unknown."""
+    """Source of the counts; `exit status`: single tests are unknown."""
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     cases: str = ""
     """Every test's id and outcome, as JSON in the blob store."""
     failures: tuple[Failure, ...] = ()
-    """The first ones; `failed` counts them all."""
+    """The first failures; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()
-    """Original tests that fail on the new code. In a passing verdict: those that were allowed to."""
+    """Original tests that fail on the new code; in a passing verdict, those with permission."""
     fixed: tuple[str, ...] = field(default=(), name="mended")
-    """Original tests, as they were before the run, that failed then and pass now; the first ones. Journals keep the
-    field's first name, so that they stay readable."""
+    """Original tests, as they were before the run, that failed then and pass now; the first ones. The field's name in
+    journals is older, so that they stay readable."""
     added: tuple[str, ...] = ()
     """Tests that pass and did not exist at the base of the task; the first ones."""
     advice: tuple[Remark, ...] = ()
     canary: str = ""
-    """What was seen of the tests that carry the claim with another value in them, as a phrase; empty: not tried."""
+    """Result of changing values in the tests that carry the claim, as a phrase; empty: not tried."""
     doubt: str = ""
-    """Why the check shows nothing alone: it was not seen to fail on a broken product, or with
-    another value. Then a probe has to show it."""
+    """Why the check alone is no proof: it was not seen to fail on a broken product, or with a changed value. Then a
+    probe has to show it."""
     unfalsified: bool = False
-    """No value could be changed, which only old journals say."""
+    """No value could be changed; only in old journals."""
 
     @property
     def score(self) -> int:
-        """How good failing work is, by its tests. What cannot be loaded fails at least once and passes none."""
+        """Score failing work by its tests. A file that cannot be loaded fails at least once and passes none."""
         return self.passed - max(self.failed, 1)
 
     @property
     def finding(self) -> bool:
-        """The check passes but proves nothing: the agent that did the work has to answer; it is not a bug."""
+        """Whether the check passes but proves nothing: the agent that did the work has to answer; it is not a bug."""
         return self.ruling == "needs_approval" or (
             self.ruling == "failed" and self.exit_status == 0 and not self.failed
         )
 
     @property
     def unseen(self) -> str:
-        """What a check that passed could not show, as a sentence; empty: nothing. The end of `reason`."""
+        """Return what a passing check could not show, as a sentence; empty: nothing. The end of `reason`."""
         _, found, rest = self.reason.partition(UNSEEN)
         return f"{found.removeprefix('; ')}{rest}." if found and self.ruling == "passed" else ""
 
@@ -200,9 +200,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 Showing = Literal[
     "check", "tests", "probe", "author", "speed", "upgrade", "document", "coverage", "restructure", "unchanged"
 ]
-"""The person's check, or tests that were there, fail without the work; a probe does; only a test of the author's does;
-the check is faster; or there is nothing to run: a version, documents, tests or the code's form changed, nothing else
-did."""
+"""What fails without the work: the person's check or older tests, a probe, or only a test of the author's. Or the check
+is faster; or nothing runs: only a version, documents, tests or the code's form changed."""
 
 
 class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -213,9 +212,9 @@ class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Its first line; 0: the whole file."""
     last: int = 0
     by: tuple[str, ...] = ()
-    """What fails without it."""
+    """Tests that fail without it."""
     why: str = ""
-    """Why nothing can be said about it."""
+    """Why it could not be decided."""
 
     def __str__(self) -> str:
         lines = f":{self.first}{f'-{self.last}' if self.last > self.first else ''}" if self.first else ""
@@ -232,24 +231,24 @@ class RequirementProof(Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     @property
     def ran(self) -> bool:
-        """Something that ran shows it."""
+        """Whether something that ran shows it."""
         return self.how in ("check", "tests", "probe", "author", "speed")
 
 
 class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What bough has seen of a change, apart from running the check on it."""
+    """bough's observations of a change, apart from the check's result."""
 
     check: bool = False
     """The person's own check fails without the work."""
     code: bool = True
-    """It changes what runs; not only documents, comments, formatting or names."""
+    """It changes code that runs; not only documents, comments, formatting or names."""
     documents: bool = False
     """It changes documents or comments."""
     interface: bool = False
-    """The names that are defined, their arguments or the files that they are in differ."""
+    """Defined names, their arguments or their files differ."""
     tests: tuple[str, ...] | None = None
     """New tests of the agent's that fail without the work; None: not tried."""
     version: bool = False
-    """A version in a file that is no code differs."""
+    """A version differs in a file that is no code."""
     faster: bool = False
-    """The check takes clearly less time than before the work."""
+    """The check takes clearly less time than before."""

@@ -1,6 +1,6 @@
-"""What a process that works on a backlog does next: a pure function of the list's events and of what that process sees.
+"""The next moves of a process that works on a backlog: a pure function of the list's events and of its situation.
 
-One function, `explain`, says where a goal stands and why; the scheduler and the page in the morning both use it."""
+One function, `explain`, tells a goal's standing and why; the scheduler and the morning page both use it."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Kind = Literal["proven", "not_proven", "waiting", "given_up", "running", "ready"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 DECIDED = frozenset({"completed", "not_proven", "failed", "budget"})
-"""Ways a run ends that another try would not change, unless the person changes the goal."""
+"""Ends of a run that another try would not change, unless the person changes the goal."""
 FOR_A_PERSON = frozenset({"waiting", "needs_approval"})
 FIRST_WAIT = 30.0
-"""Seconds before a model that was unavailable is tried again; doubled each time."""
+"""Seconds before the first retry of an unavailable model; doubled each time."""
 LONGEST_WAIT = 900.0
 TIMES = 8
-"""How often it is tried, about an hour and a half in all, before the night ends for it."""
+"""Most retries, about an hour and a half in all, before the night ends for it."""
 LEAST = 0.01
-"""Dollars below which no goal begins where no goal has cost anything yet."""
+"""Dollars below which no goal begins if no goal has cost anything yet."""
 
 
 class GoalStanding(Struct, frozen=True):
-    """Where a goal stands."""
+    """The standing of a goal."""
 
     kind: Kind
     why: str = ""
     until: float = 0.0
-    """When it can begin or continue, if that is only a matter of time."""
+    """Time at which it can begin or continue, if it only waits for that."""
 
 
 class RunStatus(Struct, frozen=True):
-    """What became of a goal's run since the list was told, in this process or in another."""
+    """The news of a goal's run since the list's last event, from this process or another."""
 
     status: str
     why: str = ""
@@ -48,7 +48,7 @@ class RunStatus(Struct, frozen=True):
 
 
 class NightSituation(Struct, frozen=True):
-    """What the process sees, and what it may do."""
+    """The process's situation, and its permissions."""
 
     now: float
     jobs: int = 1
@@ -64,11 +64,11 @@ class NightSituation(Struct, frozen=True):
     spent: Mapping[str, float] = field(default_factory=dict)
     """Dollars that each run of the night has cost since it began."""
     per_goal: float | None = None
-    """Dollars that one goal may cost."""
+    """Most dollars for one goal."""
     until: float = 0.0
-    """When the night ends; 0: when everything is done."""
+    """End of the night; 0: when everything is done."""
     full: str = ""
-    """Why nothing new may begin: the disk."""
+    """Why nothing new may begin: the disk is full."""
     stopping: bool = False
     """The person has asked to stop."""
 
@@ -88,17 +88,17 @@ class CallOff(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """Nothing to do until something happens, or until then (0: only when something happens)."""
+    """Wait until something happens or, unless it is 0, until that time."""
 
     until: float = 0.0
 
 
 class Join(Struct, frozen=True):
-    """Bring the proven branches together: nothing runs, and some are not on the night branch yet."""
+    """Merge the proven branches: nothing runs, and some are not on the night branch yet."""
 
 
 class End(Struct, frozen=True):
-    """Nothing is left that this process could do."""
+    """Nothing is left for this process."""
 
     why: str
 
@@ -107,7 +107,7 @@ Move = Take | CallOff | Wait | Join | End
 
 
 def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
-    """Where a goal stands, and why."""
+    """Tell a goal's standing, and why."""
     alone = _explain_alone(backlog, item, here)
     if alone.kind not in ("ready", "not_begun"):
         return alone
@@ -116,7 +116,7 @@ def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalSt
 
 
 def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
-    """The same as `explain`, whatever it needs."""
+    """Tell a goal's standing without its needs."""
     seen, report = here.seen.get(item.name, RunStatus("")), item.report
     status = seen.status or (report.status if report is not None else "")
     why = seen.why or (report.why if report is not None else "")
@@ -142,7 +142,7 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) ->
         return GoalStanding("given_up", why)
     if report is None or seen.answered:
         return GoalStanding("ready", "interrupted" if item.taken is not None else "")
-    # It rests, and only time, or another night, changes that.
+    # It is halted; only time or another night changes that.
     until = 0.0
     if report.status == "quota":
         until = report.until
@@ -150,17 +150,17 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) ->
         until = item.settled_at + min(FIRST_WAIT * 2 ** max(backlog.gone - 1, 0), LONGEST_WAIT)
     if until:
         return GoalStanding("ready" if until <= here.now else "not_begun", report.why, until)
-    # It was stopped, or could not run in this environment: a new night is a new try.
+    # It was stopped, or could not run in this environment: a new night tries again.
     return GoalStanding("not_begun" if _is_this_night(backlog, item) else "ready", report.why)
 
 
 def _is_short_of_money(item: BacklogItem, status: str) -> bool:
-    """It was the night's money that ended, not the goal's own budget."""
+    """Whether the night's money ended, not the goal's own budget."""
     return status == "budget" and item.report is not None and item.report.status == "stopped"
 
 
 def _has_news(item: BacklogItem, standing: GoalStanding, here: NightSituation) -> bool:
-    """Its run was finished by another process, and the list does not know what came of it."""
+    """Whether another process finished its run and the list has no result yet."""
     seen, known = here.seen.get(item.name, RunStatus("")), item.report.status if item.report is not None else ""
     news = seen.status in DECIDED - {known} and not _is_short_of_money(item, seen.status)
     return news and standing.kind not in ("ready", "running", "dropped")
@@ -171,7 +171,7 @@ def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
 
 
 def _lacks(backlog: Backlog, item: BacklogItem, here: NightSituation) -> str:
-    """The need that is not met, as a phrase; empty: all are met."""
+    """Return the unmet need, as a phrase; empty: all are met."""
     for need in item.entry.needs:
         other = backlog.items.get(need)
         if other is None or other.dropped:
@@ -185,8 +185,8 @@ def _lacks(backlog: Backlog, item: BacklogItem, here: NightSituation) -> str:
 
 
 def _needs(backlog: Backlog, item: BacklogItem, name: str) -> bool:
-    """Whether it needs that goal, directly or not. A list is checked before it is kept; two people who edit it at once
-    can still make a circle."""
+    """Whether it needs that goal, directly or not. Two people who edit a list at once can make a cycle despite its
+    checks."""
     reached, found = [item.name], set[str]()
     while reached:
         known = backlog.items.get(reached.pop())
@@ -211,7 +211,7 @@ def describe_kind(kind: Kind) -> str:
 
 
 def decide(backlog: Backlog, here: NightSituation) -> list[Move]:
-    """The moves of a process, most urgent first. Never empty: with nothing to do it waits, or its part is over."""
+    """Decide the process's moves, most urgent first. Never empty: with nothing to do it waits or ends."""
     off = [CallOff(name, "removed from the list") for name in sorted(here.mine) if backlog.items[name].dropped]
     late = bool(here.until) and here.now >= here.until
     if late or here.stopping:
@@ -235,20 +235,20 @@ def decide(backlog: Backlog, here: NightSituation) -> list[Move]:
     if held:
         return [End(held)]
     if here.until and any(one.kind == "waiting" for one in standings.values()):
-        # An answer may come: until then nothing is spent.
+        # An answer may come; waiting costs nothing.
         return [Join() if wants_joining(backlog) else Wait(until)]
     return [End(_describe_end(standings.values()))]
 
 
 def list_proven(backlog: Backlog) -> list[BacklogItem]:
-    """The goals of the night whose work is done, proven and something to merge."""
+    """List the night's goals whose work is done, proven and not empty."""
     night = backlog.night.number if backlog.night is not None else 0
     found = [item for item in backlog.items.values() if item.night == night and not item.dropped]
     return [item for item in found if item.report and item.report.status == "completed" and item.report.files]
 
 
 def wants_joining(backlog: Backlog) -> bool:
-    """Whether proven work is not on the night branch, and was not left out of it either."""
+    """Whether proven work is neither on the night branch nor left out of it."""
     night = backlog.open_night
     if night is None or not night.started.together:
         return False
@@ -257,7 +257,7 @@ def wants_joining(backlog: Backlog) -> bool:
 
 
 def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: NightSituation) -> str:
-    """Why nothing may begin, although something is ready."""
+    """Explain why nothing may begin although a goal is ready."""
     if here.full:
         return here.full
     night = backlog.open_night
@@ -270,7 +270,7 @@ def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: Ni
 
 
 def _left(backlog: Backlog, here: NightSituation) -> float:
-    """Dollars of the night that are neither spent nor reserved for a goal that runs."""
+    """Return the night's dollars that are neither spent nor reserved for a running goal."""
     night = backlog.open_night
     assert night is not None and night.started.cost is not None
     running = [backlog.items[name].taken for name in here.mine | here.elsewhere if name in backlog.items]
@@ -280,19 +280,19 @@ def _left(backlog: Backlog, here: NightSituation) -> float:
 
 
 def _list_short_of_money(backlog: Backlog, here: NightSituation) -> list[BacklogItem]:
-    """Goals that used up their part of the night's money, once nothing else wants what is left of it."""
+    """List the goals that used up their part of the night's money, once nothing else wants the rest."""
     night = backlog.open_night
     if night is None or night.started.cost is None or here.mine or here.elsewhere:
         return []
     halted = [backlog.items[name] for name, seen in here.seen.items() if seen.status == "budget"]
-    # Less than a tenth more would not be enough for a round.
+    # Less than a tenth more would not pay for a round.
     enough = [item for item in halted if _left(backlog, here) > here.spent.get(item.run, 0.0) / 10]
     return [item for item in enough if _is_short_of_money(item, "budget") and not item.dropped]
 
 
 def _find_least(backlog: Backlog, here: NightSituation) -> float:
-    """Dollars with which a goal can begin: what the cheapest of the night that is done has cost. With less it would
-    only end in the middle."""
+    """Return the dollars that a goal needs to begin: the cost of the night's cheapest finished one. With less it would
+    end halfway."""
     done = [
         i for i in backlog.items.values() if i.report is not None and i.report.status in ("completed", "not_proven")
     ]
@@ -300,21 +300,21 @@ def _find_least(backlog: Backlog, here: NightSituation) -> float:
 
 
 def _grant(backlog: Backlog, ready: int, here: NightSituation) -> float | None:
-    """Dollars for one more goal: its share of what is left for the goals that can run at once."""
+    """Return the dollars for one more goal: its share of the rest among the goals that can run at once."""
     night = backlog.open_night
     if night is None or night.started.cost is None:
         return here.per_goal
-    # Not among more goals than it is enough for.
+    # Shared among no more goals than it is enough for.
     left, least = _left(backlog, here), _find_least(backlog, here)
     share = left / max(1, min(here.jobs - len(here.mine), ready, int(left / least)))
     return min(share, here.per_goal) if here.per_goal is not None else share
 
 
 def _choose(backlog: Backlog, ready: list[BacklogItem], here: NightSituation) -> BacklogItem:
-    """The first of the most urgent ones whose files no running goal changes; where all overlap, the first."""
+    """Choose the first of the most urgent goals whose files no running goal changes; if all overlap, the first."""
     running = [backlog.items[name] for name in (*here.mine, *here.elsewhere) if name in backlog.items]
     busy = find_busy_files([item.entry.step(item.name) for item in running], here.touched)
-    # What was begun comes first: its work so far is worth more than a fresh start.
+    # Begun goals first: their work is worth more than a fresh start.
     order = sorted(ready, key=lambda item: (item.taken is None, -item.entry.priority))
     free = (item for item in order if find_blocking_step(item.entry.step(item.name), busy) is None)
     return next(free, order[0])

@@ -15,13 +15,13 @@ LONGEST = 1_000_000
 
 
 class GoalFault(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What would cost a goal its night, as a reader of the list says it in the evening."""
+    """A fault that would cost a goal its night, reported in the evening."""
 
     kind: str
     """`vague`, `contradictory`, `doubled`, `too large`, `needs` or `no check`."""
     says: str
     question: str = ""
-    """What to ask the person; empty: a command settles it."""
+    """Question to the person; empty: a command settles it."""
 
 
 class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -34,27 +34,27 @@ class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Goals with a higher number begin first."""
     labels: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """Files that it is expected to change, where the person says so: goals that share one do not run at the same time
+    """Files that it is expected to change, if the person names them: goals that share one do not run at the same time
     if there is another goal to run."""
     rounds: int | None = None
     tokens: int | None = None
     cost: float | None = None
     minutes: float | None = None
-    """What it may spend; None: as the night or the settings say."""
+    """Its limit; None: as the night or the settings say."""
     source: str = ""
-    """Where it comes from: the address of an issue, a file and a line."""
+    """Its origin: the address of an issue, a file and a line."""
 
     @property
     def title(self) -> str:
         return next(iter(self.goal.strip().splitlines()), "").strip().lstrip("# ")
 
     def step(self, name: str) -> Step:
-        """It as a step, to compare the files that it changes with those of others."""
+        """Return it as a step, to compare its files with those of others."""
         return replace(build_goal_step(self.goal, check=self.check or None), name=name, files=self.files)
 
 
 class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What came of a goal, when its run ended or halted."""
+    """The outcome of a goal when its run ended or halted."""
 
     status: str
     """How the run ended or halted: `completed`, `not_proven`, `failed`, `waiting`, `budget` …; `dropped`; `error`: it
@@ -68,10 +68,10 @@ class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     address: str = ""
     """The address of its pull request."""
     files: tuple[str, ...] = ()
-    """What it changed."""
+    """Changed files."""
     added: int = 0
     removed: int = 0
-    """Lines."""
+    """Removed lines."""
     conflicts: dict[str, tuple[str, ...]] = {}
     """Finished goals that it cannot be merged with, and the files."""
 
@@ -83,7 +83,7 @@ def make_name(entry: GoalEntry) -> str:
 
 
 def check_entry(entry: GoalEntry, name: str) -> GoalEntry:
-    """The entry, or an error that says what is wrong with it."""
+    """Return the entry, or raise an error that says what is wrong with it."""
     if not entry.goal.strip():
         raise UsageError("The goal is empty: say what should be true when the work is done.")
     if len(entry.goal) > LONGEST:

@@ -19,7 +19,7 @@ from bough.core.textual.spelling import suggest_word
 from bough.core.textual.toml_source import parse_toml
 
 Named = tuple[str, GoalEntry]
-"""A name, or an empty one, and a goal."""
+"""A goal with its name, which may be empty."""
 FIELDS = tuple(name for name in GoalEntry.__struct_fields__ if name not in ("goal", "source"))
 _MANY = ("needs", "labels", "files")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+\[(?P<done>[ xX])\][ \t]+(?P<text>.*)")
@@ -27,7 +27,7 @@ _FIELD = re.compile(r"(?:[-*+][ \t]+)?\*{0,2}(?P<key>[A-Za-z_-]+)\*{0,2}[ \t]*:\
 
 
 def read_list(text: str, file: str) -> list[Named]:
-    """The goals of a file, by its ending; without a known one, by what it looks like."""
+    """Read the goals of a file by its ending, else by its look."""
     kind = file.rpartition(".")[2].lower()
     if kind == "toml":
         try:
@@ -53,7 +53,7 @@ def read_list(text: str, file: str) -> list[Named]:
 
 
 def _read_checklist(text: str, file: str) -> Iterator[Named]:
-    """Every open item at the outermost level. What is indented below it are its details."""
+    """Read every open item at the outermost level, with its indented details."""
     lines = text.expandtabs(4).splitlines()
     starts = [(number, match) for number, line in enumerate(lines) if (match := _ITEM.fullmatch(line))]
     least = min((len(match["indent"]) for _, match in starts), default=0)
@@ -69,7 +69,7 @@ def _read_checklist(text: str, file: str) -> Iterator[Named]:
 
 
 def _make_entry(title: str, details: list[str], source: str) -> Named:
-    """A goal with its details. A detail like `check: make test` is a field of it, not of its text."""
+    """Make a goal with its details. A detail like `check: make test` is a field, not text."""
     said: dict[str, Any] = {}
     kept = []
     for line in details:
@@ -90,7 +90,7 @@ def _make_entry(title: str, details: list[str], source: str) -> Named:
 
 
 def read_documents(text: str, file: str) -> list[Any]:
-    """A JSON list, or one document a line."""
+    """Read a JSON list, or one document a line."""
     try:
         whole = json.loads(text)
         return whole if isinstance(whole, list) else [whole]
@@ -107,7 +107,7 @@ def read_documents(text: str, file: str) -> list[Any]:
 
 
 def _convert(said: Any, place: str) -> Named:
-    """A goal from its fields; an error names the place and the nearest right field."""
+    """Make a goal from its fields; an error names the place and the nearest right field."""
     if isinstance(said, str):
         said = {"goal": said}
     if not isinstance(said, Mapping):
@@ -142,7 +142,7 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 def read_issues(text: str, place: str) -> list[Issue]:
-    """The issues in the JSON of `gh issue list` or `glab issue list`, or of either's interface."""
+    """Read issues from the JSON of `gh issue list` or `glab issue list`, or of either's interface."""
     found = []
     for document in read_documents(text, place):
         if not isinstance(document, Mapping) or not isinstance(document.get("title"), str):

@@ -1,4 +1,4 @@
-"""What a reader of the list finds in the evening, while the person is still there: what would cost a goal its night."""
+"""The review of the list in the evening, while the person is still there: faults that would cost a goal its night."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bough.core.conversation.structured_answer import parse_answer
 from bough.core.messages import Answer, ToolSpec
 
 AT_ONCE = 20
-"""Goals of one question."""
+"""The most goals of one question."""
 LONGEST = 4_000
 """The most characters of a goal that are shown."""
 REVIEW = ToolSpec(
@@ -52,7 +52,7 @@ class _Review(Struct, frozen=True):
 
 
 def find_by_form(name: str, entries: Mapping[str, GoalEntry], check: bool) -> list[GoalFault]:
-    """What no model is needed for. `entries`: the goals of the list; `check`: bough finds one in the project."""
+    """Find the faults that need no model. `entries`: the goals of the list; `check`: bough finds one in the project."""
     entry, found = entries[name], list[GoalFault]()
     if missing := [need for need in entry.needs if need not in entries]:
         found.append(GoalFault("needs", f"it needs {', '.join(missing)}, which is not in the list: it cannot begin"))
@@ -64,14 +64,14 @@ def find_by_form(name: str, entries: Mapping[str, GoalEntry], check: bool) -> li
 
 
 def render_goals(goals: Mapping[str, GoalEntry], others: Mapping[str, GoalEntry]) -> dict[str, str]:
-    """What the question shows: the goals to read in full, and the titles of the others."""
+    """Render the question: the goals to read in full, and the titles of the others."""
     shown = [f"### {name}\n\n{entry.goal.strip()[:LONGEST]}" for name, entry in goals.items()]
     rest = [f"- {name}: {entry.title[:200]}" for name, entry in others.items() if name not in goals]
     return {"goals": "\n\n".join(shown), "others": "\n".join(rest) or "None."}
 
 
 def read_review(answer: Answer, names: Sequence[str]) -> dict[str, list[GoalFault]] | str:
-    """What was found, by goal; or what is wrong with the answer."""
+    """Read the findings by goal; or say what is wrong with the answer."""
     read = parse_answer(answer, REVIEW, _Review)
     if isinstance(read, str):
         return read

@@ -16,13 +16,13 @@ from bough.core.errors import NotFound, UsageError
 from bough.core.ids import BACKLOG
 
 REVIEW = "@review"
-"""What reading the list has cost, among the runs of a night."""
+"""Stands among the runs of a night for the cost of reviewing the list."""
 TOGETHER = "@together"
-"""Whoever holds this brings the finished branches together; their run names it as its goal."""
+"""Claimed by the process that merges the finished branches; the goal name of their run."""
 
 
 class BacklogItem(Struct, frozen=True):
-    """A goal of the list, and how far it is."""
+    """A goal of the list, and its progress."""
 
     name: str
     number: int
@@ -34,16 +34,16 @@ class BacklogItem(Struct, frozen=True):
     """The run that works on it, or did."""
     taken: e.GoalTaken | None = None
     report: GoalReport | None = None
-    """What came of it; None while it runs or has not begun."""
+    """Its outcome; None while it runs or has not begun."""
     settled_at: float = 0.0
     night: int = 0
     """The night in which it was taken or settled last."""
     edited: bool = False
-    """The person has changed it since it was settled: it is worth another try."""
+    """The person changed it since it was settled: it is worth another try."""
     removed: e.RunRemoved | None = None
     """The person has removed its run."""
     findings: tuple[GoalFault, ...] | None = None
-    """What was found when it was read; None: nobody has read it since it was added or changed."""
+    """The review's findings; None: nobody has reviewed it since it was added or changed."""
 
     @property
     def running(self) -> bool:
@@ -57,7 +57,7 @@ class NightRun(Struct, frozen=True):
     before: Spend = Spend()
     """What it had spent before this night."""
     known: Spend = Spend()
-    """What it had spent when the list heard of it last: all there is once the run is removed."""
+    """Its spend at the list's last news: all that is known once the run is removed."""
 
 
 class Night(Struct, frozen=True):
@@ -69,7 +69,7 @@ class Night(Struct, frozen=True):
     ended_at: float = 0.0
     why: str = ""
     together: str = ""
-    """The run that brings the finished branches together, while it does."""
+    """The run that merges the finished branches, while it does."""
     joined: e.NightJoined | None = None
     runs: Mapping[str, NightRun] = {}
     """All its runs by name, also those of goals that were dropped, or changed and begun again."""
@@ -109,7 +109,7 @@ class Backlog(Struct, frozen=True):
 
 
 def make_stream(name: str) -> str:
-    """The name under which the store keeps a backlog."""
+    """Return the store's stream name for a backlog."""
     return f"{BACKLOG}{name}"
 
 
@@ -147,11 +147,11 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
             backlog = replace(backlog, night=Night(number, started, record.at), gone=0)
             backlog = _count_review(backlog)
         case e.NightStarted() as again if (night := backlog.open_night) is not None:
-            # Whoever joins uses the same files; what a person says about budget and branch then, counts from now on.
+            # A process that joins uses the same files; a new budget or branch counts from now on.
             cost = again.cost if again.cost is not None else night.started.cost
             started = replace(night.started, cost=cost, together=again.together or night.started.together)
             backlog = replace(backlog, night=replace(night, started=started), gone=0)
-            # A person starts it again: the model may be back, so nobody waits for it any longer.
+            # A person starts it again: the model may be back, so the wait ends.
             for gone in [
                 one.name for one in backlog.items.values() if one.report and one.report.status == "unavailable"
             ]:
@@ -182,20 +182,20 @@ def fold_backlog(name: str, records: Iterable[e.Record]) -> Backlog:
 
 
 def _list_goals(backlog: Backlog, entries: Mapping[str, GoalEntry]) -> Backlog:
-    """When two people give a name at once, the first has it."""
+    """List the goals. If two people give a name at once, the first has it."""
     new = {name: entry for name, entry in entries.items() if name not in backlog.items}
     listed = {name: BacklogItem(name, at, entry) for at, (name, entry) in enumerate(new.items(), backlog.count + 1)}
     return replace(backlog, items={**backlog.items, **listed}, count=backlog.count + len(listed))
 
 
 def _change(backlog: Backlog, item: str, **fields: Any) -> Backlog:
-    if item not in backlog.items:  # An edit of a goal that is not in the list, in a journal that somebody wrote.
+    if item not in backlog.items:  # An edit of an unlisted goal, in a foreign journal.
         return backlog
     return replace(backlog, items={**backlog.items, item: replace(backlog.items[item], **fields)})
 
 
 def _count(backlog: Backlog, run: str, begun: NightRun) -> Backlog:
-    """The run belongs to the night, as it was when the night took it first."""
+    """Count the run into the night, with its spend before it."""
     night = backlog.night
     if night is None or run in night.runs:
         return backlog
@@ -203,7 +203,7 @@ def _count(backlog: Backlog, run: str, begun: NightRun) -> Backlog:
 
 
 def _count_review(backlog: Backlog) -> Backlog:
-    """What reading the list has cost belongs to the night that runs, or to the next one."""
+    """Charge the review of the list to the running night, or to the next one."""
     night = backlog.open_night
     if night is None or backlog.reviewed == Spend():
         return backlog
@@ -213,7 +213,7 @@ def _count_review(backlog: Backlog) -> Backlog:
 
 
 def _know(backlog: Backlog, run: str, spend: Spend) -> Backlog:
-    """What a run of the night has spent, all told."""
+    """Record the total spend of a run of the night."""
     night = backlog.night
     if night is None or run not in night.runs:
         return backlog
@@ -222,7 +222,7 @@ def _know(backlog: Backlog, run: str, spend: Spend) -> Backlog:
 
 
 def _set_apart(backlog: Backlog, run: str, spend: Spend) -> Backlog:
-    """What a removed run has spent stays in the night's sum, apart: its goal may begin again under the same name."""
+    """Keep a removed run's spend in the night's sum under another name: its goal may begin again under the same one."""
     night = backlog.night
     if night is None or run not in night.runs:
         return backlog
@@ -240,7 +240,7 @@ def _move(items: Mapping[str, BacklogItem], item: str, before: str) -> Mapping[s
 
 
 def check_needs(known: Mapping[str, GoalEntry], changed: Mapping[str, GoalEntry]) -> None:
-    """Refuse a change after which a goal needs one that is not there, itself, or one that needs it. A known goal whose
+    """Refuse a change after which a goal needs one that is missing, itself, or one that needs it. A known goal whose
     need was dropped is no reason to refuse: it waits, and the page says for what."""
     entries = {**known, **changed}
     for name, entry in changed.items():

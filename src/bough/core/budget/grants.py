@@ -1,8 +1,8 @@
-"""How a task's limits are shared out among its children.
+"""The distribution of a task's limits among its children.
 
-The rule. Every task has a grant (`Limits`). Of it, at any moment, a part is *spent* (by the task itself and by its
-children that are settled), a part is *reserved* (the whole grants of its running children, however little they have
-used yet), and the rest is *free*:
+The rule. Every task has a grant (`Limits`). At any moment a part of it is *spent* (by the task itself and by its
+settled children), a part is *reserved* (the whole grants of its running children, however little they have used yet),
+and the rest is *free*:
 
     spent + reserved + free = grant
 
@@ -19,8 +19,8 @@ used yet), and the rest is *free*:
   that is free of them; one that may run in parallel with others gets its fair share.
 - A number of rounds that a person set replaces share and fair share, up to what is free.
 
-Rounds are exact: a task has one at a time. What a call costs in tokens, money and time is known only after it,
-so a task can overdraw these by its last call; nothing more is granted until that is compensated.
+Rounds are exact: a task has one at a time. What a call costs in tokens, money and time is known only after it, so a
+task can overdraw these by its last call; nothing more is granted until that is compensated.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ usual window, where conversations are compacted."""
 LEAF_ROUNDS = 16
 """The rounds that each further leaf of a plan adds: the soft limit of a task."""
 USEFUL = 6
-"""Rounds in which something can be finished: to look, to change, to test and to report."""
+"""Rounds that suffice to finish something: to look, to change, to test and to report."""
 
 
 def compute_free(limits: Limits, spend: Spend, reserved: Sequence[Limits] = ()) -> Limits:
-    """What is neither spent nor reserved for running children: all that the task itself may use in the meantime."""
+    """Compute what is neither spent nor reserved for running children: all that the task itself may use meanwhile."""
     taken = reduce(add_limits, reserved, Limits(0, 0, 0.0, 0.0))
     return subtract_limits(compute_remaining(spend, limits), taken)
 
@@ -59,11 +59,11 @@ def compute_grant(
     alone: bool = True,
     rounds: int | None = None,
 ) -> Limits:
-    """What a child gets when it starts.
+    """Compute a child's grant at its start.
 
     `spend` is the parent's, with its settled children's; `reserved` are the grants of its running children. `weight` is
     the child's complexity, `waiting` those of the other children that have not started. `alone`: none of them can start
-    while it runs. `rounds` is what a person set.
+    while it runs. `rounds`: a person's setting.
 
     Zero rounds: nothing is free. Then a running sibling may still return something; if none runs, all is spent.
     """

@@ -1,4 +1,4 @@
-"""The hard budget: what a run has spent and may spend. It is never reset."""
+"""The hard budget: a run's spend and limits. It is never reset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bough.core.messages import Usage
 
 
 class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What was used so far. `cost` counts only calls whose price is known; `unpriced` counts the others."""
+    """The usage so far. `cost` counts only calls whose price is known; `unpriced` counts the others."""
 
     rounds: int = 0
     tokens_in: int = 0
@@ -41,7 +41,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return Spend(*map(sub, astuple(self), astuple(other)))
 
     def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
-        """What is spent after one more model call."""
+        """Return the spend after one more model call."""
         return self.plus(
             Spend(
                 tokens_in=usage.input,
@@ -60,7 +60,7 @@ def sum_spends(spends: Iterable[Spend]) -> Spend:
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a run may spend. None: no limit of that kind."""
+    """The limits of a run. None: no limit of that kind."""
 
     rounds: int = 40
     tokens: int | None = None
@@ -73,13 +73,13 @@ LAST_SHARE = 0.95
 
 
 def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
-    """The limit that is reached (at `share` of it), as a phrase for people; None if none is."""
+    """Describe the limit that is reached (at `share` of it), as a phrase for people; None: none is."""
     for used, limit, phrase in (
         (spend.tokens, limits.tokens, "tokens"),
         (spend.cost, limits.cost, "US dollars"),
         (spend.seconds / 60, limits.minutes, "minutes"),
     ):
-        # Checked before a call, so the last one can overdraw: what a call costs is known only after it.
+        # Checked before a call, so the last one can overdraw: its cost is known only afterwards.
         if limit is not None and used >= limit * share:
             return f"{limit:,} {phrase}"
     # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.
@@ -88,7 +88,7 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
 
 
 def describe_spent(task: str, limit: str) -> str:
-    """Say that a limit is reached, and whose it is: a step has a part of the run's budget."""
+    """Say that a limit is reached, and whose: a step has a part of the run's budget."""
     return f"the budget of {limit} is spent" if task == GOAL else f"{task} has spent its {limit}"
 
 
@@ -98,12 +98,12 @@ def seconds_left(spend: Spend, limits: Limits) -> float | None:
 
 
 def convert_spend(spend: Spend) -> Limits:
-    """What was spent, as the part of a grant that covers it."""
+    """Convert a spend to the limits that it uses up."""
     return Limits(spend.rounds, spend.tokens, spend.cost, spend.seconds / 60)
 
 
 def add_limits(limits: Limits, added: Limits) -> Limits:
-    """A raised grant. What had no limit still has none."""
+    """Add to a grant. What had no limit still has none."""
 
     def add_one(one: Any, other: Any) -> Any:
         return None if one is None or other is None else one + other
@@ -112,7 +112,7 @@ def add_limits(limits: Limits, added: Limits) -> Limits:
 
 
 def subtract_limits(limits: Limits, taken: Limits) -> Limits:
-    """What is left of a grant. Who has no limit that the grant has (set when the run was resumed) may use all of it."""
+    """Subtract from a grant. A holder without one of its limits (set when the run was resumed) may use all of that."""
 
     def subtract_one(one: Any, other: Any) -> Any:
         return None if one is None else max(one * 0, one - (inf if other is None else other))
@@ -121,7 +121,7 @@ def subtract_limits(limits: Limits, taken: Limits) -> Limits:
 
 
 def compute_remaining(spend: Spend, limits: Limits) -> Limits:
-    """What may still be spent, as the grant of a smaller step."""
+    """Return the rest of a budget as the grant of a smaller step."""
     return subtract_limits(limits, convert_spend(spend))
 
 
@@ -135,7 +135,7 @@ class ModelPrice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     input: Dollars
     output: Dollars
     cached: Dollars | None = None
-    """The price of what the provider had in its cache of the prompt; by default the price of the rest."""
+    """The price of prompt tokens from the provider's cache; by default the price of the others."""
 
     def of(self, usage: Usage) -> float:
         cached = min(usage.cache_read, usage.input)

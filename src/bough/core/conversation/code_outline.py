@@ -1,5 +1,5 @@
-"""What a change is made of: the public interface of changed files (names, signatures and documentation, without
-bodies), whether it has code that runs, and whether public names differ."""
+"""The content of a change: the public interface of changed files (names, signatures and documentation, without bodies),
+whether it has code that runs, and whether public names differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bough.core.verdict.registry import NEUTRAL, find_language
 DOC = 1_500
 """The most characters of one docstring."""
 NEAR = 12
-"""Lines from a declaration on that count as its own."""
+"""Lines after a declaration that count as its own."""
 _DECLARES = re.compile(
     r"^\s*(export\b|pub\b|public\b|func\b|fn\b|def\b|class\b|struct\b|enum\b|interface\b|trait\b|type\b|impl\b|module\b"
     r"|function\b|async function\b|module\.exports|exports\.|const\b[^=]*=\s*(async\s*)?(\(|function)|static\b|extern\b"
@@ -27,8 +27,8 @@ _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
 def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str]) -> str:
-    """Show as much of these files as fits, with a list of what is left out. A file that existed `before` is shown with
-    what was added or changed: an examiner would otherwise read mostly what is not part of the work."""
+    """Show as much of these files as fits, and list what is left out. A file that existed `before` is shown with its
+    additions and changes only: the rest is not part of the work."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():
@@ -58,14 +58,14 @@ def list_declarations(path: str, text: str) -> list[str]:
 
 
 def outline_entry(path: str, text: str) -> str:
-    """What a package offers by its entry file: the names that it imports from elsewhere or lists."""
+    """List the names that a package's entry file imports from elsewhere or lists."""
     imported = r"from [^\n]*? import (?:\([^)]*\)|[^\n]*)|__all__ = [^\])]*[\])]"
     lines = re.findall(rf"^(?:{imported}|(?:pub (?:use|mod)|export|module\.exports)[^\n]*)", text, re.MULTILINE)
     return f"### {path}\n\n{fence_text(chr(10).join(lines))}" if lines else ""
 
 
 def extract_added_lines(text: str, before: str | None) -> str:
-    """What was added to or changed in a document, with one line of context; a new one in full."""
+    """Extract the additions and changes in a document, with one line of context; a new one in full."""
     if before is None:
         return text
     import difflib
@@ -84,7 +84,7 @@ def _outline_python(text: str, before: str | None) -> str:
 
 
 def _outline_definitions(body: list[ast.stmt], indent: str, old: list[ast.stmt]) -> Iterator[str]:
-    """`old`: what existed before; what has not changed is left out."""
+    """Outline definitions. `old`: the earlier text; unchanged definitions are left out."""
     same = {ast.dump(node) for node in old}
     for node in body:
         if ast.dump(node) in same:
@@ -126,8 +126,8 @@ def _is_public(name: str) -> bool:
 
 
 def _outline_other(text: str, before: str | None) -> str:
-    """Lines that declare something, with the comments right above them; in an existing file, only those that are new or
-    whose next lines are."""
+    """List the lines that declare something, with the comments right above; in an existing file, only those that are
+    new or have new lines below."""
     kept: list[str] = []
     comments: list[str] = []
     fresh = _find_new_lines(text, before)
@@ -153,8 +153,8 @@ def _find_new_lines(text: str, before: str | None) -> set[int]:
 
 
 def fit_texts(parts: Mapping[str, str], limit: int) -> dict[str, str]:
-    """Texts that together have at most `limit` characters: short ones in full, and of the longest as much as is left
-    for each, with a note about what is missing."""
+    """Cut the texts to `limit` characters together: short ones stay whole, the longest share the rest, with a note
+    about what is missing."""
     shares = share_room([len(text) for text in parts.values()], limit)
     return {name: keep_ends(text, max(share, 2)) for (name, text), share in zip(parts.items(), shares, strict=True)}
 
@@ -173,13 +173,13 @@ _DOCUMENTS = ("md", "markdown", "rst", "adoc", "tex")
 
 
 def is_document(path: str) -> bool:
-    """A text for people: no program reads it. A `.txt` may be one (`README.txt`) or not (`requirements.txt`)."""
+    """Whether a file is for people, not programs. `.txt` can be either (`README.txt`, `requirements.txt`)."""
     return find_suffix(path) in _DOCUMENTS or (find_suffix(path) in ("", "txt") and find_stem(path).isupper())
 
 
 def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tuple[str, ...]) -> Difference:
-    """The texts of the changed files, before and after. A file without a text in either (binary, too large) counts as
-    code."""
+    """Compare the texts of the changed files, before and after. A file without a text in either (binary, too large)
+    counts as code."""
     code = documents = version = False
     for path in paths:
         old, new, language = before.get(path), after.get(path), find_language(path)
@@ -188,7 +188,7 @@ def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tu
         elif old is None or new is None or language.strip_comments(old) != language.strip_comments(new):
             code = True
         elif old != new:
-            documents = True  # Only comments or layout differ.
+            documents = True  # only comments or layout differ
         if language is NEUTRAL and not is_document(path):
             version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
     interface = _declare(before) != _declare(after)

@@ -1,4 +1,4 @@
-"""Compacting a long conversation: its older part becomes a summary, and what must not be lost stays word for word.
+"""Compaction of a long conversation: its older part becomes a summary, and essential facts stay word for word.
 
 After a compaction the conversation is the brief as it was, one message with the summary and the pinned facts, and the
 newest exchanges as they were. Until the next one it only grows, so that providers' prompt caches hit.
@@ -38,13 +38,13 @@ HEADINGS = ("Key decisions", "Errors and solutions", "Modified files", "Critical
 """The sections of a summary, in this order; no others."""
 NOTHING = "(nothing)"
 LEAST = 300
-"""Tokens that a summary gets at least, however small the window is."""
+"""Fewest tokens of a summary, however small the window is."""
 LARGEST = 8_000
-"""The most tokens of a summary, however large the window is: more is not read."""
+"""Most tokens of a summary, however large the window is: more is not read."""
 READS = 40
-"""Files (or pages of them) that were read and are remembered; the newest."""
+"""The most files (or pages of them) in the list of what was read; the newest."""
 PICTURE = 1_500
-"""Tokens of an image, about what providers count for one that fills their frame."""
+"""Tokens of an image: about what providers count for one that fills their frame."""
 USEFUL = 0.8
 """A compaction helped if what is left is at most this share of the conversation."""
 
@@ -53,7 +53,7 @@ USEFUL = 0.8
 
 
 def is_due(used: int, window: int, rules: CompactionRules) -> bool:
-    """`used`: input tokens of the last round as the provider counted them. An unknown window is 0."""
+    """Whether to compact. `used`: input tokens of the last round by the provider's count; `window`: 0 if unknown."""
     return 0 < window * rules.at <= used
 
 
@@ -70,23 +70,23 @@ def _measure_message(message: Message) -> int:
 
 
 def compute_target(messages: Iterable[Message], rules: CompactionRules, window: int = 0) -> int:
-    """Tokens that the conversation should have afterwards. It may be much longer than the window of a model that takes
+    """Compute the target size in tokens. The conversation may be much longer than the window of a model that takes
     over."""
     size = measure_messages(messages)
     return int((min(size, window) if window else size) * rules.target)
 
 
 def find_cut(messages: PersistentList[Message], target: int) -> int:
-    """The index from which messages are kept as they are: at least 1, since the brief stays; 1 if nothing can go.
+    """Find the index from which messages stay: at least 1, since the brief stays; 1 if nothing can go.
 
-    The newest exchanges that fit into half of the target are kept. The last answer and its results are what the agent
-    is about to act on: they are kept even if they are larger, unless they are more than half of everything. No call
-    is separated from its result.
+    The newest exchanges that fit into half of the target stay. So do the last answer and its results, even if they are
+    larger, since the agent is about to act on them; unless they are more than half of everything. No call is separated
+    from its result.
     """
     listed = list(messages)
     sizes = [_measure_message(message) for message in listed]
     below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
-    # The conversation may also be cut at its end, if no call is waiting there: one more message shows that.
+    # The conversation may also be cut at its end if no call is waiting: one more message shows that.
     places = [at for at in find_seams([*listed, Said("")]) if at >= 1]
     fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
     last = max((at for at in places if at < len(listed) and isinstance(listed[at], Replied)), default=len(listed))
@@ -96,13 +96,13 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
 
 
 def compute_room(messages: PersistentList[Message], at: int, target: int) -> int:
-    """Tokens for the summary, including pinned facts, of a conversation that is cut there."""
+    """Compute the tokens for the summary, with pinned facts, of a conversation that is cut there."""
     kept = measure_messages((messages[0], *messages.since(at))) if len(messages) else 0
     return min(max(target - kept, LEAST), LARGEST)
 
 
 def compact_messages(messages: PersistentList[Message], at: int, summary: str) -> PersistentList[Message]:
-    """The conversation from now on: the brief, the summary of what came before the cut, and the rest as it was."""
+    """Return the conversation from now on: the brief, the summary of all before the cut, and the rest as it was."""
     return PersistentList((messages[0], Said(summary), *messages.since(at)))
 
 
@@ -112,12 +112,12 @@ def has_helped(before: int, after: int) -> bool:
 
 
 def count_useless(count: int, before: int, after: int) -> int:
-    """The breaker's counter after one more compaction."""
+    """Return the count of useless compactions in a row after one more."""
     return 0 if has_helped(before, after) else count + 1
 
 
 def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
-    """The usage of a call whose provider does not report it: conversation, tools and answer, as measured here."""
+    """Estimate the usage of a call whose provider does not report it: conversation, tools and answer."""
     shown = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
     return Usage(used + shown, _measure_message(Replied(answer.text, answer.calls, answer.extra)), estimated=True)
 
@@ -128,8 +128,8 @@ READ = "What was read (sha256 of the text that was shown; of a whole file it is 
 
 
 def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> str:
-    """The facts that no summary may lose, word for word: the task, its criteria and check, the last verdict, dead ends,
-    and hashes of what was read. What the brief says in the same words is not repeated."""
+    """Render the facts that no summary may lose, word for word: the task, its criteria and check, the last verdict,
+    dead ends, and hashes of files that were read. Text that the brief repeats is left out."""
     brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], Said) else ""
 
     def new(*facts: str) -> list[str]:
@@ -159,7 +159,8 @@ _REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
 
 
 def list_reads(messages: Iterable[Message], editors: Container[str] = EDITORS) -> list[str]:
-    """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. Keeps what an earlier compaction recorded."""
+    """List what was read, newest last: `src/app.py: all of it, sha256 0a1b…`; also from before an earlier
+    compaction."""
     calls: dict[str, Call] = {}
     known: dict[str, str] = {}
     for message in messages:
@@ -188,7 +189,7 @@ def _record_read(known: dict[str, str], call: Call, text: str, editors: Containe
 
 
 def _parse_read_output(shown: str) -> tuple[str, str]:
-    """What a `read` showed, as a phrase, and the text itself without line numbers: for a whole file, its content."""
+    """Return what a `read` showed, as a phrase, and the text without line numbers: for a whole file, its content."""
     body, _, foot = shown.rpartition("\n")
     whole, page = re.match(_WHOLE, foot), re.match(_PAGE, foot)
     if not whole and not page:
@@ -206,12 +207,12 @@ def _parse_read_output(shown: str) -> tuple[str, str]:
 
 
 def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:
-    """A model's answer as a summary with exactly the four sections, and below it the pinned facts.
+    """Turn a model's answer into a summary with exactly the four sections, and the pinned facts below.
 
-    It keeps to `limit` tokens; only the pinned facts, which are never shortened, can exceed it. `changed`: files known
-    to have changed; those that it does not name are added.
+    It fits into `limit` tokens; only the pinned facts, which are never shortened, can exceed it. `changed`: files known
+    to have changed; unnamed ones are added.
     """
-    # The four sections of an answer, however it writes their headings. What precedes them is kept as context, unless it
+    # The four sections of an answer, however it writes their headings. Text before them is kept as context, unless it
     # only announces a summary.
     before, *pieces = re.split(_HEAD, contain_markdown(answer))
     found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
@@ -227,7 +228,7 @@ def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] =
 
 
 def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int, editors: Container[str] = EDITORS) -> str:
-    """A summary without a model: the last statements, errors, changed files, and the head and tail of the rest."""
+    """Summarise without a model: the last statements, errors, changed files, and the head and tail of the rest."""
     listed = list(messages)
     half = max((limit - estimate_tokens(pinned)) // 2, 0)
     said = [*_list_decisions(listed), *(shorten_middle(text, 80) for text in list_statements(listed, 8))]
@@ -242,7 +243,7 @@ def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int, edit
 
 
 def _list_decisions(messages: Iterable[Message]) -> list[str]:
-    """What the agent itself noted."""
+    """List the agent's own notes."""
     calls = [call for message in messages if isinstance(message, Replied) for call in message.calls]
     noted = (parse_arguments(call) for call in calls if call.name == "note")
     return [str(given["text"]) for given in noted if given.get("kind") == "decision" and given.get("text")]

@@ -1,4 +1,4 @@
-"""What an agent is told. A prompt is a projection of the journal: what is rendered here is recorded as an event."""
+"""The texts for agents. A prompt is a projection of the journal: a text rendered here is recorded as an event."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 
 CRUMB = 600
-"""The most characters of a task's instructions that those below it see; the goal's are cut at `GOAL_CRUMB`."""
+"""The most characters of a task's instructions that its steps see; the goal's are cut at `GOAL_CRUMB`."""
 GOAL_CRUMB = 2_500
 GOAL_FILE = "goal.md"
 """The whole goal, as a file next to the checkout that agents can read: `$TMPDIR/goal.md`."""
 RESULT = 400
-"""The most characters of a finished step's result that its siblings see; if they need it, they see all of it."""
+"""The most characters of a finished step's result that its siblings see; those that need it see all."""
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
-"""The reason starts like this for a task that ended only because it ran out of rounds."""
+"""Beginnings of the reason for a task that only ran out of rounds."""
 MERGE = "merge"
 """The last segment of a task that merges a step's work onto a head that has moved on."""
 MERGE_BESIDE = "merge-work"
@@ -62,7 +62,7 @@ def render_place(task: Task) -> str:
 
 
 def render_check(step: Step, command: str, before: str = "") -> str:
-    """`before`: what the check said before the work."""
+    """Render the check. `before`: its result before the work."""
     if not step.requires_testing:
         return "No check runs for this task; it does not need one."
     if not command:
@@ -86,7 +86,7 @@ def render_disagreements(found: Iterable[Disagreement]) -> str:
     shown: set[str] = set()
     texts = []
     for one in found:
-        # Tests of a file that cannot be told apart share one source: show it once.
+        # Indistinguishable tests of a file share one source: show it once.
         texts.append(_render_disagreement(one, again=one.source in shown))
         shown.add(one.source)
     return "\n\n".join(texts)
@@ -102,7 +102,7 @@ def _render_disagreement(one: Disagreement, again: bool = False) -> str:
 
 
 def render_failure(verdict: Verdict) -> str:
-    """A verdict for the next agent: original tests that disagree, otherwise the failing tests or the output."""
+    """Render a verdict for the next agent: original tests that disagree, otherwise the failing tests or the output."""
     status = "was killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
     head = f"$ {verdict.command}   ({status}, {verdict.seconds:.1f} s)\n{verdict.reason}"
     if verdict.disagreements:
@@ -116,14 +116,14 @@ def render_failure(verdict: Verdict) -> str:
 
 
 def list_known_notes(task: Task) -> tuple[Note, ...]:
-    """Decisions and dead ends, inherited ones first. What its steps noted for themselves is not included."""
+    """List decisions and dead ends, inherited ones first, without those that its steps noted for themselves."""
     around = (Note("dead_end", text) for text in task.inherited.dead_ends)
     decided = (Note("decision", text) for text in task.inherited.decisions)
     return tuple(dict.fromkeys((*decided, *around, *task.talk.notes)))
 
 
 def list_learned_notes(task: Task) -> tuple[Note, ...]:
-    """Return them for the planner of its steps, with what those ran into."""
+    """List the notes for the planner of its steps, with the steps' own dead ends."""
     return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.children.learned))))
 
 
@@ -142,19 +142,19 @@ def _list_own(task: Task, kind: str) -> list[str]:
 
 
 def list_lessons(task: Task) -> tuple[str, ...]:
-    """Dead ends for the task's steps: with those of their siblings."""
+    """List the dead ends for the task's steps, with those of their siblings."""
     return tuple(dict.fromkeys((*list_dead_ends(task), *task.children.learned)))[-task.rules.notes :]
 
 
 def _find_verdict_on_tree(task: Task) -> Verdict | None:
-    """The verdict on the current workspace: after a rolled-back repair that is an earlier one."""
+    """Find the verdict on the current workspace: after a rolled-back repair that is an earlier one."""
     if task.acceptance.best is not None and task.acceptance.best.tree == task.tree:
         return task.acceptance.best
     return task.acceptance.verdict
 
 
 def render_crumb(task: Task) -> str:
-    """A task as its steps see it."""
+    """Render a task as its steps see it."""
     name = task.step.title or (GOAL if task.id == GOAL else task.step.name)
     said = task.step.instructions.strip()
     shown = shorten_text(said, GOAL_CRUMB if task.id == GOAL else CRUMB)
@@ -173,7 +173,7 @@ def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
 
 
 def build_planner_goal(task: Task) -> Step:
-    """The goal for planners: with what it follows up on."""
+    """Return the goal for planners, with the run that it follows up on."""
     if task.id != GOAL or not task.inherited.above:
         return task.step
     known = render_section("What it follows up on", render_bullets((*task.inherited.above, *task.inherited.results)))
@@ -181,9 +181,9 @@ def build_planner_goal(task: Task) -> Step:
 
 
 def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
-    """How a step ended, as its parent records it."""
+    """Build the event for a step's end."""
     ends = _list_own(child, "dead_end")
-    # One that only ran out of rounds was not wrong: the next agent should not be warned against it.
+    # A step that only ran out of rounds was not wrong: the next agent gets no warning.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
         about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
         tried = shorten_text(about, RESULT).rstrip(".")
@@ -219,8 +219,8 @@ def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
 
 
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
-    """How a step ended once its work is on the head: what holds there counts. `work`: the task that merged it; `said`:
-    what the agents that resolved conflicts say."""
+    """Update a step's end after the merge, since the result there counts. `work`: the task that merged it; `said`: the
+    summaries of the agents that resolved conflicts."""
     rulings = work.examination.rulings if work.origin.merge is not None else {}
     dropped = {name for name, ruling in rulings.items() if not ruling.demanded}
     return replace(
@@ -235,7 +235,7 @@ def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | Non
 
 
 def list_passed_probes(task: Task) -> tuple[Probe, ...]:
-    """The probes that a task's work passed: they run again on the whole."""
+    """List the probes that a task's work passed: they run again on the whole."""
     return tuple(
         probe
         for probe in task_result.list_asked_probes(task)
@@ -250,18 +250,18 @@ def build_merge_path(task: Task, times: int) -> str:
 
 
 def is_merge_task(path: str, step: Step) -> bool:
-    """Whether the task there, which does that step, is one of those."""
+    """Whether the task at a path merges the work of that step."""
     return step.name == MERGE and path.rpartition("/")[2].partition("@")[0] in (MERGE, MERGE_BESIDE)
 
 
 def is_merge_segment(task: Task, segment: str) -> bool:
-    """Whether it is one of those tasks, and not a smaller step."""
+    """Whether a path segment names a merge task, not a smaller step."""
     name = segment.partition("@")[0]
     return name in (MERGE, MERGE_BESIDE) and name not in task.children.begun
 
 
 def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
-    """The focused step that merges a step's work onto a head that has moved on."""
+    """Build the step that merges a step's work onto a head that has moved on."""
     return replace(
         step,
         name=MERGE,
@@ -279,7 +279,7 @@ def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) 
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """The text, or its beginning: up to the end of a sentence if one is near, otherwise of a word."""
+    """Shorten a text to its beginning: up to the end of a sentence if one is near, otherwise of a word."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -293,17 +293,17 @@ ASKED = "What the goal asks of this step, in its own words"
 
 
 def render_requirements(task: Task) -> str:
-    """The requirements that a task has to meet, in full; without those already stated elsewhere."""
+    """Render a task's requirements in full; without those already stated elsewhere."""
     said = " ".join("\n".join((task.step.instructions, *task.step.criteria, *task.inherited.above)).split())
-    # An isolated step sees the requirements that it names, and nothing else around it.
+    # An isolated step sees only the requirements that it names.
     own = task.step.context != "isolated" or bool(task.step.covers)
     told = [one for one in task.asked if (own or one.step) and " ".join(one.text.split()) not in said]
     return "\n".join(f"{one.number}. {one.text}" for one in told)
 
 
 def build_brief(task: Task, command: str, diff: str, instructions: str = "", before: str = "") -> dict[str, str]:
-    """Everything a role's brief may mention. `instructions`: the repository's own instructions for agents; `before`:
-    what the check said before the work."""
+    """Collect everything that a role's brief may mention. `instructions`: the repository's own instructions for agents;
+    `before`: the check's result before the work."""
     return {
         "place": render_place(task),
         "requirements": render_section(ASKED, render_requirements(task)),

@@ -1,6 +1,6 @@
-"""A fresh context for a stuck agent: what the task needs of a long conversation, and nothing else.
+"""A fresh context for a stuck agent: the part of a long conversation that the task needs.
 
-A fast model sees the whole conversation in parts and extracts what was found out. The facts themselves (the task, its
+A fast model sees the whole conversation in parts and extracts the findings. The facts themselves (the task, its
 criteria and check, dead ends, errors, the current changed files) are never left to it: `prune_context` inserts them
 word for word. `prune_plainly` does the same without a model, if the call fails.
 """
@@ -33,18 +33,17 @@ from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transi
 LIMIT = 2_000
 """Tokens of a pruned context."""
 FRAME = 250
-"""Tokens of these that the template around it may use itself."""
+"""Tokens of the limit for the template itself."""
 EXTRACT = 300
-"""Words that the fast model is asked for at most."""
+"""Most words requested from the fast model."""
 ERRORS = 6
-"""How many of the newest errors are kept."""
+"""Number of newest errors kept."""
 ERRORS_OF_A_TOOL = 3
-"""How many errors of one tool are kept: a tool that is repeatedly called wrongly must not displace what the tests
-said."""
+"""Most errors kept of one tool: repeated wrong calls of one must not displace the tests' messages."""
 ERROR = 400
 """Tokens to keep of an error."""
 SAME = 200
-"""A result of at least this many characters that equals an earlier one is shown once."""
+"""Results of at least this many characters that equal an earlier one are shown once."""
 WHOLE = 10**9
 """Unlimited room."""
 AROUND = 8
@@ -52,7 +51,7 @@ AROUND = 8
 
 
 class EssentialFacts(Struct, frozen=True):
-    """What a task needs, whatever else is forgotten."""
+    """The facts that a task needs in every fresh context."""
 
     instructions: str
     criteria: tuple[str, ...] = ()
@@ -64,18 +63,18 @@ class EssentialFacts(Struct, frozen=True):
     """The most recent distinct ones, newest last: see `list_errors`."""
     dead_ends: tuple[str, ...] = ()
     verdict: str = ""
-    """What the check said when it last ran and failed."""
+    """The check's last failure."""
     why: str = ""
     """Why the conversation is pruned: the signal's diagnosis."""
     editors: frozenset[str] = EDITORS
-    """The tools that change files."""
+    """Tools that change files."""
 
 
 # ── the conversation as text ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def find_seams(messages: Sequence[Message]) -> list[int]:
-    """Where a conversation may be cut: every index before which no call waits for its result. 0 is one."""
+    """List the indexes where a conversation may be cut: before each, no call waits for its result. 0 is one."""
     waiting: set[str] = set()
     found: list[int] = []
     for at, message in enumerate(messages):
@@ -89,9 +88,9 @@ def find_seams(messages: Sequence[Message]) -> list[int]:
 
 
 def render_transcript(messages: Iterable[Message]) -> list[str]:
-    """Each message as plain text. A long result that came before is not repeated, only named.
+    """Render each message as plain text. A long result that came before is only named.
 
-    What providers want back unread (`extra`) is not part of what was said.
+    Opaque data for providers (`extra`) is left out.
     """
     seen: dict[str, str] = {}
     return [_render_message(message, seen) for message in messages]
@@ -134,7 +133,7 @@ _HEADS = r"(?m)^(?=\[(?:result of|call) )"
 
 
 def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
-    """Neighbours joined as long as they fit; a piece that does not fit on its own is cut more finely."""
+    """Join neighbours as long as they fit; cut a piece that does not fit on its own more finely."""
     packed: list[str] = []
     open_: list[str] = []
     left = room
@@ -152,7 +151,7 @@ def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[
 
 
 def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str = "") -> dict[str, str]:
-    """The question to the fast model about one part; `so_far`: its answer for the earlier ones; the last covers all."""
+    """Build the question about one part. `so_far`: the answer on earlier parts; the last answer covers all."""
     return build_material(part, number, of, needed, so_far, EXTRACT) | {
         "why": needed.why or "it made no progress",
         "files": ", ".join(needed.files) or "none",
@@ -163,7 +162,7 @@ def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_f
 def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, words: int) -> dict[str, str]:
     """The values of a template that shows a part of a conversation to a model."""
     so_far = shorten_middle(so_far.strip(), words * 3)
-    # No text can contain a hash of itself, so none can pretend to end here.
+    # No text can contain its own hash, so none can fake the closing fence.
     fence = f"===== {hash_text(part + so_far):012x} ====="
     before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
     which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
@@ -180,7 +179,7 @@ def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_f
 
 
 def is_usable(answer: Answer) -> bool:
-    """Whether a model's answer says anything; if not, the plain way is used."""
+    """Whether a model's answer has content; otherwise the plain way is used."""
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
@@ -192,7 +191,7 @@ _FAILED = (
     r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
 )
 INTERRUPTED = "Interrupted: "
-"""The result of a call that bough interrupted starts like this: it says nothing about the work."""
+"""Beginning of the result of a call that bough interrupted: it says nothing about the work."""
 
 
 def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Result]]:
@@ -288,7 +287,7 @@ def list_calls(messages: Iterable[Message], most: int) -> list[str]:
 
 
 def _describe_outcome(result: Result, about_a_file: bool) -> str:
-    """How a call went and, unless it was about a file that can be read, its last line of output."""
+    """Describe how a call went with, unless it is about a readable file, its last line of output."""
     how = "ok" if result.ok else "failed"
     printed = [line.strip() for line in clip_text(result.text).splitlines() if line.strip() and line[0] != "("]
     return how if about_a_file or not printed else f"{how}: {shorten_middle(printed[-1], 38)}"
@@ -298,11 +297,11 @@ def _describe_outcome(result: Result, about_a_file: bool) -> str:
 
 
 def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
-    """The fresh context: what was found out, whatever that is, among the facts, which are inserted word for word.
+    """Build the fresh context: the findings among the facts, which are inserted word for word.
 
-    Together with the template, it keeps to `limit` tokens. The task, its criteria and its check are never
-    shortened: if they take more than half of the limit, the rest still gets half. The dead ends, the last error and
-    the last verdict may be shortened but are never left out.
+    Together with the template, it fits into `limit` tokens. The task, its criteria and its check are never shortened:
+    if they take more than half of the limit, the rest still gets half. The dead ends, the last error and the last
+    verdict may be shortened but are never left out.
     """
     criteria = render_bullets(needed.criteria)
     told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
@@ -325,7 +324,7 @@ def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str
 
 
 def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: int = LIMIT) -> str:
-    """The fresh context without a model: what was said and done last in place of an extract."""
+    """Build the fresh context without a model: the last statements and calls replace the findings."""
     listed = list(messages)
     said = render_bullets([shorten_middle(text, 70) for text in list_statements(listed, 5)])
     done = render_bullets(list_calls(listed, 8))
@@ -334,7 +333,7 @@ def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: in
 
 
 def _contain(found: str, needed: EssentialFacts) -> str:
-    """The text without lines that only repeat what is inserted anyway, and unable to leave its section."""
+    """Remove lines that repeat inserted facts, and keep the text within its section."""
     facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
     told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
     lines = (line for line in found.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)

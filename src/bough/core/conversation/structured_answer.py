@@ -1,4 +1,4 @@
-"""How a model gives a structured answer, the same for every provider.
+"""Structured answers of models, the same for every provider.
 
 The model is offered one tool whose parameters are the JSON schema of the answer. The answer is the arguments of that
 call; if the model answers in text instead, it is the first JSON object in the text that fits. In any case it is
@@ -20,7 +20,7 @@ from bough.core.messages import Answer, ToolSpec
 LONGEST = 200_000
 """The most characters of an answer that are examined: a plan has a tenth of that."""
 STARTS = 40
-"""Brackets in a text that are tried as the beginning of the answer."""
+"""The most brackets in a text that are tried as the answer's beginning."""
 
 T = TypeVar("T", bound=Struct)
 Schema = Mapping[str, Any]
@@ -36,7 +36,7 @@ class Problems(Struct, frozen=True):
 
 
 def parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str] | None = None) -> T | str:
-    """The answer as `kind`, or what is wrong with it. `aliases`: other field names that models use."""
+    """Parse the answer as `kind`, or say what is wrong with it. `aliases`: other field names that models use."""
     aliases = aliases or {}
     try:
         found = (_read_call if answer.calls else _read_text)(answer, spec, aliases)
@@ -74,7 +74,7 @@ def _describe_kind(schema: Schema) -> str:
 
 
 def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
-    """The arguments of the one call. Only one tool was offered, so a call by another name is a slip."""
+    """Return the arguments of the one call. Only one tool was offered, so a call by another name is a slip."""
     named = [call for call in answer.calls if call.name == spec.name] or list(answer.calls)
     if len({call.arguments for call in named}) > 1:
         return f"You called `{spec.name}` {len(named)} times: call it once, with everything in that one call."
@@ -83,7 +83,7 @@ def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> di
         return f"The answer has {len(raw):,} characters; the limit is {LONGEST:,}: shorten it."
     if not raw.strip():
         return _read_text(answer, spec, aliases)
-    if raw.lstrip().startswith('"'):  # The object, encoded again as a string.
+    if raw.lstrip().startswith('"'):  # The object is encoded twice, as a string.
         inner, _ = _decode_value(raw.strip(), 0)
         raw = inner if isinstance(inner, str) else raw
     wrong = f"The arguments of `{spec.name}` are not a JSON object: call it again with {_list_fields(spec)}."
@@ -137,7 +137,7 @@ def _decode_value(text: str, start: int) -> tuple[Any, int]:
     except json.JSONDecodeError as error:
         if not _CLOSING.match(text, error.pos):
             return None, start + 1
-    except ValueError:  # A number with thousands of digits.
+    except ValueError:  # a number with thousands of digits
         return None, start + 1
     # A comma before a closing bracket outside strings has no other meaning: removing it is safe.
     repaired = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
@@ -154,7 +154,7 @@ def _unwrap(value: Any, spec: ToolSpec) -> Any:
     for _ in range(3):
         value = _parse_json(value) if isinstance(value, str) else value
         if isinstance(value, list):
-            # A bare list of objects is the answer's list of objects, if it has only one.
+            # A bare list of objects is meant for the only field that is such a list.
             lists = [name for name, schema in properties.items() if schema.get("items", {}).get("type") == "object"]
             if len(lists) == 1 and value and all(isinstance(item, dict) for item in value):
                 return {lists[0]: value}
@@ -181,8 +181,8 @@ def _parse_json(text: str) -> Any:
 
 
 def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
-    """A value with only what the schema knows, and the usual slips corrected where that is safe: null for an omitted
-    field, a list or object written as a string, one text for a list of texts."""
+    """Reduce a value to the schema's fields and correct the usual slips where that is safe: null for an omitted field,
+    a list or object written as a string, one text for a list of texts."""
     kind = schema.get("type")
     if isinstance(value, str) and kind in ("array", "object"):
         parsed = _parse_json(value)
@@ -202,7 +202,7 @@ def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
         return [_fit(item, schema["items"], aliases) for item in value if item is not None or not texts]
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    # No journal can keep control characters and lone surrogates.
+    # No journal can store control characters and lone surrogates.
     return re.sub(_CONTROL, "", value).strip() if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""How much of a model's context a text takes, and how to make it fit and stay in its place."""
+"""The size of texts in a model's context: measuring, shortening and containing them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ BYTES = 3
 """Bytes per token. Providers' own counts are between 3 (code, logs) and 4.5 (English prose): this errs on the safe side
 for both, and counts a Chinese character as one token."""
 _HEAD = 0.4
-"""The share of the head in a shortened text: the end of an output usually says how it went."""
+"""Share of the head in a shortened text: the end of an output usually shows the result."""
 _SHORTEST = 40
-"""Tokens below which the line about the omission would be most of the text."""
+"""Tokens below which the note about the omission would be most of the text."""
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate without a tokenizer. For a whole it never exceeds the sum of its pieces' estimates."""
+    """Estimate tokens without a tokenizer. The estimate of a whole never exceeds the sum of its pieces' estimates."""
     return -(-count_bytes(text) // BYTES)
 
 
 def count_bytes(text: str) -> int:
-    """Bytes; for joined pieces, exactly their sum."""
+    """Count bytes; for joined pieces, exactly their sum."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def shorten_middle(text: str, most: int) -> str:
-    """The text in at most `most` tokens: itself, or its head and tail with a line in between about the omission."""
+    """Shorten a text to `most` tokens: its head and tail, with a line about the omission in between."""
     if estimate_tokens(text) <= most:
         return text
     if most < _SHORTEST:
@@ -42,7 +42,7 @@ def shorten_middle(text: str, most: int) -> str:
 
 
 def keep_ends(text: str, most: int) -> str:
-    """The head and tail of a text of more than `most` characters; a little more of the tail, which says how it went."""
+    """Return head and tail of a text of more than `most` characters; more of the tail, which shows the result."""
     text = text.strip()
     if len(text) <= most:
         return text
@@ -70,7 +70,7 @@ def _decode(raw: bytes) -> str:
 
 
 def share_room(wants: Sequence[int], room: int) -> list[int]:
-    """Room shared evenly: none gets more than it wants, and the others get what it does not need."""
+    """Share room evenly: nobody gets more than they want, and others get what is left."""
     given = [0] * len(wants)
     waiting = sorted((want, place) for place, want in enumerate(wants) if want > 0)
     for taken, (want, place) in enumerate(waiting):

@@ -1,10 +1,10 @@
-"""Everything that can have happened. The journal is a sequence of these, and the only truth.
+"""All events. The journal is a sequence of them, and the only truth.
 
 Each family of events has a module of its own, and all of them are exported here.
 
-An event is frozen and carries no behaviour; fields that a newer bough added are skipped (docs/design/journal.md). Names
-are in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so
-that after a crash what was running can be told from what was done.
+An event is frozen and has no behaviour; fields that a newer bough added are skipped (docs/design/journal.md). Names are
+in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so
+that after a crash running effects can be told from finished ones.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Record(Struct, frozen=True):
 
 
 def name_proposal(record: Record) -> str:
-    """How a person names a goal that an agent proposed."""
+    """Return the name by which a person refers to an agent's proposed goal."""
     return f"{record.run}-{record.seq}"
 
 
 FORMAT = 2
-"""The format of a run's events, written into its `RunStarted`. It moves with an event, or with a field's meaning, that
+"""The format of a run's events, written into its `RunStarted`. It rises with an event, or with a field's meaning, that
 an older bough cannot skip. A change under which old journals do not decode needs an upcaster and a golden journal,
 never a branch in the fold."""
 LAYOUT = 2
@@ -66,25 +66,24 @@ KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in Event.__subc
 
 
 def list_named(*folds: Callable[..., object]) -> tuple[str, ...]:
-    """The kinds of events that these functions name in their code: those that a fold has to read of a journal."""
+    """List the kinds of events that these functions name in their code: a fold has to read those from a journal."""
 
     def read(code: CodeType) -> Iterator[str]:
         yield from code.co_names
-        for inner in code.co_consts:  # A comprehension and a nested function have code of their own.
+        for inner in code.co_consts:  # Comprehensions and nested functions have code of their own.
             yield from read(inner) if isinstance(inner, CodeType) else ()
 
     return tuple(dict.fromkeys(name for fold in folds for name in read(fold.__code__) if name in KINDS))
 
 
 _BUILDING = Lock()
-"""Held while a type is built: msgspec hands a type that one thread is still building to another, which crashes when it
-decodes with it."""
+"""Held while a type is built: msgspec hands a half-built type to other threads, which then crash."""
 
 
 @cache
 def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
-    """Reads events of one kind, and raises `msgspec.ValidationError` for anything else. One for all kinds takes
-    10 ms to build, more than the rest of most commands."""
+    """Return the decoder of one kind of event; it raises `msgspec.ValidationError` for anything else. One for all kinds
+    takes 10 ms to build, more than the rest of most commands."""
     if kind not in KINDS:
         raise msgspec.ValidationError(f"unknown event `{kind}`")
     with _BUILDING:
@@ -102,7 +101,7 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
 
 
 def decode_event(run: str, kind: str, body: bytes) -> AnyEvent:
-    """An event of a run, as it is stored. `NewerRun` when a newer bough wrote what this one cannot skip."""
+    """Decode a stored event of a run. Raises `NewerRun` if a newer bough wrote what this one cannot skip."""
     if kind not in KINDS:
         raise NewerRun(
             f"{run} was written by a newer bough, with events (`{kind}`) that this one cannot read: upgrade."

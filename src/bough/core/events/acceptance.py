@@ -19,7 +19,7 @@ class CheckStarted(Event, frozen=True):
     command: str
     """Empty when none was found, or none is needed."""
     found: str = ""
-    """Where it comes from, as a phrase."""
+    """The command's origin, as a phrase."""
 
 
 class CheckFinished(Event, frozen=True):
@@ -40,7 +40,7 @@ class Disputed(Event, frozen=True):
 
 
 class ChangesAsked(Event, frozen=True):
-    """The person is asked whether these original tests may change. What they say is `ChangesRuled`."""
+    """The person is asked whether these original tests may change. Their answer is `ChangesRuled`."""
 
     tests: tuple[str, ...]
 
@@ -63,17 +63,17 @@ class ChangesRuled(Event, frozen=True):
 
 
 class Examined(Event, frozen=True):
-    """An examiner that did not see the work being done has said how it could be refuted."""
+    """An examiner that did not see the work being done wrote probes that could refute it."""
 
     by: str
-    """The prompt template that was asked: `examiner`, `reviewer`."""
+    """The prompt template: `examiner`, `reviewer`."""
     probes: tuple[Probe, ...] = ()
     notes: tuple[str, ...] = ()
-    """What no probe can show."""
+    """Remarks that no probe can show."""
     left_out: tuple[str, ...] = ()
-    """Probes that nothing demands: they do not run."""
+    """Probes that nothing demands; they do not run."""
     kinds: dict[int, Kind] = {}
-    """Requirements that ask for nothing that a test could see, by number."""
+    """Kinds of the requirements that no test could see, by number."""
 
 
 class ExaminationSkipped(Event, frozen=True):
@@ -94,11 +94,11 @@ class ProbesFinished(Event, frozen=True):
     results: tuple[Probed, ...]
     seconds: float = 0.0
     before: tuple[Probed, ...] = ()
-    """The results of a goal's probes on the files as they were before the run, where they were not known yet."""
+    """The results of a goal's probes on the files from before the run, if not known yet."""
 
 
 class DifferenceSeen(Event, frozen=True):
-    """What the work changes, apart from what the check says: what shows that it made the difference."""
+    """bough compared the work with the base, apart from the check's result."""
 
     tree: str
     seen: Difference
@@ -106,22 +106,22 @@ class DifferenceSeen(Event, frozen=True):
 
 
 class EvidenceJudged(Event, frozen=True):
-    """What shows that the work made the difference, for each requirement of the goal."""
+    """The evidence that the work made the difference was judged for each requirement of the goal."""
 
     shown: tuple[RequirementProof, ...] = ()
     missing: tuple[int, ...] = ()
-    """Numbers of the requirements that nothing shows."""
+    """Numbers of the requirements without evidence."""
 
 
 class ProbeContested(Event, frozen=True):
-    """The agent that should make a probe pass says that nobody asked for what it asserts."""
+    """The agent that should make a probe pass says that nobody asked for its assertion."""
 
     probe: str
     reason: str
 
 
 class ProbeRuled(Event, frozen=True):
-    """A judge has decided by the words of the goal. A probe that is not demanded is dropped."""
+    """A judge decided by the words of the goal. A probe that is not demanded is dropped."""
 
     probe: str
     ruling: Ruling

@@ -1,4 +1,4 @@
-"""What happens in streams that are no run: lists of goals."""
+"""The events of streams that are no run: lists of goals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GoalMoved(Event, frozen=True):
 
 
 class GoalsReviewed(Event, frozen=True):
-    """Goals were read before the night, each with what was found in it: usually nothing."""
+    """Goals were reviewed before the night, each with its findings: usually none."""
 
     findings: dict[str, tuple[GoalFault, ...]]
     spend: Spend = Spend()
@@ -57,11 +57,11 @@ class GoalTaken(Event, frozen=True):
     base: str
     """The tree that it starts from."""
     origin: str = ""
-    """The tree that the night started from, where the goal starts from the work of the goals that it needs."""
+    """The tree that the night started from, if the goal starts from the work of the goals that it needs."""
     cost: float | None = None
     """Dollars reserved for it this night."""
     before: Spend | float = 0.0
-    """What its run had spent before this night; in old journals only the dollars."""
+    """Its run's spend before this night; in old journals only the dollars."""
     commit: str = ""
     """The commit that its branch is made on."""
     worker: str = ""
@@ -94,10 +94,10 @@ class NightJoining(Event, frozen=True):
 
 
 class NightJoined(Event, frozen=True):
-    """What came of it."""
+    """The finished branches were merged, or left out."""
 
     branch: str = ""
-    """Empty: nothing could be put onto it."""
+    """Empty: nothing could be merged."""
     commit: str = ""
     landed: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
@@ -121,13 +121,13 @@ class RunRemoved(Event, frozen=True):
 
 
 class LessonKept(Event, frozen=True):
-    """What releases up to 0.2 kept of a finished run. Nothing reads it; the journals that have it still open."""
+    """A lesson from a finished run, of releases up to 0.2. Nothing reads it; journals that have it still open."""
 
     lesson: dict[str, object]
 
 
 class LessonRetired(Event, frozen=True):
-    """Says that such a lesson no longer counted. Nothing reads it."""
+    """Such a lesson no longer counted. Nothing reads it."""
 
     number: int
     why: str

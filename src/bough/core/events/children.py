@@ -36,8 +36,8 @@ class MergeStarted(Event, frozen=True):
 
 
 class ChildMerged(Event, frozen=True):
-    """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts
-    or a failing check it does not land like that: a task below the step's has to make both work."""
+    """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts or a failing
+    check it does not land like that: a task below the step's has to make both work."""
 
     child: str
     """The step's name."""
@@ -61,22 +61,22 @@ class ChildSettled(Event, frozen=True):
     state: State
     why: str
     tree: str
-    """What the task's workspace holds from here on: with the child's work if it is completed, otherwise unchanged."""
+    """The tree of the task's workspace from here on: with the child's work if it is completed, otherwise unchanged."""
     spend: Spend
     """What the child and all below it have spent."""
     result: str = ""
-    """What its agents said, side by side."""
+    """Its agents' summaries, side by side."""
     summary: str = ""
-    """What the agent said that did the work."""
+    """The summary of the agent that did the work."""
     files: tuple[str, ...] = ()
-    """What it changed."""
+    """Changed files."""
     dead_ends: tuple[str, ...] = ()
     errors: bool = False
     """It left a failing check; for a critic: it found something severe."""
     verdict: str = ""
     """What its check said, in one sentence."""
     decisions: tuple[str, ...] = ()
-    """What it noted, if it shares its parent's context."""
+    """Its notes, if it shares its parent's context."""
     shared: bool = False
     """It works in its parent's context: its notes are the parent's too."""
     do: Literal["", "break", "continue"] = ""
@@ -145,7 +145,7 @@ class CommandFinished(Event, frozen=True):
 
 
 class Reviewed(Event, frozen=True):
-    """A critic is done. Only a review without problems and findings approves the work."""
+    """A critic finished. Only a review without problems and findings approves the work."""
 
     findings: tuple[Finding, ...] = ()
     """What has to change, the most severe first."""

@@ -23,13 +23,13 @@ class Estimated(Event, frozen=True):
     domains: tuple[str, ...] = ()
     reason: str = ""
     proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
-    """What follows: one leaf, one level of steps, or phases with steps of their own."""
+    """The consequence: one leaf, one level of steps, or phases with steps of their own."""
     programs: tuple[str, ...] = ()
     """Programs that the result has to behave like, as an earlier version asked."""
 
 
 class RequirementsRead(Event, frozen=True):
-    """What the goal asks, numbered. Read once, before any plan; a person may change it with the plan."""
+    """The goal's requirements, numbered. Read once, before any plan; a person may change them with the plan."""
 
     requirements: tuple[Requirement, ...]
     by: By = "rule"
@@ -38,11 +38,11 @@ class RequirementsRead(Event, frozen=True):
 
 
 class PlanProposed(Event, frozen=True):
-    """The planner's plan. It takes effect once it is `Planned`: a person may be asked first."""
+    """The planner proposed a plan. It takes effect once it is `Planned`: a person may be asked first."""
 
     steps: tuple[Step, ...]
     conventions: tuple[str, ...] = ()
-    """What holds for every step."""
+    """Conventions for every step."""
 
 
 class PlanAnswered(Event, frozen=True):
@@ -50,7 +50,7 @@ class PlanAnswered(Event, frozen=True):
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
-    """What they want changed."""
+    """Changes that the person wants."""
     by: str = ""
 
 
@@ -63,7 +63,7 @@ class Planned(Event, frozen=True):
     join: Join = "all"
     """`any`: they are attempts at the same thing, and the first that is proven completes the task."""
     conventions: tuple[str, ...] = ()
-    """What holds for every step."""
+    """Conventions for every step."""
 
 
 class PlanRefused(Event, frozen=True):
@@ -112,9 +112,9 @@ class HelperAnswered(Event, frozen=True):
     """A model was asked something on the task's behalf (to plan, to prune …). It counts as a round of the task."""
 
     helper: str
-    """The prompt template that it was asked with."""
+    """The prompt template of the question."""
     text: str = ""
-    """What it said, or the arguments of its call."""
+    """The answer's text, or the arguments of its call."""
     usage: Usage = Usage()
     cost: float | None = None
     seconds: float = 0.0
@@ -122,18 +122,18 @@ class HelperAnswered(Event, frozen=True):
 
 
 class HelperFailed(Event, frozen=True):
-    """The call failed; its purpose is met without it, or later."""
+    """The call failed; the work continues without it, or asks later."""
 
     helper: str
     message: str
     seconds: float = 0.0
     usage: Usage = Usage()
-    """What the part of the answer used that arrived before it broke off."""
+    """Usage of the part of the answer that arrived before it broke off."""
     wait: float = 0.0
     """Seconds until the retry; 0: none."""
 
 
 class Reported(Event, frozen=True):
-    """What was tried and learned, what is left and how to continue: written before a task is given up."""
+    """A report before a task is given up: what was tried and learned, what is left and how to continue."""
 
     text: str

@@ -1,4 +1,4 @@
-"""The events of an agent's rounds: its attempts, what the model answered, its tools, and its conversation."""
+"""The events of an agent's rounds: its attempts, the model's answers, its tools, and its conversation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bough.core.planning.plan import Role, Tier
 
 
 class AttemptStarted(Event, frozen=True):
-    """A fresh agent begins. What it is told is kept whole, so a prompt is always a projection of the journal."""
+    """A fresh agent begins. Its brief is stored whole, so a prompt is always a projection of the journal."""
 
     role: Role
     tier: Tier
@@ -19,13 +19,13 @@ class AttemptStarted(Event, frozen=True):
     protocol: AnswerProtocol = "tools"
     """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """The ladder may switch to the other protocol: nothing says which one suits the model."""
+    """The ladder may switch to the other protocol: it is unknown which one suits the model."""
     agent: str = ""
-    """The outside agent that it is, as the person names it; empty: bough's own."""
+    """The outside agent by the person's name for it; empty: bough's own."""
     why: str = ""
-    """Why it has this protocol, where that was found out."""
+    """Why it has this protocol, if that was found out."""
     tactic: str = ""
-    """How a model that acts in text is asked: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
+    """The form of the question to a model that acts in text: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
 
 
 class RoundStarted(Event, frozen=True):
@@ -42,7 +42,7 @@ class ModelFailed(Event, frozen=True):
     wait: float
     seconds: float = 0.0
     usage: Usage = Usage()
-    """What the part of the answer used that arrived before it broke off."""
+    """Usage of the part of the answer that arrived before it broke off."""
     too_long: bool = False
     """The model refused the conversation for its length: it is shortened and sent again."""
     window: int = 0
@@ -64,7 +64,7 @@ class ModelSwitched(Event, frozen=True):
     restarts: bool = False
     """It uses another protocol: a fresh agent begins, and the open round is not charged."""
     until: float = 0.0
-    """When the quota of the model before it is back; 0: that was not why."""
+    """Time at which the previous model's quota is back; 0: another reason."""
 
 
 class ModelAnswered(Event, frozen=True):
@@ -87,7 +87,7 @@ class ModelAnswered(Event, frozen=True):
 
 
 class MessageAdded(Event, frozen=True):
-    """bough says something to the agent between rounds: a nudge, the hand-over."""
+    """bough sends the agent a message between rounds: a nudge, the hand-over."""
 
     why: str
     """The prompt template it was made from."""
@@ -95,7 +95,7 @@ class MessageAdded(Event, frozen=True):
 
 
 class ToolStarted(Event, frozen=True):
-    """Durable before the call runs, if it may write. For one that only reads it may come together with the result."""
+    """A call starts. Durable before it runs, if it may write; for one that only reads it may come with the result."""
 
     call: str
     writes: bool
@@ -139,7 +139,7 @@ class CompactionStarted(Event, frozen=True):
     """The conversation is about to fill the model's window: it is compacted."""
 
     used: int
-    """Tokens of it: what the provider counted in the last round, and an estimate of what came since."""
+    """Its tokens: the provider's count of the last round, and an estimate of what came since."""
     window: int
 
 
@@ -147,7 +147,7 @@ class Compacted(Event, frozen=True):
     """A summary replaced the older part of the conversation; the brief and the newer part stayed as they were."""
 
     summary: str
-    """What the agent sees instead, including pinned facts."""
+    """The agent's new text in its place, including pinned facts."""
     at: int
     """The first message that was kept, counted from the brief as 0."""
     before: int

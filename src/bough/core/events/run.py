@@ -1,4 +1,4 @@
-"""The events of a run's own stream: how it began, what its base is like, how it ended and what became of it."""
+"""The events of a run's own stream: its start, its base, its end and what became of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunStarted(Event, frozen=True):
     origin: str = ""
     """The person's files as that run found them, if its work is not applied yet: this run's work includes it."""
     inherited: Inherited = Inherited()
-    """What the goal knows about that run."""
+    """The goal's knowledge about that run."""
     ask_later: bool = False
     """If it has a question and nobody is there, it waits for `bough answer` instead of giving up."""
     network: str = ""
@@ -56,13 +56,13 @@ class RunStarted(Event, frozen=True):
     format: int = 1
     """The format of the run's events: `FORMAT` of the bough that started it."""
     settings: dict[str, str] = {}
-    """What applies of the repository's own settings, by name and value."""
+    """Effective settings of the repository, by name and value."""
     listed: str = ""
     """The backlog and the goal in it that the run works on: `backlog/fix-totals`."""
     by: str = ""
     """The name in the system of the person who began it."""
     examines: str = ""
-    """Somebody else's change that is judged, as a phrase: `the branch fix-totals`; empty: the run does work itself."""
+    """The examined change of somebody else, as a phrase: `the branch fix-totals`; empty: the run does work itself."""
 
 
 class RunResumed(Event, frozen=True):
@@ -93,13 +93,13 @@ class BaseStarted(Event, frozen=True):
 
     command: str
     why: str
-    """Where it comes from, as a phrase."""
+    """The command's origin, as a phrase."""
     environment: str = ""
     """What it runs in, as a phrase: `the environment in .venv`."""
 
 
 class BaseChecked(Event, frozen=True):
-    """What the goal's check says before any work. Without a command: no check was found."""
+    """The goal's check ran before any work. Without a command: no check was found."""
 
     command: str = ""
     why: str = ""
@@ -109,14 +109,14 @@ class BaseChecked(Event, frozen=True):
     passed: int = 0
     failed: int = 0
     told: int = 0
-    """Tests that the output speaks of in words of its own, where no report and no closing line counts them."""
+    """Number of tests mentioned in the output, if no report and no closing line counts them."""
     seconds: float = 0.0
     lacking: str = ""
-    """What it lacks to say anything. Then the run halts."""
+    """The missing thing without which it reports nothing. Then the run halts."""
     way_out: str = ""
-    """What provides it."""
+    """The command or step that provides it."""
     scouted: bool = False
-    """A model proposed the command: no file of the project says it."""
+    """A model proposed the command; no file of the project names it."""
     aside: dict[str, str] = {}
     """Failing tests that cannot run here, and what each lacks: they neither count nor are repaired."""
     left_out: tuple[str, ...] = ()
@@ -126,19 +126,18 @@ class BaseChecked(Event, frozen=True):
     failing: tuple[str, ...] = ()
     """The first tests that fail, without those that cannot run here."""
     absent: bool = False
-    """It starts nothing: a target that is not there, no test that could be collected. Nothing could be installed."""
+    """It starts nothing, because a target or any test to collect does not exist: nothing could be installed."""
     belief: str = ""
-    """What was seen when it ran on a copy with the product broken, as a phrase; empty: not tried yet."""
+    """Observation from running it on a copy with the product broken, as a phrase; empty: not tried yet."""
     believed: bool = False
-    """It was seen to fail there, so that it proves something when it passes."""
+    """It was seen to fail there, so that a pass proves something."""
 
 
 class CheckScouted(Event, frozen=True):
-    """The project's own files leave its check unclear: a model looked how it is tested, and bough tried what it
-    proposed."""
+    """A model looked for the check, since the project's own files leave it unclear, and bough tried its proposals."""
 
     commands: tuple[str, ...] = ()
-    """What was proposed, each with its set-up."""
+    """The proposals, each with its set-up."""
     refused: dict[str, str] = {}
     """Commands that do not count, and why; the empty one: why there is no other."""
     usage: Usage = Usage()
@@ -151,7 +150,7 @@ class CheckScouted(Event, frozen=True):
 
     @property
     def spend(self) -> Spend:
-        """What the run has spent by it: tokens, money and time; rounds are an agent's."""
+        """Return the spend of scouting: tokens, money and time; rounds are an agent's."""
         return Spend().called(self.usage, self.cost, self.seconds) if self.rounds else Spend()
 
 
@@ -161,7 +160,7 @@ class ToolServersListed(Event, frozen=True):
     tools: dict[str, tuple[str, ...]] = {}
     """The names of the tools that agents get, by server."""
     failed: dict[str, str] = {}
-    """Why others offer nothing, by server. The run continues without them."""
+    """Servers that offer nothing, and why. The run continues without them."""
 
 
 class RunHalted(Event, frozen=True):
@@ -185,7 +184,7 @@ class Judged(Event, frozen=True):
 
 
 class Rechecked(Event, frozen=True):
-    """The run's work was merged with a branch as it is now, in a checkout of bough's own, and run there again."""
+    """The run's work was merged with a branch as it is now, in a checkout of bough's own, and checked again."""
 
     onto: str
     """The branch or commit; empty: main."""
@@ -195,15 +194,15 @@ class Rechecked(Event, frozen=True):
     culprit: str = ""
     """The commit that it conflicts with, or that broke it; empty: unknown."""
     why: str = ""
-    """The file, or what fails."""
+    """The file in conflict, or what fails."""
 
 
 class NeedlessFound(Event, frozen=True):
-    """Parts of the run's change were taken out one after the other, and what carries the requirements ran."""
+    """Parts of the run's change were taken out one after the other while the tests that carry the requirements ran."""
 
     tree: str
     needless: tuple[ChangePart, ...] = ()
-    """Nothing noticed that all of them were gone."""
+    """Parts whose removal no test noticed, even all together."""
     undecided: tuple[ChangePart, ...] = ()
     needed: tuple[ChangePart, ...] = ()
     tests: tuple[str, ...] = ()
@@ -213,7 +212,7 @@ class NeedlessFound(Event, frozen=True):
 
 
 class Accepted(Event, frozen=True):
-    """A person has accepted the work of a run that finished without proof."""
+    """A person accepted the work of a run that finished without proof."""
 
     by: str = ""
     why: str = ""
@@ -246,7 +245,7 @@ class HookFailed(Event, frozen=True):
     """A command of the person's own settings failed, which changes nothing: in the control stream."""
 
     hook: str
-    """What it was told of: `run_finished`."""
+    """Its event: `run_finished`."""
     why: str
 
 

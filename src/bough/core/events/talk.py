@@ -1,4 +1,4 @@
-"""What people say to a run and its tasks, and what those ask them.
+"""People's messages to a run and its tasks, and the questions to people.
 
 The requests from `StopRequested` on are for the control stream: anyone may append them, and only the run's holder obeys
 them.
@@ -21,23 +21,23 @@ class MessageReceived(Event, frozen=True):
     text: str
     by: str = ""
     requirements: tuple[Requirement, ...] = ()
-    """What it adds to what this task has to meet."""
+    """Requirements that it adds for this task."""
 
 
 class MessageRead(Event, frozen=True):
-    """What a person's message asks for, in the goal's stream, and in the control stream for those who work elsewhere. A
-    message without a demand adds nothing."""
+    """The demands of a person's message were read: in the goal's stream, and in the control stream for tasks elsewhere.
+    A message without a demand adds nothing."""
 
     said: int
     """The `seq` of the message."""
     requirements: tuple[Requirement, ...] = ()
-    """What it adds to what the goal asks."""
+    """Requirements that it adds to the goal."""
     replaces: dict[int, int] = {}
     """Numbers of the requirements that it contradicts, each with the number of the one that replaces it."""
     owner: str = ""
-    """The step that does it; empty: everyone who hears it."""
+    """The step that does it; empty: every agent that gets it."""
     asks: bool = False
-    """It only asks something: no agent hears it, since none can answer."""
+    """It only asks something: no agent gets it, since none can answer."""
 
 
 class RequirementRestored(Event, frozen=True):
@@ -91,20 +91,20 @@ class PauseRequested(Event, frozen=True):
 
 
 class PersonSaid(Event, frozen=True):
-    """A person's message to the agents. If the run has an open question, it is the answer. Kept
-    until it is heard, even while the run is not running."""
+    """A person's message to the agents. If the run has an open question, it is the answer. Kept until an agent gets it,
+    even while the run is not running."""
 
     text: str
     by: str = ""
     task: str = ""
     """The task whose agents it is for, with the tasks below it; empty: all active agents."""
     answers: int = 0
-    """The `seq` of the question that it answers: only whoever asked hears it, and it demands nothing of the goal. 0: it
-    is a message."""
+    """The `seq` of the question that it answers: only the asking task gets it, and it demands nothing of the goal. 0:
+    it is a message."""
 
 
 class PlanRuled(Event, frozen=True):
-    """A person's answer to a proposed plan, given elsewhere than where they are asked."""
+    """A person's answer to a proposed plan, given elsewhere than at the terminal."""
 
     task: str
     says: Literal["yes", "no", "change", "own"]
@@ -112,13 +112,13 @@ class PlanRuled(Event, frozen=True):
     steps: tuple[Step, ...] = ()
     """The steps as the person wrote them, if it says `own`."""
     requirements: tuple[str, ...] = ()
-    """What the goal asks, if the person changed it."""
+    """The goal's requirements, if the person changed them."""
     by: str = ""
 
 
 class CommandHeld(Event, frozen=True):
-    """A command that the person wants to see first waits for approval. It waits no longer than
-    the process that asks: what is open when a run is resumed is asked again with the next such command."""
+    """A command that needs the person's approval waits. It waits no longer than the process that asks: a resumed run
+    asks again with the next such command."""
 
     id: str
     line: str
@@ -134,7 +134,7 @@ class CommandRuled(Event, frozen=True):
     id: str
     allow: bool
     say: str = ""
-    """What the model is told with a no."""
+    """Message to the model with a no."""
     by: str = ""
     """Empty: nobody answered."""
 
@@ -145,5 +145,5 @@ class ChangesAnswered(Event, frozen=True):
     task: str
     allow: bool
     say: str = ""
-    """What the agent is told with a no."""
+    """Message to the agent with a no."""
     by: str = ""

@@ -1,4 +1,4 @@
-"""The events of a task's own life: its beginning, its states, its workspace, and what stops or rewinds it."""
+"""The events of a task itself: its beginning, its states, its workspace, and what stops or rewinds it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class TaskCreated(Event, frozen=True):
     key: str = ""
     """Identifies everything the step's outcome depends on. A later run with the same key can reuse it."""
     subject: Subject | None = None
-    """What a critic judges."""
+    """The work that a critic judges."""
     merge: Merge | None = None
-    """Both sides, and where it starts, of a task that merges a step's work onto a head that has moved on."""
+    """For a task that merges a step's work onto a moved head: both sides, and the tree it starts with."""
     heard: int = 0
-    """The last message from people by then, by its `seq`: the task above has heard it and passes it on."""
+    """The last message from people by then, by its `seq`: the task above got it and passes it on."""
     worker: str = ""
     """The worker that runs it, where tasks are dispatched to workers."""
     spent: Spend = Spend()
-    """What was spent on its behalf before it began: by a scout."""
+    """Spend on its behalf before it began: by a scout."""
 
 
 class StateChanged(Event, frozen=True):
@@ -65,7 +65,7 @@ class WorkTaken(Event, frozen=True):
 
     run: str
     base: str
-    """What that work started from."""
+    """The tree that work started from."""
     tree: str
     summary: str = ""
     verdict: Verdict | None = None
@@ -102,10 +102,10 @@ class TaskResumed(Event, frozen=True):
 
 
 class TaskRewound(Event, frozen=True):
-    """Everything after `version` is as if it had not happened, except for its cost."""
+    """Everything after `version` no longer counts, except for its cost."""
 
     version: int
     """0: it has not begun."""
     tree: str
     children: dict[str, Spend] = {}
-    """What its smaller steps had spent by then and it had not been charged for yet; by path segment."""
+    """Spend of its smaller steps by then that it was not charged for yet; by path segment."""

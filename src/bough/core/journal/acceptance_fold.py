@@ -1,4 +1,4 @@
-"""Fold the events of acceptance: claims, checks, rulings on original tests, examinations and probes."""
+"""Folds the events of acceptance: claims, checks, rulings on original tests, examinations and probes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _apply_check_finished(task: Task, event: e.CheckFinished) -> Task:
 
 
 def _apply_work_taken(task: Task, event: e.WorkTaken) -> Task:
-    """The verdict is that run's: what it means here is seen when the work is merged."""
+    """Take over that run's verdict; what it means here shows when the work is merged."""
     verdict = replace(event.verdict or Verdict("passed", f"the work of {event.run}"), tree=event.tree)
     return change(
         task,
@@ -64,7 +64,7 @@ def _apply_finding_returned(task: Task, event: e.FindingReturned) -> Task:
 
 
 def _apply_disputed(task: Task, event: e.Disputed) -> Task:
-    """New evidence: what was decided without it must be decided again."""
+    """Reopen decisions made without this new evidence."""
     disputes = task.test_changes.disputes | {event.test: event.evidence}
     undecided = {"disputes": disputes, "ruled_by_judge": None, "ruled_by_person": None, "denied": None}
     return change(task, test_changes=undecided, acceptance={"found": None})
@@ -82,7 +82,7 @@ def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
             "decided": _describe_ruling(event) or known.decided,
         },
         acceptance={
-            "found": None if event.denied else task.acceptance.found,  # The agent is to hear it.
+            "found": None if event.denied else task.acceptance.found,  # The agent is to get it.
             "verdict": event.verdict or task.acceptance.verdict,
             "judged": task.acceptance.judged or event.verdict is not None,
         },

@@ -42,7 +42,7 @@ def _apply_child_merged(task: Task, event: e.ChildMerged) -> Task:
 def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
     task = _charge_child(task, event)
     if event.shared and (event.decisions or event.dead_ends):
-        # What a step wrote into the context that it shares with the task.
+        # A step's notes in the context that it shares with the task.
         decisions = (Note("decision", text) for text in event.decisions)
         dead_ends = (Note("dead_end", text) for text in event.dead_ends)
         task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *decisions, *dead_ends))))
@@ -67,7 +67,7 @@ def _charge_child(task: Task, event: e.ChildSettled) -> Task:
     """Charge the task for what a step spent, minus what it was charged for that step before."""
     children = task.children
     child = children.running[event.child].task if event.child in children.running else event.child
-    # A step that was skipped or reused has spent nothing; what an earlier pass of it spent is already counted.
+    # A skipped or reused step has spent nothing; the spend of an earlier pass is already counted.
     if event.child not in children.running and event.spend == Spend():
         return task
     before = children.charged.get(child, Spend())
@@ -77,7 +77,7 @@ def _charge_child(task: Task, event: e.ChildSettled) -> Task:
 
 
 def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
-    """Add the probes that a step passed; those of an earlier pass are replaced, those not asked for are dropped."""
+    """Add the probes that a step passed; replace those of an earlier pass, drop those not asked for."""
     if event.state is not State.COMPLETED:
         return task.examination.probes
     gone = {*event.not_asked, *(probe.name for probe in event.probes)}

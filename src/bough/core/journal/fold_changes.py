@@ -15,11 +15,11 @@ from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_groups import Note
 
 Apply = Callable[[Task, Any], Task]
-"""The task after an event. Its version and time are those of the event already."""
+"""Returns the task after an event. Its version and time are already the event's."""
 
 
 def change(task: Task, **changes: Any) -> Task:
-    """The task with these changes. A table changes fields within a group: `change(task, plan={"split": ()})`."""
+    """Return the task with these changes. A table changes fields within a group: `change(task, plan={"split": ()})`."""
     for name, value in changes.items():
         if isinstance(value, dict):
             changes[name] = replace(getattr(task, name), **value)
@@ -27,7 +27,7 @@ def change(task: Task, **changes: Any) -> Task:
 
 
 def charge(task: Task, spend: Spend) -> Task:
-    """Add to what the task has spent."""
+    """Add to the task's spend."""
     return change(task, budget={"spend": task.budget.spend.plus(spend)})
 
 
@@ -37,12 +37,12 @@ def charge_check(task: Task, seconds: float) -> Task:
 
 
 def clear_trouble(task: Task) -> Task:
-    """The current rung is done, and its trouble with it."""
+    """Clear the finished rung and its trouble."""
     return change(task, ladder={"trouble": None, "rung": None, "soft_rounds": 0}, plan={"problems": ()})
 
 
 def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
-    """Replace the notes: the latest, as many as the rules allow."""
+    """Replace the notes by the latest, as many as the rules allow."""
     return change(task, talk={"notes": notes[-task.rules.notes :]})
 
 

@@ -1,4 +1,4 @@
-"""Fields that a newer bough has added to an event: what it may add is what an older one can do without."""
+"""Fields that a newer bough added to an event: an older one must be able to do without them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import inspect
 
 
 def drop_unknown(value: Any, kind: type) -> Any:
-    """A decoded JSON value without the fields that this type does not have, at any depth."""
+    """Remove from a decoded JSON value the fields that this type does not have, at any depth."""
     return _drop(value, inspect.type_info(kind))
 
 
@@ -32,7 +32,7 @@ def _drop(value: Any, info: inspect.Type) -> Any:
 
 
 def _choose(value: Any, union: inspect.UnionType) -> inspect.Type:
-    """The member of a union that this value is meant for: structs by their tag, all else by their JSON type."""
+    """Choose the union member for this value: structs by their tag, all else by their JSON type."""
     for info in union.types:
         if isinstance(info, inspect.StructType):
             if isinstance(value, dict) and (info.tag_field is None or value.get(info.tag_field) == info.tag):

@@ -15,7 +15,7 @@ from bough.core.tree.task_state import State, check_transition
 
 
 def _apply_planned(task: Task, event: e.Planned) -> Task:
-    """New smaller steps do the task. Completed steps stay as they are, whatever the plan says."""
+    """Set new smaller steps. Completed steps stay as they are, whatever the plan says."""
     settled, plan = task.children.settled, task.plan
     done = {name for name, child in settled.items() if child.state is State.COMPLETED}
     dropped = set(event.dropped) - done
@@ -41,8 +41,7 @@ def _apply_planned(task: Task, event: e.Planned) -> Task:
 
 
 def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -> tuple[Step, ...]:
-    """New steps in a plan that says who covers what: they take over what the steps they replace covered; if they
-    replace none, they cover everything."""
+    """Let new steps cover what the steps they replace covered; if they replace none, everything."""
     if any(step.covers for step in steps) or not any(step.covers for step in task.plan.steps):
         return steps
     gone = {number for step in task.plan.steps if step.name in dropped for number in step.covers}
@@ -61,7 +60,7 @@ def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
-    """If final, the rung failed: the trouble remains, and the next rung applies."""
+    """Reject the plan. If final, the rung failed: the trouble remains, and the next rung applies."""
     if not event.final:
         return change(task, plan={"problems": event.problems})
     # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.
@@ -78,14 +77,14 @@ PLAN_EVENTS: dict[type, Apply] = {
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
-    # An agent that asks for smaller steps does not claim to be done; its last word counts.
+    # An agent that asks for smaller steps does not claim to be done; its last statement counts.
     e.SplitProposed: lambda task, event: change(task, plan={"split": event.steps}, acceptance={"claim": None}),
     e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
 }
 
 
 EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
-"""Helpers that compare the work with what was asked."""
+"""Helpers that compare the work with the goal."""
 
 
 def _apply_escalated(task: Task, event: e.Escalated) -> Task:
@@ -93,7 +92,7 @@ def _apply_escalated(task: Task, event: e.Escalated) -> Task:
     taken, nudged = task.ladder.taken, task.progress.nudged
     tactics, spare = task.ladder.tactics, rung == "attempts" and bool(task.ladder.spare)
     if rung == "attempts" and event.trouble.cause == "faults" and task.attempt is not None and not spare:
-        # A view that led to an unusable answer does so again on the same task, in half of the cases and more.
+        # A form of question with an unusable answer fails again on the same task in half of the cases and more.
         tactics = count_tactic(tactics, task.attempt.tactic)
     counted = taken | {rung: taken.get(rung, 0) + (not spare)}
     now = {"trouble": event.trouble, "rung": event.decision, "taken": counted, "soft_rounds": 0, "tactics": tactics}

@@ -16,9 +16,9 @@ from bough.core.stuck.signals import Act, Turn
 from bough.core.tree.task import Attempt, Task
 
 PERSON = "person"
-"""The prompt template that tells an agent what a person says."""
+"""The prompt template for a person's message to an agent."""
 LESS = 0.9
-"""The share of a conversation refused for its length that is assumed to be the window, if the provider does not say."""
+"""Assumed share of the window in a conversation that was refused for its length, if the provider does not say."""
 COMMANDS = 8
 """Test commands whose results are remembered."""
 
@@ -27,10 +27,10 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
     number = task.progress.attempts + 1
     messages: PersistentList[Message] = PersistentList((Said(event.brief),))
     rung = task.ladder.rung.rung if task.ladder.rung else None
-    # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
+    # A rung that gives a stuck agent a fresh start belongs to the same repair.
     repairs = event.role == "bug_hunter" and rung is None
     acceptance, spare = task.acceptance, bool(task.ladder.spare) and rung == "attempts"
-    # The check passes: probes have shown what to repair.
+    # The check passes: probes show what to repair.
     shown = repairs and acceptance.verdict is not None and acceptance.failing is None
     return change(
         clear_trouble(task),
@@ -51,7 +51,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
             "transport_failures": 0,
             "protocols": task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
         },
-        # What is left of several answers is for further attempts only, and the tactic that brought them is counted.
+        # The remaining answers are for further attempts only, and the tactic that brought them is counted.
         ladder={} if spare else {"tactics": count_tactic(task.ladder.tactics, event.tactic), "spare": ()},
         round={"asking": False, "waiting": (), "faulty": "", "faults": 0},
         progress={"attempts": number, "memory": StuckMemory(), "signal": None, "nudged": frozenset()},
@@ -68,7 +68,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
 def _apply_round_started(task: Task, event: e.RoundStarted) -> Task:
     again = task.round.asking
     task = replace(task, round=replace(task.round, asking=True, last=event.last))
-    if again:  # A call that is made again, because it failed or because the process died, belongs to the same round.
+    if again:  # A call repeated after a failure or a crash belongs to the same round.
         return task
     attempt = get_attempt(task)
     return replace(
@@ -81,7 +81,7 @@ def _apply_round_started(task: Task, event: e.RoundStarted) -> Task:
 def _apply_model_failed(task: Task, event: e.ModelFailed) -> Task:
     task = charge_failure(task, event)
     if event.too_long:
-        # If the refusal does not say how much fits, assume less than the current size.
+        # If the refusal does not name the limit, assume less than the current size.
         attempt = get_attempt(task)
         window = event.window or int(attempt.used * LESS)
         full = {"window": window, "used": max(attempt.used, window), "exceeded": event.message}
@@ -92,7 +92,7 @@ def _apply_model_failed(task: Task, event: e.ModelFailed) -> Task:
 
 
 def _apply_model_switched(task: Task, event: e.ModelSwitched) -> Task:
-    """What is known about the model before it does not hold for the next one, whose window counts."""
+    """Switch the model: what is known about the previous one does not hold, and the new window counts."""
     known = task.models
     names = ("calling", "protocols", "serving", "windows")
     kept = {name: {tier: at for tier, at in getattr(known, name).items() if tier != event.tier} for name in names}
@@ -137,7 +137,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
         ),
         models=replace(task.models, transport_failures=0, retry_at=0.0),
     )
-    if event.spare:  # Nothing was asked, so that it is no round of the budget's.
+    if event.spare:  # Nothing was asked, so it is no round of the budget.
         attempt, spare = get_attempt(task), task.ladder.spare[1:]
         task = replace(task, attempt=replace(attempt, rounds=1), ladder=replace(task.ladder, spare=spare))
     else:
@@ -148,7 +148,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
 
 
 def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
-    """How full the model's window is: as the provider counts, if it reports that."""
+    """Measure how full the model's window is, by the provider's count if there is one."""
     attempt = get_attempt(task)
     used = event.usage.input or attempt.used
     known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
@@ -157,7 +157,7 @@ def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
 
 
 def _find_fault(event: e.ModelAnswered) -> str:
-    """The prompt template that tells the agent what was wrong with its answer, or nothing."""
+    """Return the prompt template about the fault in the agent's answer, if any."""
     if event.stop == "refusal":
         return "refused"
     if event.stop == "length" and not event.calls:
@@ -168,11 +168,11 @@ def _find_fault(event: e.ModelAnswered) -> str:
 
 
 def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
-    # A nudge names a pattern, a person says what they want: what was wrong with the last answer is still to be told.
+    # A nudge names a pattern and a person says what they want: the fault in the last answer is still to be reported.
     faulty = task.round.faulty if event.why in ("nudge", "take_stock", "base", PERSON) else ""
     handing_over = task.round.handing_over or event.why == "hand_over"
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
-    if event.why == PERSON:  # What it claims was claimed without knowing this.
+    if event.why == PERSON:  # Its claim was made without knowing this.
         task = change(task, talk={"unheard": ()}, acceptance={"claim": None}, plan={"split": ()})
     task = add_message(task, Said(event.text))
     return replace(task, round=replace(task.round, faulty=faulty, handing_over=handing_over))
@@ -205,7 +205,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
     task = add_message(task, Result(event.call, event.output, event.ok, picture))
     task = _note_progress(task, call, event.passed) if event.passed is not None else task
     if tree != task.tree and task.attempt is not None:
-        # Something came of its calls: one that can be read but changes nothing does not show that it can act.
+        # Its calls changed something: readable calls without an effect do not show that it can act.
         task = replace(task, attempt=replace(task.attempt, changed=True))
     task = replace(
         charge(task, Spend(seconds=event.seconds)),
@@ -215,7 +215,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
             started=started,
             started_writes=now.started_writes and bool(started),
             acts=acts,
-            # One usable call in the round is enough: the agent is able to act.
+            # One usable call in the round is enough to show that the agent can act.
             faults=now.faults + (settled and event.fault) if event.fault else 0,
         ),
         progress=replace(task.progress, actions=task.progress.actions + (tree != task.tree)),
@@ -234,8 +234,8 @@ def _count_calling(task: Task, *, usable: bool) -> Task:
 
 
 def _note_progress(task: Task, call: Call, passed: int) -> Task:
-    """More tests pass in one of the agent's own test commands than ever before: then the work is not split, however
-    long it takes. The number of tests bounds how often that can happen."""
+    """Note that more tests pass in one of the agent's own test commands than ever before: then the work is not split,
+    however long it takes. The number of tests bounds how often that can happen."""
     command = hash_text(call.arguments)
     before = task.progress.passing.get(command)
     most = passed if before is None else max(passed, before)
@@ -249,15 +249,15 @@ def _note_progress(task: Task, call: Call, passed: int) -> Task:
 
 
 def _watch_round(task: Task) -> Task:
-    """The round has ended: is the work making progress?"""
+    """Check at the end of a round whether the work makes progress."""
     memory, signal = observe_round(task.progress.memory, Turn(task.round.text, task.round.acts), task.rules.stuck)
     return change(task, progress={"memory": memory, "signal": signal}, round={"acts": ()})
 
 
 def _apply_compacted(task: Task, event: e.Compacted) -> Task:
-    """What was read before is no longer visible: reading it again is not a loop."""
+    """Compact the conversation. Earlier reads are no longer visible: reading again is not a loop."""
     attempt = get_attempt(task)
-    # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
+    # The provider may count more than the estimate (it sees the tools too) or less; take the careful value.
     saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
     smaller = {
         "messages": compact_messages(attempt.messages, event.at, event.summary),

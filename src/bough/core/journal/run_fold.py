@@ -1,9 +1,9 @@
-"""A run as a fold over its own stream, and what it needs next. The tasks themselves live in their own streams.
+"""A run as a fold over its own stream, and its next need. The tasks themselves live in their own streams.
 
-A run is rewound as a whole: every task is as it was when the record of that moment was written, as if the process had
-died right then. A task that had not begun by then has not begun; one that was at work resumes from there; a parent that
-had merged a child's result by then keeps it, and otherwise takes the new one. Only what was spent stays spent, and
-parents are charged for all that their children used, even for those that will never begin again.
+A run is rewound as a whole: every task returns to its state when the record of that moment was written, as if the
+process had died right then. A task that had not begun by then has not begun; one that was at work resumes from there; a
+parent that had merged a child's result by then keeps it, and otherwise takes the new one. Only spend stays, and parents
+are charged for all that their children used, even for those that will never begin again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Run(Struct, frozen=True):
     end: e.RunFinished | None = None
     halt: e.RunHalted | None = None
     accepted: str = ""
-    """The person who took its work without proof."""
+    """The person who accepted its work without proof."""
     applied: str = ""
     """The tree that was applied to the person's files."""
     application: e.Applied | None = None
@@ -62,23 +62,23 @@ class Run(Struct, frozen=True):
     endpoints: dict[str, str] = {}
     """The endpoint of each model, by its name; empty in old journals."""
     protocols: dict[str, ModelProtocol] = {}
-    """What its models used when it started."""
+    """The protocols of its models at the start."""
     by: str = ""
     """The name in the system of the person who began it."""
     listed: str = ""
     """The backlog and the goal in it that it works on."""
     examines: str = ""
-    """Somebody else's change that is judged, as a phrase."""
+    """The examined change of somebody else, as a phrase."""
     checked: e.BaseChecked | None = None
-    """What the goal's check said before any work."""
+    """The check's result before any work."""
     scouted: Spend = Spend()
     """What scouts have spent."""
 
 
 _STARTED_WITH = tuple({*e.RunStarted.__struct_fields__} & {*Run.__struct_fields__} - {"version"})
-"""What a run keeps of its first event, in which `version` is that of bough."""
+"""Fields that a run takes from its first event, in which `version` is that of bough."""
 _RESUMED_WITH = ("endpoints", "network", "setup", "agents", "agent_env", "agent_network")
-"""What a person may say again when a run is resumed; otherwise it stays as it was."""
+"""Fields that a person may set again when a run is resumed."""
 
 
 def evolve_run(run: Run, record: e.Record) -> Run:
@@ -126,7 +126,7 @@ _ENDS: dict[State, e.End] = {State.COMPLETED: "completed", State.BLOCKED: "not_p
 
 
 def find_ending(goal: Task) -> e.RunFinished | e.RunHalted | None:
-    """How a run ends or halts, by its goal; None: the goal is not at rest."""
+    """Return how a run ends or halts, by its goal; None: the goal is still at work."""
     if goal.halt is not None:
         halted = e.RunHalted(goal.halt.reason, goal.halt.message)
         return replace(halted, until=goal.halt.until) if goal.halt.until else halted
@@ -134,13 +134,13 @@ def find_ending(goal: Task) -> e.RunFinished | e.RunHalted | None:
 
 
 def list_settled_steps(records: Iterable[e.Record]) -> list[e.ChildSettled]:
-    """Find them in the records of the task's stream. What was rewound does not count."""
+    """List the settled steps in the records of the task's stream, without rewound ones."""
     ended = [record.event for record in drop_rewound(records) if isinstance(record.event, e.ChildSettled)]
     return [step for step in ended if step.state is State.COMPLETED and step.files]
 
 
 def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, e.TaskRewound]]:
-    """What to append to which task. Called again after a crash halfway through, it returns the rest."""
+    """Return the events to append to each task. After a crash halfway, the next call returns the rest."""
     assert isinstance(reopened.event, e.RunReopened)
     moment = reopened.event.moment
     streams: dict[str, list[e.Record]] = {}
@@ -152,7 +152,7 @@ def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, 
     for path, stream in sorted(streams.items()):
         kept = [record for record in stream if record.seq <= moment]
         if len(kept) == len(stream) or stream[-1].seq > reopened.seq:
-            continue  # Nothing has happened to it since, or it is already rewound.
+            continue  # Nothing happened to it since, or it is already rewound.
         then, now = fold_task(path, kept), fold_task(path, stream)
         mine = {name: total for name, total in spend.get(path, {}).items() if not is_merge_segment(now, name)}
         children = {name: total for name, total in mine.items() if total != now.children.charged.get(name)}
@@ -161,14 +161,14 @@ def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, 
 
 
 def _sum_children_spend(tasks: dict[str, Task]) -> dict[str, dict[str, Spend]]:
-    """What the children of each task have spent, with all below them and with merging their work; by segment."""
+    """Sum the spend of each task's children, with all below them and with the merges of their work; by segment."""
     below: dict[str, dict[str, Spend]] = {}
     for path in sorted(tasks, key=lambda path: -path.count("/")):
         above, segment = parent_path(path), path.rpartition("/")[2]
         if above is None:
             continue
         charged, mine = tasks[path].children.charged, below.get(path, {})
-        # Merging its work is charged to its parent, not to the task itself.
+        # The merge of its work is charged to its parent, not to the task itself.
         open_ = [
             total if is_merge_segment(tasks[path], name) else total.minus(charged.get(name, Spend()))
             for name, total in mine.items()

@@ -1,4 +1,4 @@
-"""Fold what people say and what agents note for later agents."""
+"""Folds people's messages and agents' notes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bough.core.tree.task_groups import Note
 
 
 def _apply_message_received(task: Task, event: e.MessageReceived) -> Task:
-    """Later agents find it among the notes; the current one is told."""
+    """Add a message to the notes for later agents; the current one gets it directly."""
     if event.requirements:
         known = add_requirements(task.asked, event.requirements, {})
         task = change(task, inherited={"requirements": known})
@@ -44,8 +44,8 @@ _LEAVE = ("", "leave it", "give up")
 
 
 def _apply_person_answered(task: Task, event: e.PersonAnswered) -> Task:
-    """An answer goes to the next agent: a fresh one, or for steps that cannot continue, the planner. What led to the
-    question counts from zero again; money, rounds and time of the run do not."""
+    """Pass an answer to the next agent: a fresh one, or the planner if steps cannot continue. The counters that led to
+    the question start from zero; the run's money, rounds and time do not."""
     task = change(task, talk={"question": "", "heard": max(task.talk.heard, event.said)})
     if event.text.strip(" .!").lower() in _LEAVE:
         return change(task, ladder={"rung": None})
@@ -63,7 +63,7 @@ def _apply_person_answered(task: Task, event: e.PersonAnswered) -> Task:
 
 def _apply_note_kept(task: Task, event: e.NoteKept) -> Task:
     note = Note(event.kind, event.text)
-    others = (kept for kept in task.talk.notes if kept != note)  # Said again, it is news again, and once is enough.
+    others = (kept for kept in task.talk.notes if kept != note)  # A repeated note is news again, but stored once.
     return keep_notes(task, (*others, note))
 
 

@@ -22,18 +22,18 @@ from bough.core.tree.task_groups import TaskOrigin
 from bough.core.tree.task_state import State, check_transition
 
 STILL_FAILS = "The author of the work saw it and its output, and did not change the work to pass it."
-"""What a judge is told about a critic's probe that fails again."""
+"""Note for a judge about a critic's probe that fails again."""
 
 
 def evolve_task(task: Task, record: e.Record) -> Task:
-    """The task after one more event."""
+    """Return the task after one more event."""
     task = replace(task, version=record.version, at=record.at)
     apply = _APPLY.get(type(record.event))
     return apply(task, record.event) if apply is not None else task
 
 
 def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
-    """The task after all its events. A rewound stretch counts only for what it cost."""
+    """Return the task after all its events. Of a rewound stretch only the cost counts."""
     history: list[e.Record] = []
     task = Task(task_id)
     for record in records:
@@ -48,7 +48,7 @@ def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
 
 
 def drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """The records that still count, of any number of tasks: without the rewound ones."""
+    """Drop the rewound records, of any number of tasks."""
     kept: list[e.Record] = []
     for record in records:
         if isinstance(record.event, e.TaskRewound):
@@ -77,8 +77,7 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
 
 
 def _undo_asking(task: Task) -> Task:
-    """The task as it was before the round in progress. That round has been paid for, so asking again is another
-    round."""
+    """Return the task before the round in progress. That round is paid for, so asking again is another round."""
     return change(
         task,
         attempt={"rounds": get_attempt(task).rounds - 1},
@@ -89,8 +88,8 @@ def _undo_asking(task: Task) -> Task:
 
 
 def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
-    """The task as it was at each point that it can be rewound to and that still counts: the end of a round of its
-    agents, and the end of one of its steps; first, as it was before any."""
+    """Return the task at each point to which it can be rewound: the end of a round of its agents and of each of its
+    steps; first, as it was before any."""
     task, rounds = Task(task_id), 0
     found: list[tuple[int, Task]] = []
     for index, record in enumerate(records):
@@ -123,7 +122,7 @@ def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
         tree=merge.tree if merge else event.step.given or event.base,
         inherited=event.inherited,
         origin=TaskOrigin(event.key, subject, merge),
-        # One that begins again after a rewind has cost what it has cost.
+        # A task that begins again after a rewind keeps its spend.
         budget={"limits": event.limits, "grows": event.grows, "spend": task.budget.spend if begun else event.spent},
         ladder={"means": event.means},
         plan={"steps": steps, "parallel": event.step.parallel, "approaches": int(bool(steps))},
@@ -145,7 +144,7 @@ def _apply_task_halted(task: Task, event: e.TaskHalted) -> Task:
     task = replace(charge(task, Spend(seconds=event.seconds)), halt=event)
     if event.reason not in ("unavailable", "quota"):
         return task
-    # The last model of the chain failed, too: the first one is asked first again.
+    # The last model of the chain failed, too: start again with the first.
     return replace(task, models=replace(task.models, serving={}, quota_until=0.0))
 
 
@@ -167,7 +166,7 @@ def _apply_task_resumed(task: Task, event: e.TaskResumed) -> Task:
         ladder={"means": event.means},
         round={"handing_over": False, "handed_over": False},
         acceptance={"judged": judged},
-        # A person has seen that the command was interrupted, and resumes: it may run again.
+        # A person saw that the command was interrupted, and resumes: it may run again.
         outcome={"ran": None if ran is not None and ran.interrupted else ran},
     )
 

@@ -12,12 +12,12 @@ from bough.core.settings.agent_settings import OWN
 from bough.core.workflow.keys import is_for_agents
 
 DONE = 40
-"""Calls shown to an agent that resumes a conversation."""
+"""The most calls shown to an agent that resumes a conversation."""
 
 
 def choose_agent(agents: Mapping[str, str], models: Mapping[str, str], step: Step, role: Role, tier: Tier) -> str:
-    """The outside agent for an attempt; empty: bough's own. `agents`: by role, or by tier. A step's own choice
-    comes before the general one; the strong tier is for work that others are stuck on, so there it comes first."""
+    """Choose the outside agent for an attempt; empty: bough's own. `agents`: by role, or by tier. A step's own choice
+    comes before the general one, except on the strong tier, which is for work that others are stuck on."""
     if tier == "strong":
         found = agents.get("strong") or ("" if _has_stronger_model(models) else _choose_usual(agents, step, role))
     else:
@@ -51,7 +51,7 @@ def all_outside(step: Step) -> bool:
 
 
 def render_opening(system: str, messages: Sequence[Message]) -> str:
-    """What an agent is told first; if it resumes a conversation, with what was done in it."""
+    """Render an agent's first message; for a resumed conversation, with what was done in it."""
     first, *later = messages
     told = [system.strip(), first.text.strip() if isinstance(first, Said) else ""]
     done = list_calls(later, DONE)
@@ -66,5 +66,5 @@ def render_opening(system: str, messages: Sequence[Message]) -> str:
 
 
 def build_done_call(summary: str) -> Call:
-    """The end of a turn is the claim that the task is done."""
+    """Build the call for the end of a turn, which is the claim that the task is done."""
     return Call("", "done", json.dumps({"summary": summary}))

@@ -1,5 +1,5 @@
-"""The planner's answer as the steps of a goal or of a phase, and smaller steps for a stuck task: split, replanned, or
-one step for what its check still reports."""
+"""The planner's answer as the steps of a goal or phase, and smaller steps for a stuck task: split, replanned, or one
+step for what its check still reports."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def read_plan(
     at_once: bool = False,
     requirements: Sequence[Requirement] = (),
 ) -> tuple[Step, ...] | Problems:
-    """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases.
-    `at_once`: steps will run in parallel, so it must be known which files each changes. Each of the
-    `requirements` has to be covered by a step."""
+    """Read the steps of a goal. `depth_left`: levels that may grow below it; with more than one, steps may be phases.
+    `at_once`: steps run in parallel, so the files that each changes must be known. A step has to cover each of the
+    `requirements`."""
     read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
@@ -40,7 +40,7 @@ def read_plan(
 
 
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
-    """Steps at all levels that may run in parallel with another one, and whose files are unknown."""
+    """Find steps at all levels that may run in parallel with another one and do not name their files."""
     after, found = {step.name: find_all_needs(step, steps) for step in steps}, []
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
@@ -54,13 +54,13 @@ def _find_missing_files(steps: Sequence[Step]) -> list[str]:
 
 
 def read_conventions(answer: Answer) -> tuple[str, ...]:
-    """What the plan says for every step."""
+    """Read the conventions that hold for every step of the plan."""
     read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     return () if isinstance(read_answer, str) else tuple(dict.fromkeys(read_answer.conventions))
 
 
 def _build_level(parent: Step, items: Sequence[g.StepDraft], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
-    """The steps below a parent, and their problems."""
+    """Build the steps below a parent, and list their problems."""
     below = "the plan" if parent.name == GOAL else f"`{parent.name}`"
     if depth_left < 1:
         return (), [f"There is no room for steps below {below}: give its steps one level up."]
@@ -77,7 +77,7 @@ def _build_level(parent: Step, items: Sequence[g.StepDraft], depth_left: int) ->
 
 
 def _build_phase(item: g.StepDraft, step: Step, depth_left: int, found: list[str]) -> Step:
-    """A phase with its steps, or one that is planned when it starts, if the depth allows."""
+    """Build a phase with its steps, or one to be planned when it starts, if the depth allows."""
     step = replace(step, covers=item.covers)
     if item.steps:
         steps, wrong = _build_level(step, item.steps, depth_left)
@@ -88,7 +88,7 @@ def _build_phase(item: g.StepDraft, step: Step, depth_left: int, found: list[str
 
 
 def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] = frozenset()) -> list[str]:
-    """Steps that restate their parent or each other. `parts`: those known to cover only a part of it."""
+    """Find steps that restate their parent or each other. `parts`: steps known to cover only a part of it."""
     found = []
     shared = find_shared_words(steps)
     for index, step in enumerate(steps):
@@ -102,14 +102,15 @@ def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] 
 
 
 def read_split(parent: Step, answer: Answer, taken: frozenset[str]) -> tuple[Step, ...] | Problems:
-    """2 to 4 steps that together are the parent: each strictly smaller, in order, each of its criteria assigned."""
+    """Read 2 to 4 steps that together are the parent: each strictly smaller, in order, with all its criteria
+    assigned."""
     return _read_parts(parent, answer, 4, taken)
 
 
 def read_replan(
     parent: Step, answer: Answer, kept: Sequence[Step], blocked: Sequence[Step], taken: frozenset[str]
 ) -> tuple[Step, ...] | Problems:
-    """2 or 3 new steps next to the completed ones, by another way: none repeats what was tried or is done."""
+    """Read 2 or 3 new steps beside the completed ones that go another way: none repeats what was tried or is done."""
     steps = _read_parts(parent, answer, 3, taken, kept)
     if isinstance(steps, Problems):
         return steps
@@ -123,7 +124,7 @@ def read_replan(
 
 
 def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset[str]) -> Step:
-    """ONE step for what the parent's check still reports, built without a model. `template`: the prompt `focus`."""
+    """Build ONE step for what the parent's check still reports, without a model. `template`: the prompt `focus`."""
     item = g.StepDraft(name=f"fix-{parent.name}"[:40])
     (name,), _ = g.assign_names([item], taken)
     values = {"instructions": parent.instructions, "criteria": render_bullets(parent.criteria), "failure": failure}
@@ -150,7 +151,7 @@ def _read_parts(
     if not 2 <= len(items) <= most:
         return Problems((f"There are {len(items)} steps: give 2 to {most}.",))
     made, found = g.build_steps(items, parent, taken | {step.name for step in kept})
-    # Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not all.
+    # Steps that cover some of the parent's criteria, not all, are a part of it whatever their wording.
     numbers = set(range(1, len(parent.criteria) + 1))
     covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
     found += find_repetitions(made, parent, frozenset(name for name, mine in covered if mine and mine < numbers))
@@ -163,8 +164,8 @@ def _read_parts(
 def _assign_criteria(
     parent: Step, items: Sequence[g.StepDraft], made: list[Step], kept: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
-    """Each criterion of the parent goes to the last step that covers it, in the parent's words, so that its owner is
-    known later. One that a completed step has met needs no other step."""
+    """Assign each criterion of the parent, in its words, to the last step that covers it, so that its owner is known
+    later. A criterion that a completed step has met needs no other step."""
     count = len(parent.criteria)
     found = [
         f"Step `{step.name}` covers criterion {number}, but criteria are numbered 1 to {count}."

@@ -1,4 +1,4 @@
-"""Turn steps as a model gave them into steps that can run, or into a list of problems."""
+"""Turns a model's steps into steps that can run, or into a list of problems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Lines = Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_l
 
 
 class StepDraft(Struct, frozen=True):
-    """A step as an answer gives it."""
+    """A step as a model's answer gives it."""
 
     name: Line = ""
     title: Line = ""
@@ -47,7 +47,7 @@ class PlanAnswer(Struct, frozen=True):
 
 
 def build_step(given: StepDraft, name: str, parent: Step) -> Step:
-    """The step, without its needs, which only mean something among its siblings."""
+    """Build the step without its needs, which depend on its siblings."""
     files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
     only_prose = bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
     made = derive_step(
@@ -66,14 +66,14 @@ def build_step(given: StepDraft, name: str, parent: Step) -> Step:
 
 
 def build_steps(items: Sequence[StepDraft], parent: Step, taken: Iterable[str] = ()) -> tuple[list[Step], list[str]]:
-    """The steps of an answer, and what is wrong with them on their own."""
+    """Build the steps of an answer, and list what is wrong with each on its own."""
     names, found = assign_names(items, taken)
     made = [build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
     return made, found + [fault for item, step in zip(items, made, strict=True) for fault in find_faults(item, step)]
 
 
 def find_faults(given: StepDraft, made: Step) -> list[str]:
-    """What is wrong with a step on its own."""
+    """List what is wrong with a step on its own."""
     found = []
     if not given.instructions:
         found.append(f"Step `{made.name}` has no instructions: say what to do, in which files.")
@@ -93,7 +93,7 @@ _SWALLOWED = r"(\|\||;)\s*(true|:|exit 0|echo\b[^|&;]*)\s*$|\|\s*(tail|head|cat|
 
 
 def _proves_nothing(command: str) -> bool:
-    """It passes whatever the work is, or hides a failure: a planner must not be able to complete its own steps."""
+    """Whether the check passes whatever the work is, or hides a failure: a planner must not complete its own steps."""
     if "\n" in command or re.search(_SWALLOWED, command):
         return True
     parts = (part.split() for part in re.split(r"&&|\|\||[;|&]", command))
@@ -101,7 +101,7 @@ def _proves_nothing(command: str) -> bool:
 
 
 def _normalize_path(path: str) -> str:
-    """A path of the project as git writes it; empty if it leads elsewhere."""
+    """Return a project path as git writes it; empty if it leads elsewhere."""
     path = path.strip().strip("`")
     while path.startswith("./"):
         path = path[2:]
@@ -116,8 +116,8 @@ _PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|N
 
 
 def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
-    """A path segment for each step, and what is wrong. A name that is taken elsewhere gets a number; one that the
-    answer uses twice is rejected: a need could mean either step."""
+    """Assign a path segment to each step, and list the problems. A name that is taken elsewhere gets a number; one that
+    the answer uses twice is rejected: a need could mean either step."""
     used, chosen, found = set(taken), list[str](), list[str]()
     seen: set[str] = set()
     for number, item in enumerate(given, 1):
@@ -140,7 +140,7 @@ def _build_segment(given: StepDraft, number: int) -> str:
 def link_needs(
     given: Sequence[StepDraft], steps: Sequence[Step], known: Iterable[str] = (), *, chain: bool
 ) -> tuple[tuple[Step, ...], list[str]]:
-    """The steps with their needs, in an order that respects them and is otherwise that of the answer.
+    """Return the steps with their needs, in an order that respects them and is otherwise that of the answer.
 
     A step without `needs` has none; with `chain` it needs the one before it. A plan in which no step gives `needs` runs
     in the written order."""
@@ -178,7 +178,7 @@ def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], foun
 
 
 def sort_by_needs(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The steps in an order where none comes before one that it needs; or the names of a cycle."""
+    """Sort the steps so that each comes after those that it needs; or return the names of a cycle."""
     if circle := find_circle({made.name: made.needs for made in steps}):
         return tuple(steps), tuple(circle)
     waiting = list(steps)

@@ -1,8 +1,8 @@
-"""The part of a planning prompt that can be learned, and what the gate answers.
+"""The part of a planning prompt that can be learned, and the gate's answer.
 
-A template has facts (the goal, the repository) and guidance: what to weigh. Only the guidance is replaced, so a learned
-prompt gives the same facts and asks for the same call as the plain one. The first question is whether a goal is one
-piece of work or many: a cheap model's estimate, and what follows from it.
+A template has facts (the goal, the repository) and guidance on what to weigh. Only the guidance is replaced, so a
+learned prompt gives the same facts and asks for the same call as the plain one. The gate's question is whether a goal
+is one piece of work or many; a cheap model estimates that.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from bough.core.planning.given_steps import Lines, Text
 from bough.core.planning.tool_specs import GATE
 
 ATOMIC = 3
-"""An estimate of more steps than this is not one piece of work, whatever else the answer says."""
+"""An estimate of more steps than this means several pieces of work, whatever else the answer says."""
 ASK, RECOMMEND = 10, 15
-"""Above the first number of steps a person is asked whether to use a hierarchy; above the second it is
-recommended."""
+"""Above the first number of steps bough asks the person about a hierarchy; above the second it recommends one."""
 
 Proposal = Literal["leaf", "flat", "hierarchy"]
 ApprovalAdvice = Literal["take", "ask", "recommend"]
 
 
 class SizeEstimate(Struct, frozen=True, omit_defaults=True):
-    """How big a goal is. Made once, and passed on."""
+    """The estimated size of a goal, made once and passed on."""
 
     atomic: bool
     steps: Annotated[int, Meta(ge=1, le=1_000)]
@@ -41,7 +40,7 @@ class SizeEstimate(Struct, frozen=True, omit_defaults=True):
 
 
 class GateReading(Struct, frozen=True):
-    """The goal as the gate reads it."""
+    """The gate's reading of a goal."""
 
     requirements: Lines = ()
     """The first words of each requirement."""
@@ -49,7 +48,7 @@ class GateReading(Struct, frozen=True):
 
 
 def read_estimate(answer: Answer) -> SizeEstimate | Problems:
-    """The estimate. In an answer that contradicts itself the number counts."""
+    """Read the estimate. In an answer that contradicts itself the number counts."""
     found = parse_answer(answer, GATE, SizeEstimate)
     if isinstance(found, str):
         return Problems((found,))
@@ -57,7 +56,7 @@ def read_estimate(answer: Answer) -> SizeEstimate | Problems:
 
 
 def read_gate_reading(answer: Answer) -> GateReading:
-    """Read as much as the answer has of it: what is wrong in one part does not spoil the others."""
+    """Read the usable parts of the answer: a fault in one does not spoil the others."""
     found = parse_answer(answer, GATE, GateReading)
     if not isinstance(found, str):
         return found
@@ -70,14 +69,14 @@ class _Requirements(Struct, frozen=True):
 
 
 def choose_proposal(estimate: SizeEstimate, max_depth: int) -> Proposal:
-    """One leaf; one level of steps; or phases with steps of their own."""
+    """Propose one leaf, one level of steps, or phases with steps of their own."""
     if estimate.atomic or max_depth < 1:
         return "leaf"
     return "hierarchy" if max_depth > 1 and choose_advice(estimate) != "take" else "flat"
 
 
 def choose_advice(estimate: SizeEstimate | Estimated) -> ApprovalAdvice:
-    """Whether a person should be asked about the proposal."""
+    """Decide whether to ask a person about the proposal."""
     if estimate.atomic:
         return "take"
     if estimate.steps > RECOMMEND:
@@ -93,18 +92,18 @@ _PLACE = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 def places(template: str) -> list[str]:
-    """The names of the placeholders."""
+    """List the placeholders' names."""
     return list(dict.fromkeys(_PLACE.findall(template)))
 
 
 def guidance_of(template: str) -> str:
-    """The guidance of a prompt, as a reader sees it."""
+    """Return the guidance of a prompt, as a reader sees it."""
     start, end = _span(template)
     return _PLACE.sub("", template[start:end]).replace("{{", "{").replace("}}", "}").strip()
 
 
 def with_guidance(template: str, guidance: str) -> str:
-    """The prompt with new guidance. Placeholders of the old guidance follow the new one."""
+    """Replace the guidance of a prompt. Placeholders of the old guidance follow the new one."""
     start, end = _span(template)
     kept = "".join(f"{{{name}}}\n" for name in places(template[start:end]))
     escaped = guidance.strip()[:LONGEST].replace("{", "{{").replace("}", "}}")

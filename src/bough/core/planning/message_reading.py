@@ -1,4 +1,4 @@
-"""What a person's message asks for: it becomes requirements of the goal, and one step owns them."""
+"""The demands in a person's message: they become requirements of the goal, and one step owns them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bough.core.tree.task_state import State
 
 
 class ParsedMessage(Struct, frozen=True):
-    """A message as a model reads it."""
+    """A model's reading of a message."""
 
     requirements: Lines | None = None
     """None: no model has read it."""
@@ -30,13 +30,13 @@ class ParsedMessage(Struct, frozen=True):
 
 
 def read_heard(answer: Answer) -> ParsedMessage:
-    """Read as much as the answer has of it."""
+    """Read the usable parts of the answer."""
     found = parse_answer(answer, HEAR, ParsedMessage)
     return ParsedMessage() if isinstance(found, str) else found
 
 
 def list_demands(text: str, heard: ParsedMessage, known: Sequence[Requirement], source: str) -> tuple[Requirement, ...]:
-    """The requirements that a message adds. Without a model's reading, a message of nothing but questions adds none."""
+    """List the requirements that a message adds. Without a model's reading, a message of only questions adds none."""
     if only_asks(text) if heard.requirements is None else not heard.requirements:
         return ()
     found = read_goal(Step(GOAL, text), heard.requirements or (), heard.kinds).requirements
@@ -47,7 +47,7 @@ def list_demands(text: str, heard: ParsedMessage, known: Sequence[Requirement], 
 
 
 def only_asks(text: str) -> bool:
-    """Whether a message is nothing but questions, by its form."""
+    """Whether a message consists of questions only, by its form."""
     return all(one.text.rstrip().endswith("?") for one in read_goal(Step(GOAL, text)).requirements)
 
 
@@ -64,8 +64,8 @@ _DROP = re.compile(
 
 
 def read_drop(text: str, known: Sequence[Requirement], refuted: Sequence[int]) -> tuple[int, ...] | None:
-    """The numbers of the requirements that a message drops, in so many words; without a number the one that is refuted.
-    None: it drops nothing; empty: which one is unclear, or nothing would be left to do."""
+    """Return the numbers of the requirements that a message explicitly drops; without a number the refuted one. None:
+    it drops nothing; empty: it is unclear which, or nothing would be left to do."""
     found = _DROP.match(text)
     if found is None:
         return None
@@ -75,8 +75,8 @@ def read_drop(text: str, known: Sequence[Requirement], refuted: Sequence[int]) -
 
 
 def find_owner(task: Task, heard: ParsedMessage, replaced: Sequence[int], directed: str) -> Step | None:
-    """The step of the plan that a message is for: the one it was sent to, the one that the reading names, the one that
-    covers what it replaces, the only one that is running; None: no step."""
+    """Find the step that a message is for: the one it was sent to, the one that the reading names, the one that covers
+    what it replaces, the only running one; None: no step."""
     steps = {step.name: step for step in task.plan.steps}
     covering = [step.name for step in task.plan.steps if {*step.covers} & {*replaced}]
     running = list(task.children.running) if len(task.children.running) == 1 else []
@@ -89,8 +89,8 @@ def find_owner(task: Task, heard: ParsedMessage, replaced: Sequence[int], direct
 def plan_for_demands(
     task: Task, added: Sequence[Requirement], text: str, owner: Step | None
 ) -> tuple[str, Step | None]:
-    """The name of the step that owns the new requirements, and the step that has to change or is new: a pending step
-    covers them too, a running one hears the message, and for a finished one a small step follows."""
+    """Choose the step that owns the new requirements, and return its name and the changed or new step: a pending step
+    covers them too, a running one gets the message, and a small step follows a finished one."""
     numbers = tuple(one.number for one in added)
     if owner is not None and owner.name in task.children.running:
         return owner.name, None

@@ -1,4 +1,4 @@
-"""What a planner sees of a repository's files: all of them if they fit; otherwise what the goal names, the packages
+"""A planner's view of a repository's files: all of them if they fit; otherwise those that the goal names, the packages
 and the folders."""
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ MANIFESTS = frozenset(
 )
 """A folder with one of these is a package."""
 NAMED, PACKAGES, FOLDERS = 0.45, 0.27, 0.23
-"""Shares of the limit."""
+"""Shares of the limit for named files, packages and folders."""
 _COMMON = frozenset(
     """the and for with that this from into should must can not are was all any but has have its one use add new fix
     make when then than code file files test tests src lib app main index init mod util utils change changed what
     there here which every each also only more other out""".split()  # noqa: SIM905
 )
 _RARE = 0.02
-"""A word in more than this share of all paths says nothing, unless that is few files."""
+"""A word in more than this share of all paths is no hint, unless that is few files."""
 _FEW = 40
 
 
 def outlined(paths: Sequence[str], goal: str, limit: int) -> str:
-    """The files, one per line, or as much about them as fits. `goal`: its text."""
+    """List the files, one per line, or as much about them as fits. `goal`: its text."""
     ordered = sorted(paths, key=lambda path: (path.count("/"), path))
     if sum(len(path) + 1 for path in ordered) <= limit:
         return "\n".join(ordered)
@@ -60,7 +60,7 @@ def _listed(lines: Sequence[str], room: int) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text or a path; `snake_case` and `CamelCase` count whole and in parts."""
+    """Return the words of a text or a path; `snake_case` and `CamelCase` count whole and in parts."""
     found = set()
     for word in re.findall(r"\w+", text):
         parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", word)
@@ -69,7 +69,7 @@ def _words(text: str) -> set[str]:
 
 
 def _named(paths: Sequence[str], goal: str) -> list[str]:
-    """The files that the goal names, the likeliest first: by path, by name, by words that few paths have."""
+    """List the files that the goal names, the likeliest first: by path, by name, by words that few paths have."""
     lowered = [path.lower() for path in paths]
     most = max(_FEW, _RARE * len(paths))
     rare = {word for word in _words(goal) if 0 < sum(word in path for path in lowered) <= most}
@@ -84,13 +84,13 @@ def _named(paths: Sequence[str], goal: str) -> list[str]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders that a path is in, the nearest first."""
+    """List the folders of a path, the nearest first."""
     while path := path.rpartition("/")[0]:
         yield path
 
 
 def _folders(paths: Iterable[str]) -> list[str]:
-    """The largest folders with what is in them; none so large that it holds nearly everything."""
+    """List the largest folders with their content; none that holds nearly everything."""
     counts: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {}
     for (parent, ending), files in Counter(map(_place, paths)).items():
@@ -103,6 +103,6 @@ def _folders(paths: Iterable[str]) -> list[str]:
 
 
 def _place(path: str) -> tuple[str, str]:
-    """Folder and extension."""
+    """Return folder and extension."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""

@@ -1,4 +1,4 @@
-"""What to do, as written by a person or by a planner."""
+"""A plan, as written by a person or by a planner."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     step: str = ""
     """The sibling it asks about; empty: the step before this one (for `until`: the last step of the pass)."""
     text: str = ""
-    """What `contains` looks for in the step's result."""
+    """The text that `contains` looks for in the step's result."""
     negated: bool = False
 
 
 class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a step with `on_error = "retry"` is retried."""
+    """The retries of a step with `on_error = "retry"`."""
 
     wait: float = 0.0
     """Seconds before the first retry."""
     growth: float = 1.0
-    """What the wait is multiplied by each time: 1 for a fixed wait, 2 for back-off."""
+    """Factor for each further wait: 1 for a fixed wait, 2 for back-off."""
 
 
 MAX_TRANSITIONS = 50
 
 
 class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where to go from a state."""
+    """A way from one state to the next."""
 
     to: str
     on: Condition | None = None
-    """What must hold of the finished state; None: always."""
+    """Condition on the finished state; None: always."""
 
 
 class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -61,8 +61,7 @@ class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A state machine over a compound step's steps: their results, not the written order, say which comes first and
-    which next."""
+    """A state machine over a compound step's steps: their results, not the written order, decide which comes next."""
 
     start: str
     states: tuple[Exits, ...]
@@ -75,11 +74,11 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     name: str
     """Its segment of the task's path."""
     instructions: str = ""
-    """What the agent is asked to do. A compound step may say what its steps are for as a whole."""
+    """The agent's task. A compound step may say what its steps are for as a whole."""
     title: str = ""
     """Its title for people; empty: the name."""
     criteria: tuple[str, ...] = ()
-    """What must be true when it is done, in terms a check can test."""
+    """Conditions that must be true in the end, in terms a check can test."""
     covers: tuple[int, ...] = ()
     """Numbers of the goal's requirements that depend on this step."""
     interfaces: tuple[str, ...] = ()
@@ -97,7 +96,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     steps: tuple[Step, ...] = ()
     """Smaller steps that do its work. They run first; then its own check proves it as a whole."""
     plan_first: bool = False
-    """Its smaller steps are not known yet: they are planned when it starts, from what was done before."""
+    """Its smaller steps are planned when it starts, from what was done before."""
     needs: tuple[str, ...] = ()
     """Siblings that must be completed before it starts."""
     parallel: bool = False
@@ -110,7 +109,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     complexity: int = 1
     """1 (simple) to 5: its weight when the parent's rounds are shared out."""
     rounds: int | None = None
-    """Its grant, when a person sets it."""
+    """Its grant, if a person sets it."""
     role: Role = "builder"
     model: Tier = "main"
     agent: str = ""
@@ -127,24 +126,24 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     do: Literal["", "break", "continue"] = ""
     """Leave the nearest compound step that repeats, or begin its next pass."""
     condition: Condition | None = None
-    """Skipped, with the reason recorded, when this does not hold."""
+    """The step is skipped, with the reason recorded, unless this holds."""
     on_error: OnError = "fail"
-    """When it fails: fail the parent, retry it, continue without it, or let the ladder handle it."""
+    """Reaction to a failure: fail the parent, retry it, continue without it, or let the ladder handle it."""
     max_retries: int = 1
     retry: Retry = Retry()
     repeat: int = 1
-    """Passes of a compound step, at most."""
+    """The most passes of a compound step."""
     until: Condition | None = None
     """No further pass once this holds."""
     context: ContextMode = "isolated"
-    """What it sees of its parent's context: nothing; the same one, written to by both; or the parent's, but it writes
-    its own."""
+    """Its share of the parent's context: none; the same one, written by both; or the parent's, with writes of its
+    own."""
     summarize: bool = False
     """The parent gets a summary of its children instead of each one's result."""
     runs_on: tuple[str, ...] = ()
     """Tags that a worker must have to run it, where tasks are dispatched to workers."""
     temperature: float | None = None
-    """How freely its model answers; None: the model's own."""
+    """Sampling temperature of its model; None: the model's default."""
     machine: Machine | None = None
     """Its steps are states that follow each other by transitions."""
 
@@ -156,21 +155,21 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 MAX_DEPTH = 3
-"""How deep a tree of tasks may grow below the goal."""
+"""Deepest level of a tree of tasks below the goal."""
 
 
 class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_depth: int = MAX_DEPTH
-    """How deep the tree may grow below the goal. 0: the goal is never split."""
+    """Deepest level below the goal. 0: the goal is never split."""
     min_split: int = 10
-    """Rounds that must be left to a task for it to be split."""
+    """A task with fewer rounds left than this is not split."""
     context: Literal["tree", "list"] = "tree"
-    """What a step that sees its parent's context is told of finished work: `tree`, that of its own branch; `list`, all
-    of it in one list."""
+    """Finished work shown to a step that sees its parent's context: `tree`, that of its own branch; `list`, all of it
+    in one list."""
     flat: bool = False
     """A goal starts as one leaf, without an estimate of its size."""
     prompts: Literal["plain", "optimised"] = "plain"
-    """What planners are told: bough's own guidance, or that which `bough-optimise planner` found to be better."""
+    """Guidance for planners: bough's own, or the better one found by `bough-optimise planner`."""
 
 
 def describe_command(step: Step) -> str:
@@ -183,12 +182,12 @@ def describe_command(step: Step) -> str:
 
 
 def count_leaves(step: Step) -> int:
-    """Steps that do work themselves, as written."""
+    """Count the steps that do work themselves, as written."""
     return sum(map(count_leaves, step.steps)) or 1
 
 
 def count_most_leaves(step: Step) -> int:
-    """How often leaves run at most: one that repeats counts for each possible pass."""
+    """Count how often leaves can run at most: one that repeats counts for each possible pass."""
     return max(1, step.repeat) * sum(map(count_most_leaves, step.steps)) if step.steps else 1
 
 
@@ -198,7 +197,7 @@ def has_parallel_steps(step: Step) -> bool:
 
 
 def validate_plan(plan: Plan) -> Plan:
-    """The plan, or an error that says what is wrong with it, before anything runs."""
+    """Return the plan, or raise an error that says what is wrong with it, before anything runs."""
     _check_below(plan.goal, (), MAX_DEPTH)
     return plan
 
@@ -222,7 +221,7 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
 
 
 def find_all_needs(step: Step, steps: Iterable[Step]) -> frozenset[str]:
-    """The names of the siblings that a step needs, directly or through others."""
+    """Find the siblings that a step needs, directly or through others."""
     by_name = {other.name: other for other in steps}
     found: set[str] = set()
     waiting = list(step.needs)
@@ -234,7 +233,8 @@ def find_all_needs(step: Step, steps: Iterable[Step]) -> frozenset[str]:
 
 
 def find_circle(needs: Mapping[T, Iterable[T]]) -> list[T]:
-    """A cycle among things that need each other, each before what it needs, the first again at the end; else empty."""
+    """Find a cycle among things that need each other, each before what it needs, the first again at the end; else
+    empty."""
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
@@ -254,7 +254,7 @@ def build_goal_step(
 
 
 def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> Step:
-    """A part of a step that a planner or bough itself makes. What a person allowed or chose for the parent (editing
+    """Make a part of a step, for a planner or bough itself. What a person allowed or chose for the parent (editing
     tests, no check, a model) also holds for its parts; no model can set any of that."""
     return Step(
         name,
@@ -269,4 +269,4 @@ def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> St
 
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
-"""Temperatures of further attempts at the same task, since identical answers would make one attempt of many."""
+"""Temperatures of further attempts at the same task: identical answers would be wasted."""

@@ -1,4 +1,4 @@
-"""The values of each planning prompt: what the model is told about its place, what is known and what failed."""
+"""The values of each planning prompt: the task's place, what is known and what failed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ WORK = 4_000
 
 
 class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How big a repository is."""
+    """The size of a repository."""
 
     files: int
     lines: int
     languages: tuple[str, ...] = ()
     """The most used first."""
     about: bool = False
-    """The lines were estimated."""
+    """The number of lines is estimated."""
 
     def __str__(self) -> str:
         if not self.files:
@@ -50,20 +50,20 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class RepositoryFacts(Struct, frozen=True):
-    """What every planning prompt says about the repository."""
+    """The repository's facts in every planning prompt."""
 
     size: Size
     command: str = ""
-    """Its check."""
+    """The project's check."""
     files: str = ""
-    """Its files, one per line, as many as are worth showing."""
+    """The most useful files, one per line."""
     built: str = ""
     project: str = ""
-    """Its own instructions for agents."""
+    """The repository's own instructions for agents."""
 
 
 class FinishedStep(Struct, frozen=True):
-    """A finished step, as later ones see it."""
+    """A finished step as later ones see it."""
 
     name: str
     state: str
@@ -91,7 +91,7 @@ def outline_steps(steps: Sequence[Step]) -> str:
 
 
 def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
-    """What every planning prompt can say about a task and the repository."""
+    """Build the values that every planning prompt shares: the task and the repository."""
     check = f"`{known.command}`" if known.command else "None found in the project; steps include their own tests."
     return {
         "instructions": step.instructions,
@@ -124,7 +124,7 @@ def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, me
 
 
 def _build_room_values(task: Task, depth_left: int, means: str) -> dict[str, str]:
-    """What the steps have to cover, and the means to do them. A single requirement is the goal itself."""
+    """Build the requirements that the steps have to cover, and the means. A single requirement is the goal itself."""
     many = len(task.asked) > 1
     asked = render_requirements(task.asked) if many else ""
     return {
@@ -179,7 +179,7 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
 def build_split_values(
     task: Step, place: str, why: str, *, diff: str = "", kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """Fill `decomposer.md`. `why`: what the stuck detector saw, or the failure; `diff`: what the task has changed."""
+    """Fill `decomposer.md`. `why`: the stuck detector's finding, or the failure; `diff`: the task's changes."""
     return _build_stuck_values(task, place, why, kept, command) | {
         "diff": render_section("What it has changed so far", keep_ends(diff, LONG))
     }
@@ -188,7 +188,7 @@ def build_split_values(
 def build_replan_values(
     task: Step, place: str, why: str, past: Sequence[FinishedStep], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """Fill `replan.md`. `past`: the finished children, completed and blocked, with why."""
+    """Fill `replan.md`. `past`: the finished children, completed and blocked, with the reasons."""
     done = "\n".join(str(child) for child in past if child.state == "completed")
     blocked = "\n".join(str(child) for child in past if child.state != "completed")
     return _build_stuck_values(task, place, why, kept, command) | {

@@ -1,4 +1,4 @@
-"""When a step restates another one, and when a criterion is empty: measures on words, without a model."""
+"""Whether a step restates another one, and whether a criterion is empty: measured on words, without a model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from bough.core.planning.plan import Step
 
-# Words without meaning; words that any instruction may have around its subject (making, praise, the parts of code);
-# and words of checking, which are padding next to others and matter only on their own.
+# Words without meaning; words common around the subject of any instruction (making, praise, the parts of code); and
+# words of checking, which are padding beside others and matter only on their own.
 _STOP = frozenset(
     """a an the this that these those it its of to in on at for from with without within by as and or but not no nor so
     if then than when while where which who what how is are was were be been being do does did done has have had will
@@ -31,16 +31,16 @@ _CHECKING = frozenset(
 )
 
 RESTATED, ECHOED = 0.55, 0.75
-"""A child that has this share of its parent's subject, and this share of whose words are the parent's, restates the
+"""A child with this share of its parent's subject, and with this share of its own words from the parent, restates the
 parent. Measured on the table of the tests: honest parts add words of their own or leave most of it out."""
 HEADLINE = 0.75
 """A child with this share of its words in common with the parent's headline (Dice's measure) restates its parent."""
 ALIKE = 0.85
-"""Two steps are the same when they have this share of their words in common and only one of them has others."""
+"""Two steps are the same if they share this part of their words and only one of them has others."""
 
 
 def extract_words(text: str) -> frozenset[str]:
-    """The words of a text that can be compared: lower case, parts of names apart, light stems, no stop words."""
+    """Extract the comparable words of a text: lower case, parts of names apart, light stems, no stop words."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text[:20_000])
     found = re.findall(r"[^\W_]+", apart.lower())
     return frozenset(_stem(word) for word in found if word not in _STOP)
@@ -61,16 +61,15 @@ _CHECKING_STEMS = frozenset(_stem(word) for word in _CHECKING)
 
 
 def extract_gist(*texts: str) -> frozenset[str]:
-    """What a text is about: its words without those of making; of checking only when there is nothing else."""
+    """Extract a text's subject: its words without those of making; those of checking only if nothing else is left."""
     told = extract_words(" ".join(texts)) - _MAKING_STEMS
     return told - _CHECKING_STEMS or told
 
 
 def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), part: bool = False) -> bool:
-    """A child is a real part of its parent: it says something, and restates neither the whole nor its headline, nor
-    does it begin by restating it and continue with how. What it shares with all its siblings (requirements that hold
-    for each of them) says nothing about which part it is; and one that is known to cover only a `part` may use any
-    wording short of being the same."""
+    """Whether a child is a real part of its parent: it has a subject, and restates neither the whole nor its headline,
+    nor begins with a restatement followed by the method. Words shared by all siblings (requirements of each) do not
+    count; and a child known to cover only a `part` may use any wording short of the same."""
     own = extract_gist(child.instructions)
     apart = shared if own - shared and extract_gist(parent.instructions) - shared else frozenset[str]()
     if not own or is_alike(child, parent, apart):
@@ -82,7 +81,7 @@ def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), 
 
 
 def _restates(said: str, parent: Step, shared: frozenset[str]) -> bool:
-    """Enough of the parent and little else; or its headline, and nothing that says which part is meant."""
+    """Whether a text has enough of the parent and little else; or its headline, and nothing that names a part."""
     about, whole = extract_gist(said), extract_gist(parent.instructions)
     everything = extract_gist(parent.instructions, parent.title, *parent.criteria)
     if about - shared and whole - shared:
@@ -97,7 +96,7 @@ def _restates(said: str, parent: Step, shared: frozenset[str]) -> bool:
 
 
 def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bool:
-    """The same step twice, whatever their names are. Steps of one shape that are each about something else (`migrate
+    """Whether two steps are the same, whatever their names. Steps of one shape about different subjects (`migrate
     accounts to the new client`, `migrate orders to the new client`) are not."""
     if one.files and other.files and not set(one.files) & set(other.files):
         return False
@@ -116,7 +115,7 @@ def find_alike(step: Step, others: Iterable[Step]) -> Step | None:
 
 
 def is_repetition(step: Step, tried: Step) -> bool:
-    """A step that asks for what was already tried, reworded or not."""
+    """Whether a step asks for what was already tried, reworded or not."""
     mine, its = extract_gist(step.instructions), extract_gist(tried.instructions)
     shared = len(mine & its)
     return is_alike(step, tried) or (shared > 0 and shared >= ECHOED * max(len(mine), len(its)))
@@ -134,12 +133,12 @@ _VAGUE = (
 )
 _CONCRETE = r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w"
 _SAID = 3
-"""Concrete words that a criterion with a vague word must have as well."""
+"""Concrete words that a criterion with a vague word needs besides."""
 _SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", "project", "system", "module")))
 
 
 def is_vague(criterion: str) -> bool:
-    """No check could test it: `works well`, `the code is clean`."""
+    """Whether no check could test it: `works well`, `the code is clean`."""
     if re.search(_CONCRETE, criterion):
         return False
     rest = extract_words(re.sub(_VAGUE, " ", criterion)) - _MAKING_STEMS - _SUBJECTS

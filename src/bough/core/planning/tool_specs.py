@@ -8,7 +8,7 @@ from bough.core.conversation import schema
 from bough.core.messages import ToolSpec
 
 MOST = 10
-"""Steps at one level."""
+"""The most steps at one level."""
 
 
 _STEP = {
@@ -108,7 +108,7 @@ SCOUT_IN_TEXT = replace(
         {"bash": schema.text("A shell command to look around with first; empty when you propose."), **_PROPOSAL}
     ),
 )
-"""The same for a model without tools, which may look around in its answer too."""
+"""The same for a model without tools, whose answer may also ask for a command."""
 
 GATE = ToolSpec(
     name="estimate",

@@ -54,7 +54,7 @@ def tell_run(event: e.AnyEvent) -> Told | None:
 
 
 def tell_person(event: e.AnyEvent) -> Told | None:
-    """What people asked for, said and answered, and what bough asks them."""
+    """Describe people's requests, messages and answers, and bough's questions to them."""
     match event:
         case e.StopRequested():
             when = "now" if event.now else "after the current effect"
@@ -122,7 +122,7 @@ def _describe_answer(event: e.PlanRuled | e.PlanAnswered, person: str) -> str:
 
 
 def describe_scouting(event: e.CheckScouted) -> str:
-    """What a model proposed as the check, what does not count and why, and what it cost."""
+    """Describe the check that a model proposed, the proposals that do not count, and the cost."""
     refused = "; ".join(f"`{command}`: {why}" if command else why for command, why in event.refused.items())
     asked = f"{event.model or 'a model'}, {pluralize(event.rounds, 'request')}" if event.rounds else "a model"
     price = f", {format_money(event.cost)}" if event.cost else ""
@@ -131,7 +131,7 @@ def describe_scouting(event: e.CheckScouted) -> str:
 
 
 def describe_base(event: e.BaseChecked) -> str:
-    """What the check says before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
+    """Describe the check before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
     ran, took = event.passed + event.failed, format_duration(event.seconds)
     if not event.command:
         return "no check found"

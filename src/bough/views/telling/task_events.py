@@ -1,5 +1,5 @@
-"""The words for the events of a task: its plan and steps, its attempts, rounds and tool calls, what is done when it is
-stuck, and its checks, examinations and disputes."""
+"""The words for a task's events: its plan and steps, attempts, rounds and tool calls, the reaction when it is stuck,
+and its checks, examinations and disputes."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from bough.views.vocabulary import (
 )
 
 ASKED = {"gate": "the model that sizes the goal"}
-"""What to call a helper model whose own name tells a person little."""
+"""Plain names of helper models."""
 
 
 class TaskMemory(Struct):
-    """What the words for an event may need to know of earlier ones of its task."""
+    """Facts from earlier events of a task that a later event's words need."""
 
     rounds: int = 0
     attempts: int = 0
@@ -147,7 +147,7 @@ def describe_answer(event: e.ModelAnswered) -> str:
 
 
 def tell_task(event: e.AnyEvent) -> Told | None:
-    """A task's beginning and states, and what is done about its conversation and about stuck work."""
+    """Describe a task's beginning and states, and the handling of its conversation and of stuck work."""
     match event:
         case e.TaskCreated(step=step):
             return f"task created: {headline(make_title(step) or step.name)}", ""
@@ -162,7 +162,7 @@ def tell_task(event: e.AnyEvent) -> Told | None:
             head = "stuck" if signal.rounds else "taking stock"
             return f"{head} ({PATTERNS[signal.pattern]}): {signal.diagnosis.rstrip('. ')}{seen}", "yellow"
         case e.Escalated(trouble=trouble, decision=decision):
-            # The preceding signal already says what was found; trouble without a signal is described here.
+            # The preceding signal already describes the finding; trouble without a signal is described here.
             because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
             why = because if trouble.pattern in PATTERNS else f"{trouble.says.rstrip('. ')}; {because}"
             return f"bough {RUNGS[decision.rung]}: {why}", "yellow"
@@ -214,7 +214,7 @@ def _name_steps(steps: tuple[Step, ...]) -> str:
 
 
 def tell_step(event: e.AnyEvent) -> Told | None:
-    """A task's steps: how they start, run as commands, end and are merged."""
+    """Describe a task's steps: their start, commands, end and merge."""
     match event:
         case e.ChildStarted():
             return f"step {event.task} starts with {pluralize(event.grant.rounds, 'round')}", "dim"
@@ -231,7 +231,7 @@ def tell_step(event: e.AnyEvent) -> Told | None:
             how += f" ({', '.join(event.remade)} regenerated)" if event.remade else ""
             return f"merged its step {event.child}{how}: {describe_verdict(event.verdict)}", choose_style(event.verdict)
         case e.ChildSettled():
-            # For a completed step, what its check said once its work was merged with that of others.
+            # For a completed step, the check's result after the merge.
             why = (event.state is State.COMPLETED and event.verdict) or event.why
             return f"its step {event.child} is {describe_state(event.state)}: {why}", STATE_STYLES.get(event.state, "")
         case e.ChildrenReopened():
