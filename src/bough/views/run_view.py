@@ -209,8 +209,8 @@ LIVE_KINDS = (*_READ, *e.list_named(see_activity), "NoteKept", "MessageAdded", "
 """Kinds of events for a task's current action, the time of its tools, and its last sign of life."""
 EXACT_KINDS = tuple(kind for kind in _READ if kind not in ("ToolStarted", "ToolFinished"))
 KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
-"""Without the fifth of a journal that only says that the model is being called: the answer nearly always implies that,
-and `RunView.unsure` names the tasks where it does not."""
+"""Kinds without the calls of the model, a fifth of a journal: an answer nearly always implies them, and
+`RunView.unsure` names the tasks where it does not."""
 
 
 class Outcome(Struct, frozen=True):

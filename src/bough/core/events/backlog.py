@@ -127,7 +127,7 @@ class LessonKept(Event, frozen=True):
 
 
 class LessonRetired(Event, frozen=True):
-    """Such a lesson no longer counted. Nothing reads it."""
+    """A lesson of that kind no longer counted. Nothing reads it."""
 
     number: int
     why: str

@@ -30,7 +30,7 @@ class TaskCreated(Event, frozen=True):
     subject: Subject | None = None
     """The work that a critic judges."""
     merge: Merge | None = None
-    """For a task that merges a step's work onto a moved head: both sides, and the tree it starts with."""
+    """Both sides and the first tree of a task that merges a step's work onto a moved head."""
     heard: int = 0
     """The last message from people by then, by its `seq`: the task above got it and passes it on."""
     worker: str = ""
