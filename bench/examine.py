@@ -355,7 +355,11 @@ def main() -> None:
         return
     most = {"needless": PLANTS, "moved": BRANCHES, "judge": COMMITS}[asked.what]
     part, parts = map(int, asked.part.split("/"))
-    chosen: list[dict[str, Any]] = json.loads(SET.read_text())[: asked.number or most][part - 1 :: parts]
+    chosen: list[dict[str, Any]] = json.loads(SET.read_text())
+    if asked.what == "needless":  # As many inside a touched function as outside of it.
+        sides = ([one for one in chosen if one["plant"]["inside"] == side] for side in (True, False))
+        chosen = [one for pair in zip(*sides, strict=False) for one in pair]
+    chosen = chosen[: asked.number or most][part - 1 :: parts]
     kept = asked.results.read_text().splitlines() if asked.results and asked.results.exists() else []
     results = [json.loads(line) for line in kept]
     for one in chosen:
