@@ -2,7 +2,8 @@
 
     python -m bench.examine choose --mirror DIR     # once, before any run: writes bench/examine.json
     python -m bench.examine needless --mirror DIR   # an unrelated hunk added: is it named? No model thinks.
-    python -m bench.examine moved --mirror DIR      # branches against a main with 60 more commits; no model at all
+    python -m bench.examine branches --mirror DIR   # once, before any run: writes bench/examine_branches.json
+    python -m bench.examine moved --mirror DIR      # branches against a main with 60 more commits; no model thinks
     python -m bench.examine judge --mirror DIR --base-url URL --model M [--faults]    # whoever answers is the model
 
 DIR has a git repository NAME/repo for each library. A commit is chosen by a rule: the newest ones, without merges, that
@@ -27,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,11 @@ from tests.journeys.person import Person
 from tests.wire import WireModel
 
 SET = Path(__file__).with_suffix(".json")
+BRANCH_SET = SET.with_name("examine_branches.json")
 CHECK = "python3 -m pytest -q -o addopts= -o pythonpath='src .' -p no:cacheprovider"
-COMMITS, EACH, PLANTS, BRANCHES, LATER = 40, 3, 30, 30, 60
+ENV = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+ANN = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+COMMITS, EACH, PLANTS, BRANCHES, LATER, TRIES = 40, 3, 30, 30, 60, 5
 NEEDS = "freezegun html5lib lxml orderedmultidict parameterized pytest-mock pytz six webencodings whatever"
 """What is installed besides bough's own development set."""
 LARGEST = 120
@@ -65,11 +70,9 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
 
 
 def passes(folder: Path, tests: Sequence[str] = ()) -> bool:
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = f"{CHECK} {shlex.join(tests)}"
     try:
-        done = subprocess.run(
-            f"{CHECK} {shlex.join(tests)}", shell=True, cwd=folder, env=env, capture_output=True, timeout=90
-        )
+        done = subprocess.run(command, shell=True, cwd=folder, env=ENV, capture_output=True, timeout=90)
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
@@ -263,53 +266,87 @@ def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: 
 
 
 def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str]:
-    """A clone whose `main` is the commit's parent with the commits that came after it, without the commit itself, and
-    whose `work` is the commit. Returns it with the first commit of main."""
+    """A clone whose `work` is the commit, and whose `main` is the commit's parent with the 60 commits that came after
+    it and apply without it; the same ids each time. Returns it with the first commit of main; empty: there are fewer.
+    """
     clone = place / "project"
     git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(clone))
     tip = git(clone, "rev-parse", "HEAD").strip()
-    later = git(clone, "rev-list", "--reverse", "--no-merges", "--first-parent", f"{one['commit']}..{tip}").split()
-    if len(later) < LATER:  # Among the newest: then what came before it, again.
-        later += git(clone, "rev-list", "--reverse", "--no-merges", f"-n{LATER}", f"{one['commit']}^").split()
-    git(clone, "checkout", "-q", "-b", "work", one["commit"])
+    later = git(clone, "rev-list", "--reverse", "--no-merges", f"{one['commit']}..{tip}").split()
+    git(clone, "checkout", "-q", "-B", "work", one["commit"])
     git(clone, "checkout", "-q", "-B", "main", f"{one['commit']}^")
     began, taken = git(clone, "rev-parse", "HEAD").strip(), 0
-    for commit in later:
-        name = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-        if subprocess.run(["git", *name, "cherry-pick", commit], cwd=clone, capture_output=True).returncode:
-            git(clone, "cherry-pick", "--abort", check=False)
-            git(clone, "reset", "-q", "--hard")
-            continue
-        taken += 1
-        if taken == LATER:
+    env = {**os.environ, "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
+    for at, commit in enumerate(later):
+        if taken == LATER or taken + len(later) - at < LATER:
             break
-    return clone, began
+        if subprocess.run(["git", *ANN, "cherry-pick", commit], cwd=clone, env=env, capture_output=True).returncode:
+            git(clone, "reset", "-q", "--hard")
+        else:
+            taken += 1
+    git(clone, "clean", "-fdxq")
+    return clone, began if taken == LATER else ""
 
 
 def find_truth(clone: Path, began: str) -> dict[str, str]:
     """By git and the project's command alone: proven, conflicts or broken, and the first commit that does it."""
 
-    def look(commit: str) -> str:
+    def merge(commit: str) -> bool:
         git(clone, "checkout", "-q", "-f", "--detach", commit)
         git(clone, "clean", "-fdxq")
-        name = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-        merged = subprocess.run(["git", *name, "merge", "-q", "--no-edit", "work"], cwd=clone, capture_output=True)
-        if merged.returncode:
-            git(clone, "merge", "--abort", check=False)
-            return "conflicts"
-        if passes(clone):
-            return "proven"
-        git(clone, "checkout", "-q", "-f", "--detach", commit)
-        return "broken" if passes(clone) else "main fails"
+        if subprocess.run(["git", *ANN, "merge", "-q", "--no-edit", "work"], cwd=clone, capture_output=True).returncode:
+            git(clone, "reset", "-q", "--hard")
+            return False
+        return True
 
+    failing = list[str]()
+    standing = "conflicts" if not merge("main") else "proven" if passes(clone) else "broken"
+    if standing == "broken":
+        done = subprocess.run(f"{CHECK} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
+        failing = [row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED ", "ERROR "))]
     commits = git(clone, "rev-list", "--reverse", "--first-parent", f"{began}..main").split()
-    standing, first, last = look("main"), 0, len(commits) - 1
-    while standing in ("conflicts", "broken") and first < last:
+    first, last = 0, len(commits) - 1
+    while standing != "proven" and first < last:
         middle = (first + last) // 2
-        first, last = (first, middle) if look(commits[middle]) in ("conflicts", "broken") else (middle + 1, last)
+        good = merge(commits[middle]) and (standing == "conflicts" or passes(clone, failing))
+        first, last = (middle + 1, last) if good else (first, middle)
     git(clone, "checkout", "-q", "-f", "main")
     git(clone, "clean", "-fdxq")
-    return {"standing": standing, "culprit": commits[last] if standing in ("conflicts", "broken") else ""}
+    return {"standing": standing, "culprit": "" if standing == "proven" else commits[last]}
+
+
+def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Of each library the newest branch of each standing among those whose tests pass and need the product's change,
+    on a main that passes, too."""
+    for library in sorted({path.parent.name for path in mirror.glob("*/repo")} - {one["library"] for one in known}):
+        found, tried = set[str](), 0
+        for one in list_candidates(mirror / library / "repo"):
+            if tried == TRIES or len(found) == 3:
+                break
+            place = Path(tempfile.mkdtemp(dir="/var/tmp"))
+            try:
+                one["library"] = library
+                clone, began = move_main(place, mirror, one)
+                if not began:
+                    continue
+                tried += 1
+                if not passes(clone):
+                    continue
+                git(clone, "checkout", "-q", "work")
+                if not passes(clone):
+                    continue
+                for path in one["product"]:
+                    git(clone, "checkout", "-q", began, "--", path, check=False)
+                if passes(clone, [path for path in one.pop("tests") if (clone / path).is_file()]):
+                    continue
+                git(clone, "checkout", "-q", "-f", "work")
+                truth = find_truth(clone, began)
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+            if truth["standing"] not in found:
+                found.add(truth["standing"])
+                print(library, one["commit"][:10], truth, flush=True)
+                yield {**one, **truth}
 
 
 def recheck(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
@@ -317,20 +354,22 @@ def recheck(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
     with WireModel(scripted) as wire:
         ann = meet(place, wire.base_url, "wire-model", scripted, wire)
         clone, began = move_main(place, mirror, one)
-        truth = find_truth(clone, began)
         started = time.monotonic()
         passes(clone)
         whole = time.monotonic() - started
-        run(ann, "examine", f"{began}..work", "--goal", one["subject"], "--check", CHECK)
-        started = time.monotonic()
+        status, said = run(ann, "examine", f"{began}..work", "--goal", one["subject"], "--check", CHECK)
+        if status == 8:  # It changes what a test says: the person allows that.
+            status, said = run(ann, "approve", "latest")
+        started, examined = time.monotonic(), status
         status, said = run(ann, "recheck", "latest", "--json")
         took = time.monotonic() - started
     try:
         (told,) = json.loads(said)
     except ValueError:
-        told = {"standing": "main fails" if "without the work, too" in said else said[-300:], "culprit": ""}
-    right = told["standing"] == truth["standing"] and told["culprit"] == truth["culprit"]
-    return {"right": right, "truth": truth, "told": told, "ratio": round(took / whole, 1), "status": status}
+        told = {"standing": said[-300:], "culprit": ""}
+    right = told["standing"] == one["standing"] and told["culprit"] == one["culprit"]
+    times = {"whole": round(whole, 1), "took": round(took, 1), "ratio": round(took / whole, 1)}
+    return {"right": right, "truth": one["standing"], "told": told, **times, "examined": examined, "status": status}
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -338,7 +377,7 @@ def recheck(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("choose", "needless", "moved", "judge"))
+    parser.add_argument("what", choices=("choose", "needless", "branches", "moved", "judge"))
     parser.add_argument("--mirror", type=Path, required=True)
     parser.add_argument("--base-url", default="")
     parser.add_argument("--model", default="relay")
@@ -347,15 +386,17 @@ def main() -> None:
     parser.add_argument("--part", default="1/1", metavar="K/N", help="every Nth change, from the Kth on")
     parser.add_argument("--results", type=Path, help="a line a change, appended; what it has is not done again")
     asked = parser.parse_args()
-    if asked.what == "choose":
-        found = json.loads(SET.read_text()) if SET.exists() else []
-        for one in choose_commits(asked.mirror, list(found)):
+    file = BRANCH_SET if asked.what in ("branches", "moved") else SET
+    if asked.what in ("choose", "branches"):
+        found = json.loads(file.read_text()) if file.exists() else []
+        most, choice = (COMMITS, choose_commits) if asked.what == "choose" else (BRANCHES, choose_branches)
+        for one in islice(choice(asked.mirror, list(found)), most - len(found)):
             found.append(one)
-            SET.write_text(json.dumps(found[:COMMITS], indent=1) + "\n")
+            file.write_text(json.dumps(found, indent=1) + "\n")
         return
     most = {"needless": PLANTS, "moved": BRANCHES, "judge": COMMITS}[asked.what]
     part, parts = map(int, asked.part.split("/"))
-    chosen: list[dict[str, Any]] = json.loads(SET.read_text())
+    chosen: list[dict[str, Any]] = json.loads(file.read_text())
     if asked.what == "needless":  # As many inside a touched function as outside of it.
         sides = ([one for one in chosen if one["plant"]["inside"] == side] for side in (True, False))
         chosen = [one for pair in zip(*sides, strict=False) for one in pair]
@@ -378,8 +419,8 @@ def main() -> None:
         results.append({"library": one["library"], "commit": one["commit"], **told})
         print(json.dumps(results[-1]), flush=True)
         if asked.results:
-            with asked.results.open("a") as file:
-                file.write(f"{json.dumps(results[-1])}\n")
+            with asked.results.open("a") as kept_file:
+                kept_file.write(f"{json.dumps(results[-1])}\n")
     print(count(results))
 
 
