@@ -34,3 +34,8 @@ EXAMINED: list[tuple[str, e.AnyEvent]] = [
         ),
     ),
 ]
+
+TRIED: list[tuple[str, e.AnyEvent]] = [
+    *EXAMINED[:2],
+    ("@control", e.PartTried("3" * 40, ("goal/probe-1",), ("tests/test_a.py::test_b",))),
+]

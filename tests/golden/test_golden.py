@@ -66,7 +66,7 @@ from tests.golden.asked import ASKED
 from tests.golden.backlog import NIGHT, READ, SUM
 from tests.golden.earned import EARNED
 from tests.golden.environment import DOOR
-from tests.golden.examine import EXAMINED
+from tests.golden.examine import EXAMINED, TRIED
 from tests.golden.fallback import SWITCHED
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
@@ -206,6 +206,7 @@ GOLDEN = {
     "v2-dropped": DROPPED,
     "v2-read": READ,
     "v2-examine": EXAMINED,
+    "v2-tried": TRIED,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

@@ -392,6 +392,7 @@ RunStarted base folder version grows fresh continues origin inherited ask_later 
 RunStarted settings listed by examines
 Rechecked commit standing onto why culprit
 NeedlessFound tree needless undecided needed tests checks limit
+PartTried tree asked others
 GoalProposed title why files
 RunResumed worker by
 BaseStarted command why environment

@@ -122,6 +122,58 @@ def test_a_large_change_stays_within_the_limit(meet: Meet) -> None:
         assert "extra59.py" in text and len(re.sub("(?s)<details>.*?</details>", "", text).splitlines()) <= 60
 
 
+def test_a_test_that_the_change_alters_notices_and_its_words_tell_what_belongs_to_it(meet: Meet) -> None:
+    """The test passes before and after, with other assertions; of two uses of what it needs it looks at one."""
+    ann = meet(goal(cases={}))
+    test = (
+        "import unittest\n\nimport shop\n\n\nclass TestShop(unittest.TestCase):\n    def test_shop(self):\n"
+        "        self.assertTrue(shop.total)\n"
+    )
+    ann.write("test_shop.py", test)
+    ann.write("bill.py", "def bill(numbers):\n    return sum(numbers)\n")
+    ann.commit("Begin.")
+    cents = "def cents(number):\n    return round(number, 2)\n\n\n"
+    found = examine(
+        ann,
+        {
+            "shop.py": f"{cents}def total(*numbers):\n    return cents(sum(numbers))\n",
+            "bill.py": "import shop\n\n\ndef bill(numbers):\n    return shop.cents(sum(numbers))\n",
+            "spare.py": "LEFT = 3\n",
+            "test_shop.py": f"{test}        self.assertEqual(shop.total(1, 2), 3)\n",
+        },
+        status=5,
+    )["needless"]
+    assert places(found["needless"]) == [("spare.py", 0, 0)] and found["tests"] == ["test_shop.TestShop.test_shop"]
+    (part,) = [one for one in found["undecided"] if one["path"] == "bill.py"]
+    assert part["why"] == "no test notices, but it is about `cents`, as a part that is needed is"
+
+
+def test_a_search_that_was_killed_goes_on(meet: Meet) -> None:
+    """What was tried is not tried again: the same command ends with what the search would have found at once."""
+    ann = meet(goal())
+    ann.git("checkout", "-q", "-b", "add")
+    for path, content in {RIGHT[TOTAL][0]: RIGHT[TOTAL][1], **{f"extra{n}.py": "A = 1\n" for n in range(4)}}.items():
+        ann.write(path, content)
+    ann.commit(TOTAL)
+    ann.git("checkout", "-q", "main")
+    examining = ann.start("examine", "add", "--needless")
+    tried = ann.wait(
+        lambda: ann.runs() and [one["tree"] for one in ann.journal() if one["event"] == "PartTried"], "a part is tried"
+    )
+    ann.kill(examining)
+    before = len(ann.wire.requests)
+    said = ann.bough("examine", "add", "--needless", status=0)
+    assert "going on with it" in said.all and len(ann.wire.requests) == before and len(ann.runs()) == 1
+    trees = [one["tree"] for one in ann.journal() if one["event"] == "PartTried"]
+    assert trees[: len(tried)] == tried and len(trees) == len({*trees}) == 5
+    found = ann.bough("report", "--json").json["needless"]
+    assert places(found["needless"]) == [(f"extra{n}.py", 0, 0) for n in range(4)]
+    assert places(found["needed"]) == [("shop.py", 0, 0)] and found["checks"] == 8
+    # What has been searched to the end is examined anew.
+    ann.bough("examine", "add", "--needless", status=0)
+    assert len(ann.runs()) == 2
+
+
 def test_where_nothing_carries_the_change_nothing_is_said(meet: Meet) -> None:
     """A case that fails with and without it shows nothing, so nothing could notice a loss."""
     ann = meet(goal(cases={TOTAL: "from shop import total\nself.assertTrue(total)"}))

@@ -184,6 +184,11 @@ class Project(Journal, frozen=True):
         async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
             yield claim, await self.run(name)
 
+    async def record(self, name: str, event: e.AnyEvent) -> None:
+        """Append what was found out about a run that has ended."""
+        async with self.hold(name) as (claim, now):
+            await self.store.append(claim, [event], now.version)
+
     @asynccontextmanager
     async def hold_task(self, name: str, task: str) -> AsyncIterator[tuple[Claim, Task]]:
         now = await self.task(name, task)

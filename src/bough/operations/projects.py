@@ -135,9 +135,13 @@ async def examine(
     wanted, where = service.choose_goal(change, goal)
     trees, watcher = await service.take_change(opened, change), watcher or service.Watcher()
     watcher.tell_goal(wanted, where, trees.says)
-    outcome = await watcher.attend(
-        opened, lambda watch: service.examine(opened, trees, wanted, check or None, watcher.choices, watch)
-    )
+    outcome = await service.find_examined(opened, trees, wanted, check or None) if needless else None
+    if outcome is not None:
+        watcher.notice(f"{outcome.run} has examined this: going on with it.")
+    else:
+        outcome = await watcher.attend(
+            opened, lambda watch: service.examine(opened, trees, wanted, check or None, watcher.choices, watch)
+        )
     if needless and outcome.status in ("completed", "not_proven"):
         watcher.notice(f"Taking parts of the change out, one after the other: at most {MOST_CHECKS} checks.")
         try:

@@ -136,6 +136,19 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
     return ChangeTrees(change.says, base, head)
 
 
+async def find_examined(session: Session, trees: ChangeTrees, goal: str, check: str | None) -> Outcome | None:
+    """The run that has examined just this without refuting it, and has not found yet what nothing needs."""
+    wanted = (trees.base, trees.head, goal.strip(), check)
+    for name in await session.store.runs():
+        run = await session.run(name)
+        asked = run.plan.goal
+        same = (run.base, asked.given, asked.instructions, asked.test_command) == wanted
+        fit = same and run.end is not None and run.end.end in ("completed", "not_proven")
+        if fit and not await session.store.read(name, kinds=("NeedlessFound",)):
+            return await session.outcome(name)
+    return None
+
+
 async def examine(
     session: Session, trees: ChangeTrees, goal: str, check: str | None, choices: Choices, watch: RunObserver
 ) -> Outcome:

@@ -1,7 +1,7 @@
 """What nobody asked for: parts of a change are taken out one after the other, and what carries the requirements runs.
 
 What was not noticed stays out while the others are tried, so that all that is listed can go at once. From the bottom of
-each file up, since what is used stands above what uses it.
+each file up, since what is used stands above what uses it. Each try is in the journal: a killed search goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bough.app.choices import Choices
 from bough.app.session import Session
 from bough.core import events as e
-from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file
+from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, find_words
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
@@ -45,23 +45,18 @@ async def find_needless(session: Session, name: str, choices: Choices, limit: in
     folder = run.folder if run.plan.goal.test_command else ""
     async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
         probes = find_carried(run.base, task).probes
-        event = await NeedlessSearch(session, measuring, run.base, task.tree, files, probes, limit).search()
-    async with session.hold(name) as (claim, now):
-        await session.store.append(claim, [event], now.version)
+        search = NeedlessSearch(session, name, measuring, run.base, task.tree, files, probes, limit)
+        for record in await session.store.read(name, kinds=("PartTried",)):
+            if isinstance(record.event, e.PartTried):
+                search.tried[record.event.tree] = record.event
+        event = await search.search()
+    await session.record(name, event)
     return event
-
-
-class Loss(Struct, frozen=True):
-    """What no longer passes without a part."""
-
-    asked: tuple[str, ...] = ()
-    """Tests and cases that pass only since the change."""
-    others: tuple[str, ...] = ()
-    """Tests that pass without the change, too: the rest of it does not work alone."""
 
 
 class NeedlessSearch(Struct, eq=False):
     session: Session
+    run: str
     measuring: Measuring
     base: str
     head: str
@@ -70,14 +65,20 @@ class NeedlessSearch(Struct, eq=False):
     limit: int
     out: dict[str, frozenset[LineEdit]] = field(default_factory=dict)
     """What is taken out, by file."""
-    kept: dict[Part, Loss] = field(default_factory=dict)
+    kept: dict[Part, e.PartTried] = field(default_factory=dict)
+    tried: dict[str, e.PartTried] = field(default_factory=dict)
+    """By the tree that ran."""
     untried: list[Part] = field(default_factory=list)
     checks: int = 0
 
     async def search(self) -> e.NeedlessFound:
         after, before = await self._run_all(self.head), await self._run_all(self.base)
+        # A test that the change alters may have passed before, and say something else now.
+        _, altered = await self.measuring.run_tests(self.base, tests=self.head)
+        self.checks += 1
         passing = [name for name, outcome in after.items() if outcome == "passed"]
-        both = {name for name in passing if before.get(name) == "passed"}
+        failed = {name for name, outcome in altered.items() if outcome in ("failed", "error")}
+        both = {name for name in passing if before.get(name) == "passed"} - failed
         carried = [name for name in passing if name not in both]
         if not carried:
             raise UsageError(
@@ -108,16 +109,22 @@ class NeedlessSearch(Struct, eq=False):
         for piece in reversed(pieces) if loss is not None else ():
             await self._try_part((path, piece), passing, both)
 
-    async def _lose(self, parts: list[Part], passing: list[str], both: set[str]) -> Loss | None:
+    async def _lose(self, parts: list[Part], passing: list[str], both: set[str]) -> e.PartTried | None:
         """What notices that these are gone, too; None: nothing does."""
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
         tree = await self.session.workspaces.graft(self.head, self.base, whole, texts)
-        now = await self._run_all(tree)
-        lost = [name for name in passing if now.get(name) != "passed"]
-        asked = tuple(name for name in lost if name not in both)
-        return Loss(asked, tuple(name for name in lost if name in both)) if lost else None
+        if tree in self.tried:
+            self.checks += 1
+        else:
+            now = await self._run_all(tree)
+            lost = [name for name in passing if now.get(name) != "passed"]
+            asked, others = ([name for name in lost if (name in both) == old][:NAMED] for old in (False, True))
+            self.tried[tree] = e.PartTried(tree, tuple(asked), tuple(others))
+            await self.session.record(self.run, self.tried[tree])
+        loss = self.tried[tree]
+        return loss if loss.asked or loss.others else None
 
     async def _run_all(self, tree: str) -> dict[str, str]:
         """Each case and each test with its outcome; where no test is known by name, the check itself."""
@@ -143,17 +150,23 @@ class NeedlessSearch(Struct, eq=False):
 
         needed, undecided = [], [replace(place(part), why="the limit of checks was reached") for part in self.untried]
         for part, loss in self.kept.items():
-            found = replace(place(part), by=loss.asked[:NAMED])
+            found = replace(place(part), by=loss.asked)
             if loss.others:
                 why = f"without it alone {loss.others[0]} fails, which passes without the whole change"
                 undecided.append(replace(found, why=why))
             else:
                 needed.append(found)
-        gone = []
+        gone, old = [], {word for file in self.files.values() for word in find_words(file.before)}
+        about = {word for path, edits in self.kept for word in self.files[path].list_words(edits)} - old
         for path, edits in self.out.items():
             ordered = tuple(one for one in self.files[path].edits if one in edits)
             pieces = [ordered] if len(ordered) == len(self.files[path].edits) else self.files[path].split(ordered)
-            gone += [place((path, piece)) for piece in pieces or [ordered]]
+            for piece in pieces or [ordered]:
+                if shared := sorted(self.files[path].list_words(piece) & about):
+                    why = f"no test notices, but it is about `{shared[0]}`, as a part that is needed is"
+                    undecided.append(replace(place((path, piece)), why=why))
+                else:
+                    gone.append(place((path, piece)))
         return e.NeedlessFound(
             self.head, tuple(gone), tuple(undecided), tuple(needed), carried[:LISTED], self.checks, self.limit
         )

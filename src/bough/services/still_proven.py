@@ -95,8 +95,7 @@ async def recheck_run(session: Session, name: str, onto: str, choices: Choices) 
     carried, folder = find_carried(run.base, task), run.folder if run.plan.goal.test_command else ""
     async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
         event = await MovedMain(session, commits, measuring, carried, tip).judge(onto)
-    async with session.hold(name) as (claim, now):
-        await session.store.append(claim, [event], now.version)
+    await session.record(name, event)
     return event
 
 

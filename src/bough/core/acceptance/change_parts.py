@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher
 from itertools import pairwise
 
@@ -49,6 +50,10 @@ class EditedFile(Struct, frozen=True):
             last -= 1
         return ChangePart(self.path, min(first + 1, max(last, 1)), max(last, 1))
 
+    def list_words(self, edits: Collection[LineEdit]) -> set[str]:
+        """What stands in the lines that these add."""
+        return find_words(line for one in edits for line in self.after[one.new : one.new_end])
+
     def split(self, edits: tuple[LineEdit, ...]) -> list[tuple[LineEdit, ...]]:
         """Split a part into smaller ones, from the top: places of a file, paragraphs of a place; empty: none."""
         if len(edits) < 2:
@@ -56,6 +61,10 @@ class EditedFile(Struct, frozen=True):
         cuts = [at for at, (one, other) in enumerate(pairwise(edits), 1) if one.new_end < other.new]
         cuts = [0, *(cuts or range(1, len(edits))), len(edits)]
         return [edits[first:last] for first, last in pairwise(cuts)]
+
+
+def find_words(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in re.findall(r"\w{3,}", line)}
 
 
 def edit_file(path: str, before: bytes | None, after: bytes | None) -> EditedFile | None:

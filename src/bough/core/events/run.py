@@ -197,6 +197,17 @@ class Rechecked(Event, frozen=True):
     """The file in conflict, or what fails."""
 
 
+class PartTried(Event, frozen=True):
+    """The run's change ran without some of its parts. Both empty: nothing noticed that."""
+
+    tree: str
+    """The files without them."""
+    asked: tuple[str, ...] = ()
+    """Tests and cases that pass only since the change, and no longer pass."""
+    others: tuple[str, ...] = ()
+    """Tests that pass without the change, too: the rest of it does not work alone."""
+
+
 class NeedlessFound(Event, frozen=True):
     """Parts of the run's change were taken out one after the other while the tests that carry the requirements ran."""
 

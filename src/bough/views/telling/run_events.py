@@ -44,6 +44,8 @@ def tell_run(event: e.AnyEvent) -> Told | None:
             return f"your hook for {event.hook} {event.why}", "yellow"
         case e.Rechecked():
             return f"checked again: {describe_recheck(event)}", "green" if event.standing == "proven" else "red"
+        case e.PartTried():
+            return f"took a part out: {(*event.asked, *event.others, 'nothing')[0]} notices", "dim"
         case e.NeedlessFound():
             counts = f"{len(event.needless)} of them nothing needs, {len(event.undecided)} undecided"
             return f"took parts of the change out in {event.checks} checks: {counts}", ""
