@@ -288,19 +288,20 @@ def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str
     return clone, began if taken == LATER else ""
 
 
+def merge(clone: Path, commit: str) -> bool:
+    """The branch merged with that commit; False: they conflict."""
+    git(clone, "checkout", "-q", "-f", "--detach", commit)
+    git(clone, "clean", "-fdxq")
+    if subprocess.run(["git", *ANN, "merge", "-q", "--no-edit", "work"], cwd=clone, capture_output=True).returncode:
+        git(clone, "reset", "-q", "--hard")
+        return False
+    return True
+
+
 def find_truth(clone: Path, began: str) -> dict[str, str]:
     """By git and the project's command alone: proven, conflicts or broken, and the first commit that does it."""
-
-    def merge(commit: str) -> bool:
-        git(clone, "checkout", "-q", "-f", "--detach", commit)
-        git(clone, "clean", "-fdxq")
-        if subprocess.run(["git", *ANN, "merge", "-q", "--no-edit", "work"], cwd=clone, capture_output=True).returncode:
-            git(clone, "reset", "-q", "--hard")
-            return False
-        return True
-
     failing = list[str]()
-    standing = "conflicts" if not merge("main") else "proven" if passes(clone) else "broken"
+    standing = "conflicts" if not merge(clone, "main") else "proven" if passes(clone) else "broken"
     if standing == "broken":
         done = subprocess.run(f"{CHECK} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
         failing = [row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED ", "ERROR "))]
@@ -308,7 +309,7 @@ def find_truth(clone: Path, began: str) -> dict[str, str]:
     first, last = 0, len(commits) - 1
     while standing != "proven" and first < last:
         middle = (first + last) // 2
-        good = merge(commits[middle]) and (standing == "conflicts" or passes(clone, failing))
+        good = merge(clone, commits[middle]) and (standing == "conflicts" or passes(clone, failing))
         first, last = (middle + 1, last) if good else (first, middle)
     git(clone, "checkout", "-q", "-f", "main")
     git(clone, "clean", "-fdxq")
@@ -316,8 +317,8 @@ def find_truth(clone: Path, began: str) -> dict[str, str]:
 
 
 def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Of each library the newest branch of each standing among those whose tests pass and need the product's change,
-    on a main that passes, too."""
+    """Of each library the newest branch of each standing, among a few whose suite passes and whose tests need the
+    product's change. Broken: main passes alone."""
     for library in sorted({path.parent.name for path in mirror.glob("*/repo")} - {one["library"] for one in known}):
         found, tried = set[str](), 0
         for one in list_candidates(mirror / library / "repo"):
@@ -329,18 +330,19 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
                 clone, began = move_main(place, mirror, one)
                 if not began:
                     continue
-                tried += 1
-                if not passes(clone):
+                if "conflicts" in found and not merge(clone, "main"):
                     continue
-                git(clone, "checkout", "-q", "work")
+                git(clone, "checkout", "-q", "-f", "work")
+                tried, tests = tried + 1, [path for path in one.pop("tests") if (clone / path).is_file()]
                 if not passes(clone):
                     continue
                 for path in one["product"]:
                     git(clone, "checkout", "-q", began, "--", path, check=False)
-                if passes(clone, [path for path in one.pop("tests") if (clone / path).is_file()]):
+                if passes(clone, tests):
                     continue
-                git(clone, "checkout", "-q", "-f", "work")
                 truth = find_truth(clone, began)
+                if truth["standing"] == "broken" and not passes(clone):
+                    continue
             finally:
                 shutil.rmtree(place, ignore_errors=True)
             if truth["standing"] not in found:
