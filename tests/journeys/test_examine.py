@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.journeys.conftest import Meet
-from tests.journeys.model import Request
+from tests.journeys.model import Goal, Request, text_of, unittest_of
 from tests.journeys.person import BIN, CHECK, RIGHT, SHOUT, TOTAL, Person, goal
 from tests.sampling import sample
 from tests.wire import Reply
@@ -94,6 +94,28 @@ def test_a_case_that_nothing_demands_refutes_nothing(meet: Meet) -> None:
     assert "not shown" in said.out and ann.evidence() == [(TOTAL, "not shown")]
 
 
+def test_a_judge_sees_what_cases_rest_on_and_rules_on_alike_ones_at_once(meet: Meet) -> None:
+    ann = meet(goal())
+    ann.write("README.md", "# Shop\n\n`total` of no number gives None.\n")
+    branch(ann)
+    says = ("total() is None.", "total(*[]) is None.")
+
+    def examine(request: Request) -> Reply:
+        calls = [] if "Nothing shows these yet" in text_of(request) else ["total()", "total(*[])"]
+        bodies = [unittest_of(f"from shop import total\nself.assertIsNone({call})") for call in calls]
+        quoted = {"requirement": 1, "quote": "of no number gives None"}
+        return ann.model.form(
+            request, probes=[{"says": say, "text": body, **quoted} for say, body in zip(says, bodies, strict=False)]
+        )
+
+    ann.model.roles["examiner"] = examine
+    ann.bough("examine", "add", status=5)
+    (asked,) = map(text_of, ann.model.requests("judge"))
+    assert all(say in asked for say in says) and ann.kinds().count("ProbeRuled") == 2
+    assert "They stand in `README.md`" in asked and "`total` of no number gives None." in asked
+    assert "Without the work it fails, too." in asked and "faulty itself" in asked
+
+
 def test_a_change_that_breaks_a_test_is_refuted_without_a_model(meet: Meet) -> None:
     ann = meet(goal())
     branch(ann, "def tote(*numbers):\n    return sum(numbers)\n")
@@ -101,15 +123,34 @@ def test_a_change_that_breaks_a_test_is_refuted_without_a_model(meet: Meet) -> N
     assert "test_there" in said.out and not ann.model.asked
 
 
-def test_a_changed_test_needs_the_persons_word(meet: Meet) -> None:
-    ann = meet(goal())
+TOTE = "Make `tote` in shop.py add its arguments."
+
+
+def rename(ann: Person, content: str) -> None:
+    """A branch that breaks an original test and changes it."""
     ann.git("checkout", "-q", "-b", "add")
-    ann.write("shop.py", "def tote(*numbers):\n    return sum(numbers)\n")
+    ann.write("shop.py", content)
     ann.write("test_names.py", ann.read("test_names.py").replace("shop.total and ", ""))
-    ann.commit("Make `tote` in shop.py add its arguments.")
+    ann.commit(TOTE)
     ann.git("checkout", "-q", "main")
+
+
+def test_a_changed_test_needs_the_persons_word_beside_what_the_cases_show(meet: Meet) -> None:
+    ann = meet(Goal(TOTE, {}, {TOTE: "from shop import tote\nself.assertEqual(tote(2, 3), 5)"}))
+    rename(ann, "def tote(*numbers):\n    return sum(numbers)\n")
     said = ann.bough("examine", "add", status=8)
     assert "needs your word" in said.out and "test_there" in said.all
+    name = ann.latest()["run"]
+    kinds = ann.kinds(name)
+    assert kinds.index("ProbesFinished") < kinds.index("RunHalted") and "1 case passed" in said.out
+    ann.bough("approve", name, status=0)
+    assert ann.evidence() == [(TOTE, "proven")] and ann.kinds(name).count("ProbesFinished") == 1
+
+
+def test_a_changed_test_that_the_person_denies_refutes_the_change(meet: Meet) -> None:
+    ann = meet(Goal(TOTE, {}, {}))
+    rename(ann, "def tote(*numbers):\n    return sum(numbers)\n")
+    ann.bough("examine", "add", status=8)
     name = ann.latest()["run"]
     ann.bough("approve", name, "--deny")
     ann.bough("resume", name, status=3)

@@ -261,7 +261,10 @@ def _judge(task: Task) -> c.Command:
     if verdict.ruling == "passed":
         return examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
     if verdict.ruling == "needs_approval":
-        return changed_tests.decide_approval(task)
+        decided = changed_tests.decide_approval(task)
+        # Whoever has to answer for somebody else's change sees at once what its cases show.
+        asks = isinstance(decided, c.Rest) or decided == c.RuleOnChanges("person")
+        return (examination.decide_examination(task) if asks and task.step.given else None) or decided
     if verdict.finding and changed_tests.may_answer(task):
         return c.ReturnFinding()
     # Nobody is there to write a test, to answer a finding or to make it end.

@@ -15,7 +15,8 @@ from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import PROBE, SCRIPT, Examination, Form
+from bough.core.acceptance.judge_ruling import find_quote
+from bough.core.acceptance.probes import PROBE, SCRIPT, Examination, Form, Probe
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
@@ -58,6 +59,12 @@ _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.r
 CHANGE = 20_000
 """The most characters of the changed code that an examiner is shown."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
+QUOTED = 1_000
+"""The most characters around words that a contested probe quotes from a file."""
+ASSERTED = (
+    "Does the request demand what the test asserts? A test that is faulty itself, so that it would fail on any right "
+    "work, shows nothing: rule `demanded = false` and say so. Of several, all count or none."
+)
 UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
 
@@ -336,20 +343,35 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
 
 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
-    """Rule on the contested probes, one after the other."""
-    probe = examination.list_open_contests(task)[0]
-    output = task.examination.results[probe.name].output if probe.name in task.examination.results else ""
-    dispute = (
-        f"A test was written to show: {probe.says}\n\n```\n{probe.text}\n```\n\nIt fails on the finished work:\n\n"
-        f"```\n{output}\n```\n\nIts author relies on these words: “{probe.quote}”\n\n"
-        f"The other side says: {task.examination.contested.get(probe.name, UNHEARD)}"
-    )
-    question = "Does the request demand what the test asserts?"
-    # Only the person's own words count: the goal, later messages and, if they wrote the plan, the step.
+    """One contested probe after the other; those that hardly differ together."""
+    contested = examination.list_alike_contests(task)
+    # Only the person's own words count: the goal, what they said later and, where they wrote the plan, the step.
     goal = runtime.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
     words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))
     request = "\n\n".join(part for part in words if part)
-    asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=question)
-    ruled = asked.halt if ruling is None else [e.ProbeRuled(probe.name, ruling)]
+    paths = [change.path for change in await runtime.ports.workspaces.changes(task.base, task.tree)]
+    texts = await runtime.ports.workspaces.texts(task.tree, paths)
+    dispute = "\n\n".join(_render_contest(probe, task, request, texts) for probe in contested)
+    asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=ASSERTED)
+    ruled = asked.halt if ruling is None else [e.ProbeRuled(probe.name, ruling) for probe in contested]
     yield [*asked.events, *ruled]
+
+
+def _render_contest(probe: Probe, task: Task, request: str, texts: dict[str, str]) -> str:
+    """Describe a contested probe. `texts`: the changed files, which it may quote as well as the request."""
+    known = task.examination
+    output = known.results[probe.name].output if probe.name in known.results else ""
+    ends = {"passed": "Without the work it passes.\n\n", "failed": "Without the work it fails, too.\n\n"}
+    before = ends.get(known.before.get(probe.name, ""), "")
+    dispute = (
+        f"A test was written to show: {probe.says}\n\n{fence_text(probe.text)}\n\nIt fails on the finished work:\n\n"
+        f"{fence_text(output)}\n\n{before}Its author relies on these words: “{probe.quote}”"
+    )
+    for path, text in texts.items() if not find_quote(probe.quote, request, probes.FEWEST) else ():
+        if found := find_quote(probe.quote, text, probes.FEWEST):
+            first, last = text.rfind("\n\n", 0, found.start()) + 1, text.find("\n\n", found.end())
+            around = text[first : last if last >= 0 else None].strip()
+            dispute += f"\n\nThey stand in `{path}`:\n\n{fence_text(context.shorten_text(around, QUOTED))}"
+            break
+    return f"{dispute}\n\nThe other side says: {known.contested.get(probe.name, UNHEARD)}"

@@ -67,7 +67,7 @@ class NeedlessSearch(Struct, eq=False):
     """What is taken out, by file."""
     kept: dict[Part, e.PartTried] = field(default_factory=dict)
     tried: dict[str, e.PartTried] = field(default_factory=dict)
-    """By the tree that ran."""
+    """What came of each, by the tree that ran."""
     untried: list[Part] = field(default_factory=list)
     checks: int = 0
 

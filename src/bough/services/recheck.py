@@ -20,7 +20,7 @@ from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance import receipt as receipts
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.receipt import Claims, Receipt, Rerun, SideOutcome, Sides
+from bough.core.acceptance.receipt import Claims, Receipt, Rerun, Sides
 from bough.core.acceptance.verdict import Check
 from bough.core.errors import UsageError, WorkspaceError
 from bough.core.ids import GOAL, INSPECTION, RUN
@@ -44,9 +44,9 @@ class Measuring(Struct, eq=False):
     ports: Ports
     check: Check
 
-    async def measure(self, tree: str, probes: Sequence[Probe] = ()) -> SideOutcome:
+    async def measure(self, tree: str, probes: Sequence[Probe] = ()) -> dict[str, str]:
         ended, tests = await self.run_tests(tree)
-        return SideOutcome(ended, tests, await self.probe(tree, probes))
+        return {**tests, **await self.probe(tree, probes), receipts.CHECK: ended}
 
     async def require(self, tree: str) -> None:
         """Refuse to say anything where the check cannot run at all."""
@@ -176,7 +176,7 @@ async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) 
     for _ in range(2):
         async with open_measuring(session, rerun.base, rerun.command, rerun.folder, choices) as measuring:
             before, after = await measuring.measure(rerun.base, probes), await measuring.measure(rerun.head, probes)
-            if rerun.tests and not after.tests:
+            if rerun.tests and len(after) == 1 + len(probes):
                 await measuring.require(rerun.head)
         now = receipts.list_differences(rerun, before, after)
         found = now if found is None else [one for one in found if one in now]

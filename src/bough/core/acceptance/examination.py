@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from bough.core import commands as c
 from bough.core.acceptance import earned
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
@@ -18,6 +20,8 @@ from bough.core.workflow.keys import is_for_agents
 live = task_result.list_live_probes
 LOOKS = 2
 """Most examinations of one work: a second where a requirement has no evidence."""
+ALIKE = 0.9
+"""How much of two cases is the same when one ruling covers both."""
 REPAIRS = 2
 """Most bug hunters that try to make the work pass the probes."""
 
@@ -112,6 +116,13 @@ def list_open_contests(task: Task) -> tuple[Probe, ...]:
         for probe in list_failing_probes(task)
         if (task.step.given or probe.name in known.contested) and probe.name not in known.rulings
     )
+
+
+def list_alike_contests(task: Task) -> tuple[Probe, ...]:
+    """List the first that a judge has to rule on, with those that rely on the same words and hardly differ."""
+    first, *others = list_open_contests(task)
+    same = [one for one in others if one.quote == first.quote]
+    return first, *(one for one in same if SequenceMatcher(None, one.text, first.text, False).ratio() >= ALIKE)
 
 
 def explain_contest_refusal(task: Task, name: str) -> str:

@@ -6,11 +6,12 @@ signature protects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.acceptance.evidence_table import Table
@@ -20,6 +21,7 @@ from bough.core.errors import UsageError
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 KIND = "urn:bough:receipt:v1"
+CHECK = "the check"
 ABSENT = "absent"
 """The outcome of a test that a side does not have."""
 _BAD = ("failed", "error", ABSENT, "broken")
@@ -58,21 +60,13 @@ class Rerun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
 
-class ClaimedRequirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    number: int
-    text: str
-    standing: str
-    how: str = ""
-    by: tuple[str, ...] = ()
-
-
 class Claims(Struct, frozen=True, omit_defaults=True):
     """The signer's claims, which nobody can repeat."""
 
     run: str
     status: str
     goal: str
-    requirements: tuple[ClaimedRequirement, ...] = ()
+    requirements: tuple[dict[str, Any], ...] = ()
     models: dict[str, str] = {}
     cost: float = 0.0
     tokens: int = 0
@@ -101,41 +95,27 @@ class Receipt(Struct, frozen=True, rename={"type": "_type", "kind": "predicateTy
     type: str = STATEMENT
 
 
-class SideOutcome(Struct, frozen=True):
-    """The outcomes on one tree."""
-
-    check: str
-    tests: Mapping[str, str] = field(default_factory=dict)
-    probes: Mapping[str, str] = field(default_factory=dict)
-
-
 def make_receipt(rerun: Rerun, claims: Claims) -> Receipt:
     return Receipt((StatementSubject("change", {"gitTree": rerun.head}),), Predicate(rerun, rerun.digest, claims))
 
 
-def record_outcomes(rerun: Rerun, probes: tuple[Probe, ...], before: SideOutcome, after: SideOutcome) -> Rerun:
-    tests = {
-        name: Sides(before.tests.get(name, ABSENT), after.tests.get(name, ABSENT))
-        for name in sorted({*before.tests, *after.tests})
-    }
-    cases = tuple(
-        ReceiptCase(probe, Sides(before.probes.get(probe.name, ABSENT), after.probes.get(probe.name, ABSENT)))
-        for probe in probes
-    )
-    return replace(rerun, check=Sides(before.check, after.check), tests=tests, probes=cases)
+def record_outcomes(
+    rerun: Rerun, probes: Iterable[Probe], before: Mapping[str, str], after: Mapping[str, str]
+) -> Rerun:
+    """Write down what ran without the change and with it: tests and probes by name, and the check."""
+    sides = {name: Sides(before.get(name, ABSENT), after.get(name, ABSENT)) for name in sorted({*before, *after})}
+    cases = tuple(ReceiptCase(probe, sides.pop(probe.name, Sides(ABSENT, ABSENT))) for probe in probes)
+    return replace(rerun, check=sides.pop(CHECK), tests=sides, probes=cases)
 
 
-def list_requirements(table: Table) -> tuple[ClaimedRequirement, ...]:
-    return tuple(
-        ClaimedRequirement(
-            row.requirement.number,
-            row.requirement.whole,
-            row.standing,
-            row.shown.how if row.shown else "",
-            row.shown.by if row.shown else (),
+def list_requirements(table: Table) -> tuple[dict[str, Any], ...]:
+    found = []
+    for row in table.rows:
+        shown = {"how": row.shown.how, "by": row.shown.by} if row.shown is not None else {}
+        found.append(
+            {"number": row.requirement.number, "text": row.requirement.whole, "standing": row.standing, **shown}
         )
-        for row in table.rows
-    )
+    return tuple(found)
 
 
 def write_receipt(receipt: Receipt) -> bytes:
@@ -173,18 +153,18 @@ def list_edits(receipt: Receipt) -> list[str]:
     return found
 
 
-def list_differences(rerun: Rerun, before: SideOutcome, after: SideOutcome) -> list[str]:
+def list_differences(rerun: Rerun, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """List in sentences what differs from the receipt."""
-    now, absent = (
-        record_outcomes(rerun, tuple(case.probe for case in rerun.probes), before, after),
-        Sides(ABSENT, ABSENT),
-    )
-    found = [*_compare("the check", rerun.check, now.check)]
-    for name in sorted({*rerun.tests, *now.tests}):
-        found += _compare(name, rerun.tests.get(name, absent), now.tests.get(name, absent))
-    for case, again in zip(rerun.probes, now.probes, strict=True):
-        found += _compare(case.probe.name, case.outcome, again.outcome)
-    return found
+    then = _list_sides(rerun)
+    now = _list_sides(record_outcomes(rerun, (case.probe for case in rerun.probes), before, after))
+    absent, keys = Sides(ABSENT, ABSENT), sorted({*then, *now})
+    return [line for key in keys for line in _compare(key[1], then.get(key, absent), now.get(key, absent))]
+
+
+def _list_sides(rerun: Rerun) -> dict[tuple[int, str], Sides]:
+    """List what ran by kind and name, since a receipt may give the same name to several things."""
+    cases = {(number, case.probe.name): case.outcome for number, case in enumerate(rerun.probes, 2)}
+    return {(0, CHECK): rerun.check, **{(1, name): sides for name, sides in rerun.tests.items()}, **cases}
 
 
 def _compare(name: str, then: Sides, now: Sides) -> Iterator[str]:
