@@ -41,7 +41,7 @@ BRANCH_SET = SET.with_name("examine_branches.json")
 CHECK = "python3 -m pytest -q -o addopts= -o pythonpath='src .' -p no:cacheprovider"
 ENV = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 ANN = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-COMMITS, EACH, PLANTS, BRANCHES, LATER, TRIES = 40, 3, 30, 30, 60, 5
+COMMITS, EACH, PLANTS, BRANCHES, LATER, TRIES = 40, 3, 30, 30, 60, 4
 NEEDS = "freezegun html5lib lxml orderedmultidict parameterized pytest-mock pytz six webencodings whatever"
 """What is installed besides bough's own development set."""
 LARGEST = 120
@@ -72,7 +72,7 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
 def passes(folder: Path, tests: Sequence[str] = ()) -> bool:
     command = f"{CHECK} {shlex.join(tests)}"
     try:
-        done = subprocess.run(command, shell=True, cwd=folder, env=ENV, capture_output=True, timeout=90)
+        done = subprocess.run(command, shell=True, cwd=folder, env=ENV, capture_output=True, timeout=600)
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
@@ -266,26 +266,21 @@ def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: 
 
 
 def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str]:
-    """A clone whose `work` is the commit, and whose `main` is the commit's parent with the 60 commits that came after
-    it and apply without it; the same ids each time. Returns it with the first commit of main; empty: there are fewer.
-    """
+    """A clone whose `main` has 60 commits of the library around the chosen one, as they are, and whose `work` is that
+    one made on the first of them: somebody else had the same idea meanwhile. Returns it with where both began; empty:
+    it does not apply there."""
     clone = place / "project"
     git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(clone))
-    tip = git(clone, "rev-parse", "HEAD").strip()
-    later = git(clone, "rev-list", "--reverse", "--no-merges", f"{one['commit']}..{tip}").split()
-    git(clone, "checkout", "-q", "-B", "work", one["commit"])
-    git(clone, "checkout", "-q", "-B", "main", f"{one['commit']}^")
-    began, taken = git(clone, "rev-parse", "HEAD").strip(), 0
+    later = git(clone, "rev-list", "--reverse", "--first-parent", f"{one['commit']}..HEAD").split()[: LATER // 2]
+    tip = later[-1] if later else one["commit"]
+    began = git(clone, "rev-parse", "--verify", "-q", f"{tip}~{LATER}", check=False).strip()
+    if not began:
+        return clone, ""
+    git(clone, "checkout", "-q", "-B", "main", tip)
+    git(clone, "checkout", "-q", "-B", "work", began)
     env = {**os.environ, "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
-    for at, commit in enumerate(later):
-        if taken == LATER or taken + len(later) - at < LATER:
-            break
-        if subprocess.run(["git", *ANN, "cherry-pick", commit], cwd=clone, env=env, capture_output=True).returncode:
-            git(clone, "reset", "-q", "--hard")
-        else:
-            taken += 1
-    git(clone, "clean", "-fdxq")
-    return clone, began if taken == LATER else ""
+    done = subprocess.run(["git", *ANN, "cherry-pick", one["commit"]], cwd=clone, env=env, capture_output=True)
+    return clone, began if done.returncode == 0 else ""
 
 
 def merge(clone: Path, commit: str) -> bool:
@@ -317,12 +312,12 @@ def find_truth(clone: Path, began: str) -> dict[str, str]:
 
 
 def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Of each library the newest branch of each standing, among a few whose suite passes and whose tests need the
-    product's change. Broken: main passes alone."""
+    """The newest of each library whose suite passes and whose tests need the product's change. Broken: main passes
+    alone."""
     for library in sorted({path.parent.name for path in mirror.glob("*/repo")} - {one["library"] for one in known}):
-        found, tried = set[str](), 0
+        found = tried = 0
         for one in list_candidates(mirror / library / "repo"):
-            if tried == TRIES or len(found) == 3:
+            if tried == TRIES or found == EACH:
                 break
             place = Path(tempfile.mkdtemp(dir="/var/tmp"))
             try:
@@ -330,9 +325,6 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
                 clone, began = move_main(place, mirror, one)
                 if not began:
                     continue
-                if "conflicts" in found and not merge(clone, "main"):
-                    continue
-                git(clone, "checkout", "-q", "-f", "work")
                 tried, tests = tried + 1, [path for path in one.pop("tests") if (clone / path).is_file()]
                 if not passes(clone):
                     continue
@@ -345,10 +337,9 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
                     continue
             finally:
                 shutil.rmtree(place, ignore_errors=True)
-            if truth["standing"] not in found:
-                found.add(truth["standing"])
-                print(library, one["commit"][:10], truth, flush=True)
-                yield {**one, **truth}
+            found += 1
+            print(library, one["commit"][:10], truth, flush=True)
+            yield {**one, **truth}
 
 
 def recheck(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
