@@ -343,7 +343,7 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
 
 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
-    """One contested probe after the other; those that hardly differ together."""
+    """Have a judge rule on one contested probe after the other; on those that hardly differ together."""
     contested = examination.list_alike_contests(task)
     # Only the person's own words count: the goal, what they said later and, where they wrote the plan, the step.
     goal = runtime.run.plan.goal

@@ -137,7 +137,7 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
 
 
 async def find_examined(session: Session, trees: ChangeTrees, goal: str, check: str | None) -> Outcome | None:
-    """The run that has examined just this without refuting it, and has not found yet what nothing needs."""
+    """Find the run that has examined just this without refuting it, and has not found yet what nothing needs."""
     wanted = (trees.base, trees.head, goal.strip(), check)
     for name in await session.store.runs():
         run = await session.run(name)

@@ -51,7 +51,7 @@ class EditedFile(Struct, frozen=True):
         return ChangePart(self.path, min(first + 1, max(last, 1)), max(last, 1))
 
     def list_words(self, edits: Collection[LineEdit]) -> set[str]:
-        """What stands in the lines that these add."""
+        """List the words of the lines that these add."""
         return find_words(line for one in edits for line in self.after[one.new : one.new_end])
 
     def split(self, edits: tuple[LineEdit, ...]) -> list[tuple[LineEdit, ...]]:
