@@ -3,6 +3,8 @@ line."""
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -46,10 +48,11 @@ def edit(arguments: Edit, bench: Bench) -> ToolResult:
     if count == 0:
         raise Refusal(_explain_not_found(place, text, arguments.old))
     if count > 1 and not arguments.all:
+        places = [text.count("\n", 0, found.start()) + 1 for found in islice(re.finditer(re.escape(old), text), _NAMED)]
+        lines = f"{', '.join(map(str, places))}{' …' if count > _NAMED else ''}"
         raise Refusal(
-            f"`old` occurs {count} times in `{place.shown}`, {_list_line_numbers(text, old)}: give "
-            f"more of the text around the "
-            "one you mean, or set `all` to true to replace every one."
+            f"`old` occurs {count} times in `{place.shown}`, at lines {lines}: give more of the text around the one "
+            "you mean, or set `all` to true to replace every one."
         )
     paths.write_bytes(place, text.replace(old, new).encode("utf-8", "surrogateescape"))
     return ToolResult(_describe_change(place, text, old, new, count))
@@ -62,16 +65,6 @@ def _adapt_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
         return arguments.old, arguments.new
     old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (arguments.old, arguments.new))
     return old, new
-
-
-def _list_line_numbers(text: str, old: str) -> str:
-    numbers: list[str] = []
-    at = text.find(old)
-    while at >= 0 and len(numbers) < _NAMED:
-        numbers.append(str(text.count("\n", 0, at) + 1))
-        at = text.find(old, at + len(old))
-    more = "" if at < 0 else " …"
-    return f"at lines {', '.join(numbers)}{more}"
 
 
 def _explain_not_found(place: paths.WorkspacePath, text: str, old: str) -> str:
@@ -90,17 +83,8 @@ def _explain_not_found(place: paths.WorkspacePath, text: str, old: str) -> str:
 
 
 def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, count: int) -> str:
-    line, (above, was, now, below) = _find_change(text, text.find(old), old, new)
-    often = "" if count == 1 else f" {count} times, first"
-    marked = [("  ", above), ("- ", was), ("+ ", now), ("  ", below)]
-    lines = [f"{mark}{cut_line(line.removesuffix(chr(13)), 300)}" for mark, part in marked for line in part]
-    shown, _ = cut_middle("\n".join(lines), _SHOWN)
-    removed, added = (pluralize(len(part), "line") for part in (was, now))
-    return f"Edited {place.shown}{often} at line {line} ({removed} became {added}):\n{shown}"
-
-
-def _find_change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[list[str], ...]]:
-    """The first change: its line, the lines above it, those that were there, those that are there now, those below."""
+    """Show the first change: the lines above it, those that were there, those that are there now, those below."""
+    at = text.find(old)
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at + len(old))
     end = len(text) if end < 0 else end
@@ -119,7 +103,12 @@ def _find_change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[lis
     while was and now and was[-1] == now[-1]:
         below.insert(0, was.pop())
         now.pop()
-    return line, (above[-_AROUND:], was, now, below[:_AROUND])
+    often = "" if count == 1 else f" {count} times, first"
+    marked = [("  ", above[-_AROUND:]), ("- ", was), ("+ ", now), ("  ", below[:_AROUND])]
+    lines = [f"{mark}{cut_line(each.removesuffix(chr(13)), 300)}" for mark, part in marked for each in part]
+    shown, _ = cut_middle("\n".join(lines), _SHOWN)
+    removed, added = (pluralize(len(part), "line") for part in (was, now))
+    return f"Edited {place.shown}{often} at line {line} ({removed} became {added}):\n{shown}"
 
 
 EDIT = Tool(

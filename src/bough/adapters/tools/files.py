@@ -142,7 +142,6 @@ READ = Tool(
     description="Show a text file with line numbers. Long files come in pages: continue with `start`.",
     arguments=Read,
     example='{"path": "src/app.py", "start": 1, "lines": 200}',
-    writes=False,
     act=read,
 )
 WRITE = Tool(
@@ -181,34 +180,22 @@ class ImageInfo(Struct, frozen=True):
 
 def read_image_info(raw: bytes) -> ImageInfo | None:
     """What a file's bytes show; None for what is not an image, or not a complete one."""
-    for kind, find in (
-        ("png", _read_png_size),
-        ("jpeg", _read_jpeg_size),
-        ("gif", _read_gif_size),
-        ("webp", _read_webp_size),
-    ):
-        try:
-            found = find(raw)
-        except TooShort:
-            continue
-        if found and min(found) > 0:
-            return ImageInfo(f"image/{kind}", *found)
-    return None
-
-
-def _read_png_size(raw: bytes) -> tuple[int, int] | None:
-    whole = raw.startswith(b"\x89PNG\r\n\x1a\n") and raw[12:16] == b"IHDR" and raw[-8:-4] == b"IEND"
-    return unpack_from(">II", raw, 16) if whole else None
-
-
-def _read_gif_size(raw: bytes) -> tuple[int, int] | None:
-    whole = raw[:6] in (b"GIF87a", b"GIF89a") and raw.endswith(b";")
-    return unpack_from("<HH", raw, 6) if whole else None
+    size: tuple[int, int] | None
+    try:
+        if raw.startswith(b"\x89PNG\r\n\x1a\n") and raw[12:16] == b"IHDR" and raw[-8:-4] == b"IEND":
+            kind, size = "png", unpack_from(">II", raw, 16)
+        elif raw[:6] in (b"GIF87a", b"GIF89a") and raw.endswith(b";"):
+            kind, size = "gif", unpack_from("<HH", raw, 6)
+        elif raw.startswith(b"\xff\xd8\xff") and raw.rstrip(b"\0").endswith(b"\xff\xd9"):
+            kind, size = "jpeg", _read_jpeg_size(raw)
+        else:
+            kind, size = "webp", _read_webp_size(raw)
+    except TooShort:
+        return None
+    return ImageInfo(f"image/{kind}", *size) if size and min(size) > 0 else None
 
 
 def _read_jpeg_size(raw: bytes) -> tuple[int, int] | None:
-    if not raw.startswith(b"\xff\xd8\xff") or not raw.rstrip(b"\0").endswith(b"\xff\xd9"):
-        return None
     at = 2
     while True:
         mark, marker, length = unpack_from(">BBH", raw, at)

@@ -35,7 +35,8 @@ def main(argv: list[str]) -> int:
         for apart, line in find_matches(name, regex, int(context)):
             if apart and found and int(context):
                 print_line("--\n")
-            print_line(f"{name}\0{cut_line(line, int(columns))}\n")
+            omitted = " [... omitted end of long line]" if len(line) > int(columns) else ""
+            print_line(f"{name}\0{line[: int(columns)]}{omitted}\n")
             found = True
     return 0 if found else 1
 
@@ -44,18 +45,15 @@ def print_line(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
-def list_files(path: str) -> Iterator[str]:
+def list_files(path: str) -> list[str]:
     """The files to search: those that git would not ignore, or, without git or below what it ignores, all."""
     if not Path(path).is_dir():
-        yield path
-        return
-    known = list_git_files(path)
-    if known:
-        yield from (name for name in known if is_file(name))
-        return
-    for folder, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if name != ".git"]
-        yield from (name for name in (str(Path(folder, name)) for name in names) if is_file(name))
+        return [path]
+    if not (found := list_git_files(path)):
+        for folder, folders, names in os.walk(path):
+            folders[:] = [name for name in folders if name != ".git"]
+            found += [str(Path(folder, name)) for name in names]
+    return [name for name in found if is_file(name)]
 
 
 def list_git_files(path: str) -> list[str]:
@@ -93,10 +91,6 @@ def find_matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tu
             mark = ":" if number in wanted else "-"
             yield shown < 0 or number > shown + 1, f"{number + 1}{mark}{lines[number]}"
             shown = number
-
-
-def cut_line(line: str, columns: int) -> str:
-    return line if len(line) <= columns else f"{line[:columns]} [... omitted end of long line]"
 
 
 def make_glob_regex(glob: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -52,12 +53,23 @@ def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
     """The entries below an open folder, folders first; links are named and never followed."""
     entries, left = _list_entries(folder)
     shown = entries if level == 1 else entries[:_IN_ONE]
+    indent = "  " * level
     for entry in shown:
-        indent = "  " * level
         if entry.is_symlink():
             yield f"{indent}{entry.name} -> {os.readlink(entry.name, dir_fd=folder)}"
         elif entry.is_dir(follow_symlinks=False):
-            yield from _walk_subtree(folder, entry.name, depth, level)
+            try:
+                below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            except OSError as error:
+                yield f"{indent}{entry.name}/  ({error.strerror})"
+                continue
+            with handles.OpenHandle(below):
+                if level < depth:
+                    yield f"{indent}{entry.name}/"
+                    yield from _walk_tree(below, depth, level + 1)
+                else:
+                    inside, more = _list_entries(below)
+                    yield f"{indent}{entry.name}/  ({len(inside) + more:,} inside)"
         else:
             size = "?"
             with suppress(OSError):  # just removed
@@ -65,37 +77,15 @@ def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
             yield f"{indent}{entry.name}  {size}"
     left += len(entries) - len(shown)
     if left:
-        yield f"{'  ' * level}… {left:,} more"
-
-
-def _walk_subtree(folder: int, name: str, depth: int, level: int) -> Iterator[str]:
-    indent = "  " * level
-    try:
-        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except OSError as error:
-        yield f"{indent}{name}/  ({error.strerror})"
-        return
-    with handles.OpenHandle(below):
-        if level < depth:
-            yield f"{indent}{name}/"
-            yield from _walk_tree(below, depth, level + 1)
-        else:
-            entries, left = _list_entries(below)
-            yield f"{indent}{name}/  ({len(entries) + left:,} inside)"
+        yield f"{indent}… {left:,} more"
 
 
 def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
     """Entries in the order of a tree, without `.git`; and how many more there are."""
-    entries: list[os.DirEntry[str]] = []
-    left = 0
     with os.scandir(folder) as found:
-        for entry in found:
-            if entry.name == ".git":
-                continue
-            if len(entries) < _COUNTED:
-                entries.append(entry)
-            else:
-                left += 1
+        named = (entry for entry in found if entry.name != ".git")
+        entries = list(islice(named, _COUNTED))
+        left = sum(1 for _ in named)
     return sorted(entries, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name)), left
 
 
@@ -104,6 +94,5 @@ LIST = Tool(
     description="Show what is in a folder, as a tree with sizes. `.git` is left out.",
     arguments=List,
     example='{"path": "src", "depth": 2}',
-    writes=False,
     act=run_in_thread(list_folder),
 )

@@ -63,20 +63,16 @@ def _record(
 
     async def act(arguments: Struct, bench: Bench) -> ToolResult:
         given = asdict(arguments)
-        texts = {name: require_text(name, given[name], most) for name, most in longest.items()}
+        for name, most in longest.items():
+            given[name] = text = given[name].strip()
+            if not text:
+                raise Refusal(f"`{name}` is empty: say it in a sentence or a few.", fault=True)
+            if len(text) > most:
+                raise Refusal(f"`{name}` has {len(text):,} characters; the limit is {most:,}: shorten it.", fault=True)
         lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-        return ToolResult(answer, events=(event(**given | texts | lists),))
+        return ToolResult(answer, events=(event(**given | lists),))
 
     return act
-
-
-def require_text(name: str, text: str, longest: int) -> str:
-    text = text.strip()
-    if not text:
-        raise Refusal(f"`{name}` is empty: say it in a sentence or a few.", fault=True)
-    if len(text) > longest:
-        raise Refusal(f"`{name}` has {len(text):,} characters; the limit is {longest:,}: shorten it.", fault=True)
-    return text
 
 
 NOTE = Tool(
@@ -84,7 +80,6 @@ NOTE = Tool(
     description="Record a decision or a dead end for those who continue this task: they do not see this conversation.",
     arguments=NoteArguments,
     example='{"kind": "dead_end", "text": "The cache cannot be cleared from here: it is read-only."}',
-    writes=False,
     act=_record(NoteKept, "Kept.", text=LONGEST_NOTE),
 )
 DONE = Tool(
@@ -92,7 +87,6 @@ DONE = Tool(
     description="Say that the task is done. The check then runs; only its passing completes the task.",
     arguments=Done,
     example='{"summary": "Fixed the rounding in totals(); the tests pass."}',
-    writes=False,
     act=_record(DoneClaimed, "Understood: now the check decides.", summary=LONGEST_SUMMARY),
 )
 PROPOSE = Tool(
@@ -100,7 +94,6 @@ PROPOSE = Tool(
     description="Propose what is worth doing and no part of your task. Leave it alone: a person decides about it.",
     arguments=Proposal,
     example='{"title": "Dates before 1970 are parsed.", "why": "parse() in dates.py raises for them."}',
-    writes=False,
     act=_record(GoalProposed, "Kept for the person.", title=LONGEST_NAME, why=LONGEST_NOTE),
 )
 DISPUTE = Tool(
@@ -108,6 +101,5 @@ DISPUTE = Tool(
     description="Say with evidence that an existing test expects something wrong. Others decide whether it may change.",
     arguments=Dispute,
     example='{"test": "test_totals.py::test_half", "evidence": "The task says: round half up. It expects 2 for 2.5."}',
-    writes=False,
     act=_record(Disputed, ANSWER, test=LONGEST_NAME, evidence=LONGEST_EVIDENCE),
 )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -47,31 +46,24 @@ def make_search(ripgrep: str | None) -> Tool:
         ),
         arguments=Search,
         example='{"pattern": "def total\\\\(", "path": "src", "glob": "*.py", "context": 2}',
-        writes=False,
-        act=partial(search, partial(_make_ripgrep_argv, ripgrep) if ripgrep else _make_grep_argv),
+        act=partial(search, ripgrep),
     )
 
 
-Argv = Callable[[Search, str, WorkFolder], list[str]]
-
-
-def _make_ripgrep_argv(program: str, arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
+def _make_argv(ripgrep: str | None, arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
+    if ripgrep is None:
+        own = [sys.executable, "-I", "-S", "-X", "utf8", str(Path(__file__).with_name("grep.py"))]
+        return [*own, arguments.pattern, path, arguments.glob, str(arguments.context), _COLUMNS]
     options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
     # Above the workspace is bough's own folder, which ignores everything in it.
     options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
     options += ["--with-filename", "--no-heading", "--line-number", "--null", "--color=never"]
     options += ["--max-columns", _COLUMNS, "--max-columns-preview", "--context", str(arguments.context)]
     globs = [f"--glob={arguments.glob}"] if arguments.glob else []
-    return [program, *options, *globs, "--glob=!.git", "--regexp", arguments.pattern, "--", path]
+    return [ripgrep, *options, *globs, "--glob=!.git", "--regexp", arguments.pattern, "--", path]
 
 
-def _make_grep_argv(arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
-    script = Path(__file__).with_name("grep.py")
-    options = [arguments.pattern, path, arguments.glob, str(arguments.context), _COLUMNS]
-    return [sys.executable, "-I", "-S", "-X", "utf8", str(script), *options]
-
-
-async def search(argv: Argv, arguments: Search, bench: Bench) -> ToolResult:
+async def search(ripgrep: str | None, arguments: Search, bench: Bench) -> ToolResult:
     if "\0" in arguments.pattern or "\0" in arguments.glob:
         raise Refusal("`pattern` and `glob` must not contain a NUL character.", fault=True)
     place = paths.resolve_path(bench.workspace, arguments.path)
@@ -80,9 +72,8 @@ async def search(argv: Argv, arguments: Search, bench: Bench) -> ToolResult:
         raise Refusal(f"There is no `{place.shown}` to search.{suggestions.suggest_paths(place, bench.workspace)}")
     if what not in ("file", "folder"):
         raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")
-    finished = await bench.sandbox.run(
-        argv(arguments, place.shown, bench.workspace), workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT
-    )
+    argv = _make_argv(ripgrep, arguments, place.shown, bench.workspace)
+    finished = await bench.sandbox.run(argv, workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT)
     text = finished.output.decode("utf-8", "replace")
     lines, matches = _select_matches(text, arguments.limit)
     if not matches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from bough.adapters.tools.paths import WorkspacePath
 from bough.core.textual.spelling import find_similar
@@ -22,38 +22,28 @@ _ALIKE = 0.5
 
 
 def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
-    """` Did you mean …?`, or nothing."""
-    start = os.path.realpath(workspace.folder)
-    like = [os.path.relpath(f"{place.root}/{name}", start) for name in find_similar_paths(place)]
-    return f" Did you mean {' or '.join(f'`{name}`' for name in like)}?" if like else ""
-
-
-def find_similar_paths(place: WorkspacePath) -> list[str]:
-    """Find up to three files or folders like the missing one: of the same name elsewhere, or of a similar name
-    nearby."""
+    """` Did you mean …?`, or nothing: up to three files or folders like the missing one, of the same name elsewhere or
+    of a similar name nearby."""
     wanted = place.steps[-1] if place.steps else ""
-    paths = list(_walk(place.root))
+    paths = list(islice(_walk(place.root), _SEEN))
     same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]
     near = "/".join(place.steps[:-1])
     siblings = {path.rpartition("/")[2]: path for path in paths if path.rpartition("/")[0] == near}
-    named = find_similar(wanted, siblings, 3, 0.7)
-    return list(dict.fromkeys([*same[:3], *(siblings[name] for name in named)]))[:3]
+    found = dict.fromkeys([*same[:3], *(siblings[name] for name in find_similar(wanted, siblings, 3, 0.7))])
+    start = os.path.realpath(workspace.folder)
+    like = [os.path.relpath(f"{place.root}/{name}", start) for name in list(found)[:3]]
+    return f" Did you mean {' or '.join(f'`{name}`' for name in like)}?" if like else ""
 
 
 def _walk(root: str) -> Iterator[str]:
-    """Paths below the root, breadth first, up to a limit."""
-    folders, seen = [""], 0
-    for folder in folders:
+    """Paths below the root, breadth first."""
+    folders = [""]
+    for folder in folders:  # grows during the walk
         for name, kind in Place(root, folder).list():
-            if name == ".git":
-                continue
-            path = f"{folder}/{name}".lstrip("/")
-            if kind == "folder":
-                folders.append(path)
-            yield path
-            seen += 1
-            if seen >= _SEEN:
-                return
+            if name != ".git":
+                path = f"{folder}/{name}".lstrip("/")
+                folders += [path] if kind == "folder" else []
+                yield path
 
 
 def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] | None:

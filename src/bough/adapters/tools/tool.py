@@ -36,8 +36,8 @@ class Tool(Struct, frozen=True):
     arguments: type[Struct]
     example: str
     """A correct call's arguments, as JSON."""
-    writes: bool
     act: Callable[[Any, Bench], Awaitable[ToolResult]]
+    writes: bool = False
 
 
 A = TypeVar("A", bound=Struct)

@@ -79,23 +79,13 @@ def decode_arguments(tool: Tool, raw: str) -> Struct:
 
 
 def _make_refusal(tool: Tool, what: str) -> Refusal:
-    return Refusal(f"Wrong call of `{tool.name}`: {what}. {describe_usage(tool)}", fault=True)
-
-
-def describe_usage(tool: Tool) -> str:
-    """How to call a tool, in a sentence."""
-    required = make_schema(tool.arguments)["required"]
-    names = (
-        f"{name}{'' if name in required else '?'}: {_describe_kind(described)}"
-        for name, described in make_schema(tool.arguments)["properties"].items()
-    )
-    return f"Call it as {tool.name}({', '.join(names)}), for example with {tool.example}."
-
-
-def _describe_kind(described: dict[str, Any]) -> str:
-    if "enum" in described:
-        return " | ".join(f'"{choice}"' for choice in described["enum"])
-    return str(described.get("type", "value"))
+    """Say what is wrong with a call, and how the tool is called."""
+    schema, usage = make_schema(tool.arguments), []
+    for name, described in schema["properties"].items():
+        kind = " | ".join(f'"{choice}"' for choice in described.get("enum", ())) or described.get("type", "value")
+        usage.append(f"{name}{'' if name in schema['required'] else '?'}: {kind}")
+    call = f"Call it as {tool.name}({', '.join(usage)}), for example with {tool.example}."
+    return Refusal(f"Wrong call of `{tool.name}`: {what}. {call}", fault=True)
 
 
 SPLIT = replace(
@@ -134,25 +124,18 @@ class WorkbenchTools:
                 if isinstance(found, str):
                     raise Refusal(found, fault=True)
                 return ToolResult("The proposal is valid.", proposal=call.arguments)
-            tool = self._find_tool(call.name)
+            if (tool := self._tools.get(call.name)) is None:
+                known = [spec.name for spec in self._specs]
+                close = suggest_word(call.name.lower(), known)
+                hint = f" Did you mean `{close}`?" if close else ""
+                raise Refusal(f"There is no tool `{call.name[:100]}`.{hint} There are: {', '.join(known)}.", fault=True)
             arguments = decode_arguments(tool, call.arguments)
             result = await tool.act(arguments, Bench(workspace, rules, self._sandbox, progress))
             return replace(result, output=repair_surrogates(result.output))
         except Refusal as refusal:
             return ToolResult(repair_surrogates(str(refusal)), ok=False, fault=refusal.fault)
         except OSError as error:
-            return ToolResult(repair_surrogates(f"`{call.name}` failed: {_describe_error(error)}."), ok=False)
-
-    def _find_tool(self, name: str) -> Tool:
-        if name in self._tools:
-            return self._tools[name]
-        known = [spec.name for spec in self._specs]
-        close = suggest_word(name.lower(), known)
-        hint = f" Did you mean `{close}`?" if close else ""
-        raise Refusal(f"There is no tool `{name[:100]}`.{hint} There are: {', '.join(known)}.", fault=True)
-
-
-def _describe_error(error: OSError) -> str:
-    if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return "a part of the path is a link or a file where a folder was expected"
-    return error.strerror or str(error)
+            why = error.strerror or str(error)
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                why = "a part of the path is a link or a file where a folder was expected"
+            return ToolResult(repair_surrogates(f"`{call.name}` failed: {why}."), ok=False)
