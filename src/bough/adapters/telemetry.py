@@ -49,8 +49,7 @@ FINISHED = {"end": "stop", "calls": "tool_call", "length": "length", "refusal": 
 class _OneTrace(RandomIdGenerator):
     """Every process of a run adds to the same trace."""
 
-    def __init__(self) -> None:
-        self.run = ""
+    run = ""
 
     def generate_trace_id(self) -> int:
         return int.from_bytes(hashlib.sha256(self.run.encode()).digest()[:16])
@@ -172,21 +171,16 @@ class Spans:
         self, task: str, what: str, name: str, at: float, attributes: Mapping[str, Any], under: str = ""
     ) -> None:
         parent = self._open.get((task, under)) or self._open.get((task, "task")) if under else None
-        parent = parent or self._find_parent_span(task, what)
+        if parent is None and (task, what) != (RUN, "run"):  # the span of the task above, or of the run
+            above = self._open.get((task.rpartition("/")[0], "task")) if "/" in task else None
+            goal = self._open.get(("goal", "task")) if task != "goal" else None
+            parent = above or goal or self._open.get((RUN, "run"))
         began = _to_nanoseconds(at)
         span = self._tracer.start_span(name, _within(parent), start_time=began, attributes=dict(attributes))
         assert isinstance(span, Span)
         self._open[task, what] = span
         if what == "task":
             self._tasks[task] = span.get_span_context()
-
-    def _find_parent_span(self, task: str, what: str) -> Span | None:
-        """The span of the task above, or of the run."""
-        if (task, what) == (RUN, "run"):
-            return None
-        above = self._open.get((task.rpartition("/")[0], "task")) if "/" in task else None
-        goal = self._open.get(("goal", "task")) if task != "goal" else None
-        return above or goal or self._open.get((RUN, "run"))
 
     def _end(
         self, task: str, what: str, at: float, attributes: Mapping[str, Any] | None = None, wrong: str = ""

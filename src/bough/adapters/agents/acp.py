@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import acp
 from acp import schema
+from msgspec import Struct
 
 import bough
 from bough.adapters.agents.tool_calls import ReportedCall, find_simultaneous, make_call, make_result
@@ -57,32 +58,28 @@ class WantsLogin(Refused):
     """It has no key, or was not told to use it."""
 
 
-class AcpAgent:
-    def __init__(
-        self,
-        name: str,
-        argv: Sequence[str],
-        sandbox: Sandbox,
-        *,
-        env: Mapping[str, str],
-        home: Sequence[Path],
-        patterns: Sequence[str],
-        permit: Permit | None,
-        mode: str,
-        advice: str,
-    ) -> None:
-        """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that need
-        the person's approval; `mode`: of those that it offers, the one it works in; `advice`: how to give it what it
-        needs."""
-        self.name = name
-        self.title = title_of(name)
-        self._argv, self._sandbox, self._env = list(argv), sandbox, dict(env)
-        self._home, self._patterns, self._permit = list(home), list(patterns), permit
-        self.mode, self.advice = mode, advice
+class AcpAgent(Struct, eq=False):
+    name: str
+    argv: Sequence[str]
+    sandbox: Sandbox
+    env: Mapping[str, str]
+    home: Sequence[Path]
+    """Files and folders of the person's home that it gets a copy of."""
+    patterns: Sequence[str]
+    """Command lines that need the person's approval."""
+    permit: Permit | None
+    mode: str
+    """Of those that it offers, the one it works in."""
+    advice: str
+    """How to give it what it needs."""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        self.title = title_of(self.name)
 
     async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        await asyncio.to_thread(_copy_home, self._home, workspace)
-        pipes = await Pipes.open(self._sandbox, self._argv, workspace=workspace, env=self._env, longest=_LINE)
+        await asyncio.to_thread(_copy_home, self.home, workspace)
+        pipes = await Pipes.open(self.sandbox, self.argv, workspace=workspace, env=self.env, longest=_LINE)
         talk = AcpTalk(self, pipes, workspace, rules, progress)
         try:
             await talk.begin()
@@ -93,12 +90,12 @@ class AcpAgent:
 
     async def allowed(self, deed: ReportedCall, root: str, task: str = "") -> bool:
         """Whether it may; the person is asked where they want to approve such a command."""
-        if not self._patterns or deed.kind != "execute":
+        if not self.patterns or deed.kind != "execute":
             return True
         line = str(json.loads(make_call(deed, root).arguments).get("command", ""))
-        if find_matching_pattern(self._patterns, ["sh", "-c", line]) is None:
+        if find_matching_pattern(self.patterns, ["sh", "-c", line]) is None:
             return True
-        said = await self._permit(escape_invisible(line), task) if self._permit is not None else None
+        said = await self.permit(escape_invisible(line), task) if self.permit is not None else None
         return said is not None and said.strip().lower() in YES
 
 
@@ -391,14 +388,10 @@ def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
         if not path.exists() or target.exists():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        left -= _size(path)
+        left -= sum(file.lstat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)))
         if left < 0:
             raise Refused(f"{path} is too large to copy for an agent: name the files in it that it needs.")
         if path.is_dir():
             shutil.copytree(path, target, symlinks=True, ignore_dangling_symlinks=True)
         else:
             shutil.copy2(path, target)
-
-
-def _size(path: Path) -> int:
-    return sum(file.lstat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)))

@@ -165,8 +165,11 @@ class DbosExecutor:
         try:
             # Read while it is followed already: nothing that a worker writes now is missed.
             await self._catch_up(waiting)
-            if waiting.task.created and waiting.task.resting and not _has_work(waiting.task, again):
-                return waiting.task
+            task = waiting.task
+            # A task that rests has something to do when it was halted, or when a stronger model takes over.
+            taken_up = again is not None and task.state is State.BLOCKED and task.models.tier != again
+            if task.created and task.resting and task.halt is None and not taken_up:
+                return task
             await self._hand_in(waiting)
             return await waiting.result
         except asyncio.CancelledError:
@@ -331,9 +334,8 @@ class DbosExecutor:
         )
         status = {each.workflow_id: each for each in found}
         queued = {each.workflow_id for each in found if each.status in ("ENQUEUED", "DELAYED")}
-        await asyncio.to_thread(
-            self._janitor.look
-        )  # The last worker that was killed has nobody else to be struck off by.
+        # The last worker that was killed has nobody else to be struck off by.
+        await asyncio.to_thread(self._janitor.look)
         await self._say_what_is_missing(open_, queued)
         for waiting in open_:
             now = status.get(waiting.workflow)
@@ -393,12 +395,6 @@ class DbosExecutor:
         await asyncio.wait([self._connecting])
         if not self._connecting.cancelled() and self._connecting.exception() is None:
             await asyncio.to_thread(self._connecting.result().destroy)
-
-
-def _has_work(task: Task, again: Tier | None) -> bool:
-    """Whether a task that rests has something to do: it was halted, or a stronger model takes over."""
-    taken_up = again is not None and task.state is State.BLOCKED and task.models.tier != again
-    return task.halt is not None or taken_up
 
 
 def decode_first(handed: QueuedTask) -> e.TaskCreated:

@@ -171,14 +171,13 @@ class Member(Struct, eq=False):
         self.server.run(lambda db: _strike_off(db, self.name, self.life), PATIENCE)
 
 
-class Janitor:
+class Janitor(Struct, eq=False):
     """Removes workers that have gone. Any number may run: a lock lets one through at a time."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._seen: dict[str, tuple[int, float]] = {}
-        """The last beat of each worker's life, and when we first saw it."""
-        self._looked = 0.0
+    _server: Server
+    _seen: dict[str, tuple[int, float]] = {}
+    """The last beat of each worker's life, and when we first saw it."""
+    _looked: float = 0.0
 
     def look(self) -> set[str] | None:
         """Remove workers that have gone, and return those present; None: another janitor is at it."""
@@ -188,9 +187,8 @@ class Janitor:
         now = time.monotonic()
         # Tried, not waited for: with a thousand workers there would be a queue of janitors for work that one of them
         # does.
-        if db.one("SELECT pg_try_advisory_xact_lock(hashtextextended('bough janitor ' || current_schema, 0))") != (
-            True,
-        ):
+        lock = "SELECT pg_try_advisory_xact_lock(hashtextextended('bough janitor ' || current_schema, 0))"
+        if db.one(lock) != (True,):
             return None
         rows = db.all("SELECT worker, life, beat, lease FROM workers")
         paused = min((lease for *_, lease in rows), default=LEASE) / 2

@@ -76,7 +76,14 @@ class Intake:
         )
 
         def leaf(handed: dict[str, Any]) -> str:
-            return self._leaf(handed)
+            """The workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on another
+            machine, and what a checkout leaves is on this one."""
+            name = DBOS.workflow_id or ""
+            try:
+                task = msgspec.convert(handed, QueuedTask)
+                return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
+            finally:
+                self._taken.discard(name)
 
         # By default DBOS gives a workflow up after a number of recoveries. Whether a task is hopeless is for the
         # coordinator to say (`TRIES`), who knows whether it moved.
@@ -123,18 +130,6 @@ class Intake:
             return known[name]
 
         database.start_queued_workflows, database.get_queue = limited, slowed
-
-    def _leaf(self, handed: dict[str, Any]) -> str:
-        """The workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on another
-        machine, and what a checkout leaves is on this one."""
-        from dbos import DBOS
-
-        name = DBOS.workflow_id or ""
-        try:
-            task = msgspec.convert(handed, QueuedTask)
-            return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
-        finally:
-            self._taken.discard(name)
 
     async def _run(self, name: str, task: QueuedTask) -> str:
         work = self._works[name] = asyncio.ensure_future(self._run_task(task, lambda: self._taken.discard(name)))

@@ -166,9 +166,8 @@ async def over_http(server: ToolServer, env: Mapping[str, str]) -> AsyncIterator
 class _Memory:
     """Tokens are kept as long as the run lasts, and nowhere else."""
 
-    def __init__(self) -> None:
-        self._tokens: Any = None
-        self._info: Any = None
+    _tokens: Any = None
+    _info: Any = None
 
     async def get_tokens(self) -> Any:
         return self._tokens

@@ -32,10 +32,8 @@ _BEGINNING = (0, START)
 def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, bytes]) -> bytes:
     """What is kept with the event: the link before it and its own."""
     seq, task, version, at, kind, body = row
-    return (
-        previous
-        + sha256(_HEAD.pack(previous, seq, version, at) + _encode_names(run, task, kind) + body).digest()[:SIZE]
-    )
+    whole = _HEAD.pack(previous, seq, version, at) + _encode_names(run, task, kind) + body
+    return previous + sha256(whole).digest()[:SIZE]
 
 
 def _encode_names(run: str, task: str, kind: str) -> bytes:

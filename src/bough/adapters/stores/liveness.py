@@ -17,6 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bough.trust.handles import OpenHandle
+
 _PROC = Path("/proc")
 _UNKNOWN = "0"
 """Used where the system does not tell (no /proc): never taken as evidence."""
@@ -99,13 +101,9 @@ class Presence:
         folder.mkdir(parents=True, exist_ok=True)
         # Remove what workers that were killed left behind.
         for path in folder.iterdir():
-            with suppress(OSError):
-                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    path.unlink()
-                finally:
-                    os.close(fd)
+            with suppress(OSError), OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
         self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -128,16 +126,11 @@ def _mark_name(worker: str) -> str:
 
 def _is_locked_file(path: Path) -> bool:
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # its holder has just ended
-        return False
-    try:
-        # Shared, so that two who look at the same moment do not take each other for the holder.
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
+        with OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
+            # Shared, so that two who look at the same moment do not take each other for the holder.
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:  # Any other one: its holder has just ended.
+        return isinstance(error, BlockingIOError)
     return False
 
 

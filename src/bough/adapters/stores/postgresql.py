@@ -13,7 +13,6 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TypeVar
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
@@ -251,5 +250,4 @@ class PostgresStore(SqlStore[Transaction]):
             return
         self._closed = True
         await asyncio.to_thread(self._threads.shutdown)
-        with suppress(StoreError):
-            self.server.close()
+        self.server.close()

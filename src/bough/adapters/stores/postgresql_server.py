@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from bough.adapters.stores.sql import PATIENCE, Cells, Statements
-from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
+from bough.core.errors import DiskFull, ReadOnly, StoreError, UsageError
 from bough.installed import needing
 
 if TYPE_CHECKING:
@@ -70,16 +70,12 @@ class Server:
                 result = work(Transaction(connection, again))
                 again = True  # In case the commit's confirmation is lost.
                 connection.commit()
-                self._reached = True
-                self._give_back(connection)
-                return result
-            except BoughError:
-                if connection is not None:
-                    self._undo(connection)
-                raise
-            except self._psycopg.Error as error:
+            except BaseException as error:
+                # Nobody knows in which state it is, so it is not used again.
                 if connection is not None:
                     connection.close()
+                if not isinstance(error, self._psycopg.Error):
+                    raise
                 state = error.sqlstate or "08"
                 # An address that has never answered is more likely wrong than down: that is said at once, not after a
                 # minute.
@@ -87,10 +83,15 @@ class Server:
                     raise self.explain(error) from error
                 time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
                 pause = min(2 * pause, 1.0)
-            except BaseException:
-                if connection is not None:
-                    connection.close()
-                raise
+                continue
+            self._reached = True
+            if len(self._idle) < IDLE:
+                self._idle.append(connection)
+            else:
+                connection.close()
+            if self._closed:
+                self.close()
+            return result
 
     def _connection(self) -> psycopg.Connection[Cells]:
         try:
@@ -112,22 +113,6 @@ class Server:
             connection.close()
             raise
         return connection
-
-    def _give_back(self, connection: psycopg.Connection[Cells]) -> None:
-        if len(self._idle) < IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
-        if self._closed:
-            self.close()
-
-    def _undo(self, connection: psycopg.Connection[Cells]) -> None:
-        try:
-            connection.rollback()
-        except self._psycopg.Error:
-            connection.close()
-        else:
-            self._give_back(connection)
 
     def explain(self, error: Exception) -> StoreError:
         """What an error of the database, or of the way there, means."""

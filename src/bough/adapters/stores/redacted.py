@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
@@ -74,20 +74,6 @@ def _parse_values(text: str) -> Iterator[str]:
         yield from (password for password in _PASSWORD.findall(value) if len(password) >= SHORTEST)
 
 
-def list_base64_forms(secret: str) -> Iterable[str]:
-    """The parts of a secret that are always the same in base64, whatever precedes and follows it: three alignments."""
-    body = secret.encode(errors="surrogatepass")
-    for before in range(3):
-        coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")
-        # In base64 the first letters mix in bits of the text before the secret, and the last one of the text after it.
-        start = (0, 2, 3)[before]
-        end = len(coded) - (1 if (before + len(body)) % 3 else 0)
-        kept = coded[start:end]
-        if len(kept) >= SHORTEST:
-            yield kept
-            yield kept.replace("+", "-").replace("/", "_")
-
-
 STRUCK = "[secret]"
 _SHAPES = re.compile(SHAPES.pattern.encode())
 
@@ -138,8 +124,13 @@ class _RedactedStore:
 
 
 def _list_spellings(secret: str) -> set[str]:
-    """The secret as it is, and inside JSON, and inside JSON that is text in JSON."""
-    spellings = {repair_surrogates(secret), *list_base64_forms(repair_surrogates(secret))}
+    """The secret as it is, in base64, inside JSON, and inside JSON that is text in JSON."""
+    spellings, body = {repair_surrogates(secret)}, repair_surrogates(secret).encode(errors="surrogatepass")
+    for before in range(3):  # In base64 it has three alignments, whatever precedes and follows it.
+        coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")
+        # The first letters mix in bits of the text before the secret, and the last one of the text after it.
+        kept = coded[(0, 2, 3)[before] : len(coded) - (1 if (before + len(body)) % 3 else 0)]
+        spellings |= {kept, kept.replace("+", "-").replace("/", "_")} if len(kept) >= SHORTEST else set()
     for _ in range(2):
         spellings |= {json.dumps(s, ensure_ascii=ascii)[1:-1] for s in spellings for ascii in (True, False)}
     return spellings

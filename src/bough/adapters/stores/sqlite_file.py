@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from bough.adapters.stores.sql import Cells, Statements
+from bough.adapters.workspaces.disk import flush_folder
 from bough.core.errors import BoughError, ClaimLost, DiskFull, Locked, NotFound, ReadOnly, StoreError
 
 T = TypeVar("T")
@@ -35,34 +36,27 @@ _LONGEST_PATH = 500
 """SQLite's own limit is 512, with `-journal` behind it."""
 _UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR_SHM")
 
-_FULL = ("SQLITE_FULL", "ENOSPC", "EDQUOT")
-_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
-_FORBIDDEN = (
-    "SQLITE_READONLY",
-    "SQLITE_CANTOPEN",
-    "SQLITE_PERM",
-    "SQLITE_AUTH",
-    "EACCES",
-    "EPERM",
-    "EROFS",
-    "ENOTDIR",
-    "EEXIST",
-)
-
-_SENTENCES = {
-    _FULL: (
+_KINDS: dict[type[StoreError], tuple[str, str]] = {
+    DiskFull: (
+        "SQLITE_FULL ENOSPC EDQUOT",
         "The disk is full, so the journal {path} could not be written; nothing in it is lost: make room, then try "
-        "again."
+        "again.",
     ),
-    _FORBIDDEN: (
-        "The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to."
+    ReadOnly: (
+        "SQLITE_READONLY SQLITE_CANTOPEN SQLITE_PERM SQLITE_AUTH EACCES EPERM EROFS ENOTDIR EEXIST",
+        "The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to.",
     ),
-    _LOCKED: ("The journal {path} is locked by another program: wait for it or end it, then try again."),
-    ("SQLITE_IOERR",): (
+    Locked: (
+        "SQLITE_BUSY SQLITE_LOCKED",
+        "The journal {path} is locked by another program: wait for it or end it, then try again.",
+    ),
+    StoreError: (
+        "SQLITE_IOERR",
         "The disk failed to read or write the journal {path}; nothing in it is lost: check the disk and its free "
-        "space, then try again."
+        "space, then try again.",
     ),
 }
+"""Errors by how the names of their causes begin, each with its sentence."""
 
 
 class SqliteConnection(Statements, sqlite3.Connection):
@@ -235,7 +229,16 @@ class Database:
             db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             db.execute("PRAGMA fullfsync = ON")  # where a plain fsync leaves data in the drive's own memory (macOS)
             if not tables:
-                self._make(db)
+                db.executescript(
+                    f"BEGIN IMMEDIATE; {self._schema}; "
+                    f"INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
+                )
+                # The tables are in the main file from the start, so that one whose WAL was lost is empty and not
+                # unreadable. The names of a new file and of a new `.bough` are durable only once their folders are.
+                db.execute("PRAGMA wal_checkpoint(FULL)")
+                for folder in self.path.absolute().parents[:2]:
+                    with suppress(PermissionError):  # not ours to open, so we made nothing in it either
+                        flush_folder(folder)
         except BaseException:
             db.close()
             raise
@@ -256,16 +259,6 @@ class Database:
                 f"The journal {self.path} was written by a bough from before 0.2.0, without the hash chain that this "
                 f"one checks: move {self.path.parent} aside, and a new one is made."
             )
-
-    def _make(self, db: SqliteConnection) -> None:
-        db.executescript(
-            f"BEGIN IMMEDIATE; {self._schema}; INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
-        )
-        # The tables are in the main file from the start, so that one whose WAL was lost is empty and not unreadable.
-        # The names of a new file and of a new `.bough` are durable only once their folders are.
-        db.execute("PRAGMA wal_checkpoint(FULL)")
-        for folder in self.path.absolute().parents[:2]:
-            _sync(folder)
 
     def _connect(self, create: bool = False, busy: float | None = None) -> SqliteConnection:
         # Reading a WAL database creates `-shm` beside it, which a read-only folder or a full disk does not allow,
@@ -302,17 +295,13 @@ class Database:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise self._explain(error) from error
-
-    def _explain(self, error: sqlite3.Error | OSError) -> StoreError:
-        name = _error_name(error)
-        if self._frozen and name.startswith("SQLITE_READONLY"):
-            name = _error_name(self._frozen)
-        for prefixes, sentence in _SENTENCES.items():
-            if name.startswith(prefixes):
-                kind = {_LOCKED: Locked, _FULL: DiskFull, _FORBIDDEN: ReadOnly}.get(prefixes, StoreError)
-                return kind(sentence.format(path=self.path, folder=self.path.parent))
-        return self.damaged(str(error))
+            name = _error_name(error)
+            if self._frozen and name.startswith("SQLITE_READONLY"):
+                name = _error_name(self._frozen)
+            for kind, (causes, sentence) in _KINDS.items():
+                if name.startswith(tuple(causes.split())):
+                    raise kind(sentence.format(path=self.path, folder=self.path.parent)) from error
+            raise self.damaged(str(error)) from error
 
 
 class _Job(Struct, eq=False):
@@ -431,15 +420,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _sync(folder: Path) -> None:
-    """Make the list of the folder's files durable."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:
-        return  # not ours to open, so we made nothing in it either
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
