@@ -66,7 +66,6 @@ def test_links_inside_are_followed_when_asked_for(top: Path) -> None:
     assert Place(top, "near/file", links=True).text() == "text" == Place(top, "same", links=True).text()
     assert Place(top, "same", links=True).kind == "file" and Place(top, "near", links=True).is_folder()
     assert Place(top, "near", links=True).list() == [("file", "file")]
-    assert Place(top, "same").target() == "inner/deep/file"
 
 
 def test_only_regular_files_and_no_more_than_asked(top: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.fenced_ports import fence_sandbox
+from bough.adapters.fenced_ports import fence_port
 from bough.adapters.sandboxes.approval import require_approval
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
@@ -43,7 +43,7 @@ SANDBOXES: dict[str, Callable[[], Sandbox]] = {
     "landlock": lambda: _make("landlock"),
     "namespaces": lambda: _make("namespaces"),
     "approved": lambda: require_approval(_make("none"), ["*"], _allow),
-    "fenced": lambda: fence_sandbox(_make("none"), Fence()),
+    "fenced": lambda: fence_port(_make("none"), Fence()),
 }
 CONFINED = ("landlock", "namespaces")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.fenced_ports import fence_tools
+from bough.adapters.fenced_ports import fence_port
 from bough.adapters.mcp.tools import McpTools, make_served
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
@@ -36,7 +36,7 @@ def of_a_server() -> Tools:
 TOOLS: dict[str, Callable[[], Tools]] = {
     "workbench": lambda: WorkbenchTools(SANDBOX),
     "own search": lambda: WorkbenchTools(SANDBOX, ripgrep=None),
-    "fenced": lambda: fence_tools(WorkbenchTools(SANDBOX), Fence()),
+    "fenced": lambda: fence_port(WorkbenchTools(SANDBOX), Fence()),
     "server": of_a_server,
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.fenced_ports import fence_workspaces
+from bough.adapters.fenced_ports import fence_port
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.workspaces.exchange import share
@@ -44,7 +44,7 @@ WORKSPACES: dict[str, Callable[[Path], Workspaces]] = {
     "repository": plain,
     "folder": plain,
     "provisioned": provisioned,
-    "fenced": lambda root: fence_workspaces(plain(root), Fence()),
+    "fenced": lambda root: fence_port(plain(root), Fence()),
 }
 
 

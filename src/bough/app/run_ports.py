@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
+from bough.adapters.fenced_ports import fence_port
 from bough.adapters.models.admission import FirstContact, PacedModel
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
@@ -89,7 +89,7 @@ async def open_ports(
         ports = Ports(
             store=project.store,
             models={tier: made[name] for tier, name in models.items()},
-            tools=fence_tools(servers or tools, fence),
+            tools=fence_port(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
             verifier=cast(Verifier, verifier),
@@ -121,7 +121,7 @@ def _open_sandbox(
     """The sandbox of commands, and the same behind the person's approval and the fence."""
     commands = make_project_sandbox(project, env, project.network)
     commands.start()
-    return commands, fence_sandbox(require_approval(commands, project.config.approve.commands, asks), fence)
+    return commands, fence_port(require_approval(commands, project.config.approve.commands, asks), fence)
 
 
 def _describe_opened(project: Project, commands: ProcessSandbox, agents: Agents | None) -> str:
@@ -160,7 +160,7 @@ async def _make_models(
     made: dict[str, Model] = {}
     for name in dict.fromkeys(models.values()):
         if name.startswith(MODEL) and agents is not None:
-            made[name] = fence_model(agents.model(name, project.home / "desk", config.limits), fence)
+            made[name] = fence_port(agents.model(name, project.home / "desk", config.limits), fence)
             continue
         model = given.get(name) or FirstContact(
             make_model(
@@ -176,7 +176,7 @@ async def _make_models(
             )
         )
         model = RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
-        made[name] = fence_model(model, fence)
+        made[name] = fence_port(model, fence)
         if name not in given and not name.startswith(MODEL):
             gate = project.client.gate(endpoints.get(name) or base_url or name.partition(":")[0])
             made[name] = PacedModel(made[name], gate, stop)
@@ -191,7 +191,7 @@ def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> Pro
             f"({project.level.why_not_more}), or the machine's own loopback: pass --network on."
         )
     return ProvisionedWorkspaces(
-        fence_workspaces(project.workspaces, fence),
+        fence_port(project.workspaces, fence),
         sandbox,
         config.check.setup or config.workspace.setup,
         config.services,

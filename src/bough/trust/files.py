@@ -97,11 +97,6 @@ class Place:
         except OSError:
             return ""
 
-    def target(self) -> str:
-        """What a link says, whatever is there."""
-        with self._open_parent() as (parent, last):
-            return os.readlink(last, dir_fd=parent)
-
     def list(self) -> list[tuple[str, Kind]]:
         """The names in a folder with what they are, sorted; nothing when it is none."""
         try:

@@ -163,10 +163,8 @@ def remove_below(top: bytes, path: bytes) -> None:
     try:
         with open_folder(top, parent) as handle:
             remove_in(handle, name)
-    except FileNotFoundError:
-        return
     except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+        if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
             raise
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -105,13 +105,13 @@ def _read_setting(root: Path, name: str) -> str:
 
 def _ask(root: Path, *args: str) -> str:
     """What git reads in the project; empty when it fails. Nothing that it reads starts a program."""
-    done = run_program(("git", *HARMLESS, *args), project=root, env=_make_environment(), cwd=root, timeout=60)
+    done = run_program(("git", *HARMLESS, *args), project=root, env=make_git_environment(), cwd=root, timeout=60)
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
 def _run(root: Path, argv: tuple[str, ...], folder: str, timeout: float = 60) -> None:
     try:
-        done = run_program(argv, project=root, env=_make_environment(), cwd=folder, timeout=timeout)
+        done = run_program(argv, project=root, env=make_git_environment(), cwd=folder, timeout=timeout)
     except subprocess.TimeoutExpired:
         raise Unavailable(f"`git push` did not end within {timeout:.0f} seconds.") from None
     if done.returncode:
@@ -119,7 +119,10 @@ def _run(root: Path, argv: tuple[str, ...], folder: str, timeout: float = 60) ->
         raise Unavailable(f"`git push` failed: {'; '.join(lines) or 'no reason'}")
 
 
-def _make_environment() -> Mapping[str, str]:
+def make_git_environment() -> dict[str, str]:
+    """What git sees of the person's variables. It asks nothing and starts no program but ssh for an address."""
+    # Reading must not refresh the person's index: their own git would find it locked. In a partial clone, looking at a
+    # file would otherwise start a download.
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
     return make_environment(GIT_ALLOW_PROTOCOL=PROTOCOLS, **quiet)
 

@@ -69,7 +69,7 @@ class AcpAgent(Struct, eq=False):
     """Command lines that need the person's approval."""
     permit: Permit | None
     mode: str
-    """Of those that it offers, the one it works in."""
+    """The mode that it works in, of those that it offers."""
     advice: str
     """How to give it what it needs."""
     title: str = ""

@@ -79,7 +79,13 @@ class Gate:
         try:
             yield Admission(self, sent)
         except TransientError as error:
-            self._fail(sent, error)
+            probe = self.pace.probing and sent.number > self.pace.cut
+            self.pace.failed(self.timer(), sent, error.sign, error.retry_after)
+            if probe and error.sign:
+                self._tell_all(error)
+            else:
+                for waiting in self._waiting:
+                    waiting.say(f"\n{self._explain()}\n")
             raise
         except Exhausted as error:
             self.pace.drop(sent)
@@ -145,15 +151,6 @@ class Gate:
         if soonest is not None:
             self._alarm = asyncio.get_running_loop().call_later(soonest, self._let_in)
 
-    def _fail(self, sent: Sent, error: TransientError) -> None:
-        probe = self.pace.probing and sent.number > self.pace.cut
-        self.pace.failed(self.timer(), sent, error.sign, error.retry_after)
-        if probe and error.sign:
-            self._tell_all(error)
-        else:
-            for waiting in self._waiting:
-                waiting.say(f"\n{self._explain()}\n")
-
     def _tell_all(self, error: Unavailable) -> None:
         for waiting in self._waiting:
             if not waiting.let_in.done():
@@ -185,7 +182,9 @@ class PacedModel:
         return getattr(self._model, name)
 
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
-        tokens = self._measure(prompt)
+        # The tokens of the question are counted where the provider has said how many it takes.
+        counts = self.name in self._gate.pace.buckets
+        tokens = estimate_tokens(prompt.system) + measure_messages(prompt.messages) if counts else 0
         async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:
             before = ADMITTED.set(turn)
             try:
@@ -199,21 +198,14 @@ class PacedModel:
             self._weight = min(max(0.5 * self._weight + 0.5 * counted, 0.01), 4.0)
         return answer
 
-    def _measure(self, prompt: Prompt) -> int:
-        """The tokens of the question. They are counted where the provider has said how many it takes."""
-        if self.name not in self._gate.pace.buckets:
-            return 0
-        return estimate_tokens(prompt.system) + measure_messages(prompt.messages)
 
-
-class FirstContact:
+class FirstContact(Struct, eq=False):
     """A model that has not been reached yet. Until its server has answered once, a refused connection is not retried,
     since waiting in silence helps no one where nothing listens at all: the run halts and says so. Later it is a
     passing error like any other."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._met = False
+    _model: Model
+    _met: bool = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)

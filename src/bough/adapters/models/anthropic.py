@@ -198,12 +198,9 @@ def _make_call(block: _OpenBlock) -> Call:
 
 class AnthropicModel(HttpModel):
     reader = AnthropicReader
+    path = "/v1/messages"
     listing = "/v1/models?limit=1000"
     """The list of models; without a number the server sends only the first page."""
-
-    @staticmethod
-    def path(model: str) -> str:
-        return "/v1/messages"
 
     @staticmethod
     def headers(key: str) -> dict[str, str]:

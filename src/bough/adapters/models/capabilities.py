@@ -41,26 +41,24 @@ class Capabilities(Struct, frozen=True):
 
 
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
+    root = re.sub(r"/v1/?$", "", at.base_url)
     try:
         async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would never time out
-            return await _read_capabilities(client, at, ollama)
+            if ollama:
+                asked = msgspec.json.encode({"model": at.model})
+                shown = await _request_json(client, at, "POST", f"{root}/api/show", asked)
+                if "capabilities" in shown or "model_info" in shown:
+                    running = await _request_json(client, at, "GET", f"{root}/api/ps")
+                    return _parse_ollama(shown, running, at.model)
+            found = _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
+            if found != Capabilities():
+                return found
+            listed = await _request_json(client, at, "GET", f"{at.base_url.rstrip('/')}/models")
+            return _parse_models(listed, at.model)
     except TimeoutError:
         return Capabilities()
     except Unreachable as error:
         return Capabilities(unreachable=str(explain_link_error(at, error, TIMEOUT)))
-
-
-async def _read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
-    root = re.sub(r"/v1/?$", "", at.base_url)
-    if ollama:
-        shown = await _request_json(client, at, "POST", f"{root}/api/show", msgspec.json.encode({"model": at.model}))
-        if "capabilities" in shown or "model_info" in shown:
-            running = await _request_json(client, at, "GET", f"{root}/api/ps")
-            return _parse_ollama(shown, running, at.model)
-    found = _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
-    if found != Capabilities():
-        return found
-    return _parse_models(await _request_json(client, at, "GET", f"{at.base_url.rstrip('/')}/models"), at.model)
 
 
 def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Capabilities:

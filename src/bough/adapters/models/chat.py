@@ -189,21 +189,18 @@ class ChatReader(BaseReader):
             call.extra |= piece.extra_content
 
     def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
-        """The call that a piece belongs to, or a new one."""
-        same = (call for call in reversed(self._calls) if piece.index in (None, call.index))
-        call = next(same, None)
-        if call is not None and not (name and self._is_new_call(piece, call)):
-            return call
-        call = _OpenCall(piece.index)
-        self._calls.append(call)
+        """The call that a piece belongs to, or a new one. Some servers use one index for all calls, or leave the index
+        or the ids out: there a piece that has a name is a new call if it has another id, or comes after a call that is
+        complete."""
+        call = next((call for call in reversed(self._calls) if piece.index in (None, call.index)), None)
+        if call is not None and name:
+            complete = piece.id is None and parse_fields("".join(call.arguments)) is not None
+            another = piece.id is not None and call.id and str(piece.id) != call.id
+            call = None if complete or another else call
+        if call is None:
+            call = _OpenCall(piece.index)
+            self._calls.append(call)
         return call
-
-    def _is_new_call(self, piece: _CallPiece, call: _OpenCall) -> bool:
-        """Whether a piece that has a name is a call of its own: some servers use one index for all calls, or leave the
-        index or the ids out. Then it has another id, or comes after a call that is complete."""
-        if piece.id is None:
-            return parse_fields("".join(call.arguments)) is not None
-        return bool(call.id) and str(piece.id) != call.id
 
     def _call(self, call: _OpenCall) -> Call:
         extra = self._pack_extra({"extra_content": call.extra}) if call.extra else ""
@@ -250,6 +247,7 @@ def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
 
 class ChatModel(HttpModel):
     reader = ChatReader
+    path = "/chat/completions"
     _most_answers = _answers_now = 1_000
     """Answers to one question that its server may give at once: less where it refused, and less for now where it
     failed."""
@@ -274,15 +272,12 @@ class ChatModel(HttpModel):
             self._answers_now = min(2 * self._answers_now, self._most_answers)
         return answer
 
-    @staticmethod
-    def path(model: str) -> str:
-        return "/chat/completions"
-
     def _settings(self, prompt: Prompt) -> dict[str, Any]:
         made: dict[str, Any] = {"model": self._at.model, "stream": True}
         if self._options.usage:
             made["stream_options"] = {"include_usage": True}
-        made |= self._temperature(prompt)
+        if self._options.temperature and prompt.temperature is not None:
+            made["temperature"] = prompt.temperature
         if prompt.answers > 1:
             made["n"] = prompt.answers
         if prompt.schema is not None:

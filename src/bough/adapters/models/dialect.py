@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, Window
@@ -40,16 +39,13 @@ ROOM = 64_000_000
 """The most bytes of them that are kept; the latest conversation is kept whatever its size."""
 
 
-class _EncodedConversation:
+class _EncodedConversation(Struct, eq=False):
     """One conversation: the bytes of its messages, and where each message ends in them."""
 
-    __slots__ = ("body", "ends", "state", "trail")
-
-    def __init__(self, trail: PersistentList[Message]) -> None:
-        self.trail = trail
-        self.body = bytearray()
-        self.ends = array("Q")
-        self.state = ""
+    trail: PersistentList[Message]
+    body: bytearray = field(default_factory=bytearray)
+    ends: list[int] = []
+    state: str = ""
 
 
 class Prefixes:
@@ -174,10 +170,12 @@ class HttpModel(RemoteModel):
     """Where the endpoint lists its models."""
     reader: ClassVar[type[BaseReader]]
     """Assembles its answers."""
+    path: ClassVar[str]
+    """Where it answers, below the base URL."""
 
     def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
-        self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, options.longest)
+        self._wire = Wire(client, at, self.path, self.headers(at.key), timeout, options.longest)
         self._head = lru_cache(MOST)(self._system)
         """What precedes the messages, which stays the same from round to round."""
         self._offers: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
@@ -199,11 +197,6 @@ class HttpModel(RemoteModel):
 
     async def close(self) -> None:
         self._prefixes.clear()
-
-    @staticmethod
-    @abstractmethod
-    def path(model: str) -> str:
-        """The model's path, below the base URL."""
 
     @staticmethod
     def headers(key: str) -> dict[str, str]:
@@ -228,10 +221,6 @@ class HttpModel(RemoteModel):
     @abstractmethod
     def _settings(self, prompt: Prompt) -> dict[str, Any]:
         """What a request has besides the system prompt, the tools and the messages."""
-
-    def _temperature(self, prompt: Prompt) -> dict[str, float]:
-        given = prompt.temperature if self._options.temperature else None
-        return {"temperature": given} if given is not None else {}
 
     @staticmethod
     @abstractmethod

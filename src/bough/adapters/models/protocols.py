@@ -37,23 +37,20 @@ class ModelLesson(Struct, frozen=True, omit_defaults=True):
     why: str = ""
 
 
-class KnownProtocols:
-    def __init__(
-        self,
-        file: Path,
-        settings: Mapping[str, Setting],
-        said: Mapping[str, Capabilities],
-        places: Mapping[str, str],
-        began: Mapping[str, ModelProtocol] = NONE,
-    ) -> None:
-        """`settings`: what the person sets, by model; `said`: what servers report; `places`: the addresses of models
-        that are not served by their provider itself; `began`: what the run used when it started."""
-        self._file = file
-        self._settings = settings
-        self._said = said
-        self._places = places
-        self._began = began
-        self._learned = _load_lessons(file) if places else {}
+class KnownProtocols(Struct, eq=False):
+    _file: Path
+    _settings: Mapping[str, Setting]
+    """What the person sets, by model."""
+    _said: Mapping[str, Capabilities]
+    """What servers report."""
+    _places: Mapping[str, str]
+    """The addresses of models that are not served by their provider itself."""
+    _began: Mapping[str, ModelProtocol] = NONE
+    """What the run used when it started."""
+    _learned: dict[str, ModelLesson] = {}
+
+    def __post_init__(self) -> None:
+        self._learned = _load_lessons(self._file) if self._places else {}
 
     def of(self, model: str) -> ModelProtocol:
         setting, began = self._settings.get(model), self._began.get(model)

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -283,7 +283,7 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
         raise faults.explain_status(at, reply.status, reply.headers, body)
     listed: list[str] = []
     with suppress(*UNREADABLE):
-        listed = [entry.id for entry in msgspec.json.decode(body, type=_Listing).data]
+        listed = [str(entry.get("id", "")) for entry in msgspec.json.decode(body, type=_Listing).data]
     if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
         close = suggest_word(at.model, listed)
         return Reachability(
@@ -292,12 +292,8 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
     return Reachability(True, f"{at.name} is available ({at.host})")
 
 
-class _Entry(Struct):
-    id: str = ""
-
-
 class _Listing(Struct):
-    data: list[_Entry] = []
+    data: list[dict[str, Any]] = []
 
 
 def _compute_price(provider: str, model: str, own: ModelPrice | None, usage: Usage, answered: str) -> float | None:

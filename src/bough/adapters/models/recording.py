@@ -136,16 +136,12 @@ class ReplayModel:
         self._answers.clear()
 
     async def _play_back(self, line: RecordedAnswer, progress: Callable[[str], None]) -> None:
-        pause = min(line.seconds * self._pace, LONGEST_PAUSE)
-        text = line.answer.text
-        if pause <= 0:
-            if text:
-                progress(text)
-            return
-        size = max(1, -(-len(text) // PIECES))
+        pause, text = min(line.seconds * self._pace, LONGEST_PAUSE), line.answer.text
+        size = max(1, -(-len(text) // (PIECES if pause > 0 else 1)))
         pieces = [text[start : start + size] for start in range(0, len(text), size)] or [""]
         for piece in pieces:
-            await asyncio.sleep(pause / len(pieces))
+            if pause > 0:
+                await asyncio.sleep(pause / len(pieces))
             if piece:
                 progress(piece)
 

@@ -83,23 +83,20 @@ class Client:
         local = name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
         plain = url.startswith("http://")
         if (local, plain) not in self._links:
-            self._links[local, plain] = _make_link(plain, proxied=not local and _has_proxy())
+            if not local and _has_proxy():
+                from bough.adapters.models.proxied import ProxiedLink
+
+                self._links[local, plain] = ProxiedLink(IDLE, _load_authorities())
+            else:
+                from bough.adapters.models.direct import DirectLink
+
+                self._links[local, plain] = DirectLink(IDLE, None if plain else _load_authorities())
         return self._links[local, plain]
 
     async def close(self) -> None:
         links, self._links = self._links, {}
         for link in links.values():
             await link.close()
-
-
-def _make_link(plain: bool, proxied: bool) -> Link:
-    if proxied:
-        from bough.adapters.models.proxied import ProxiedLink
-
-        return ProxiedLink(IDLE, _load_authorities())
-    from bough.adapters.models.direct import DirectLink
-
-    return DirectLink(IDLE, None if plain else _load_authorities())
 
 
 def _has_proxy() -> bool:
@@ -212,7 +209,10 @@ class Wire:
         chunks = reply.pieces
         if reply.status // 100 != 2:
             raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
-        first = await _read_first(chunks)
+        first = b""  # up to and including the first chunk that is not blank, without the leading blanks
+        async for chunk in chunks:
+            if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
+                break
         # By what it looks like and not by its content type: gateways and local servers send streams and errors under
         # any of them.
         if first[:1] == b"{":
@@ -286,13 +286,6 @@ class Events:
             return []
         lines = b"".join(self._rest).split(b"\n")
         self._rest = [lines.pop()]
-        return self._events(lines)
-
-    def close(self) -> list[bytes]:
-        """What is left at the end: some servers leave out the closing blank line."""
-        return self.feed(b"\n\n")
-
-    def _events(self, lines: list[bytes]) -> list[bytes]:
         events = []
         for line in lines:
             # The standard allows both line ends, and proxies change one into the other.
@@ -304,6 +297,10 @@ class Events:
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data = []
         return events
+
+    def close(self) -> list[bytes]:
+        """What is left at the end: some servers leave out the closing blank line."""
+        return self.feed(b"\n\n")
 
 
 def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
@@ -363,15 +360,6 @@ def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
         if output or came.usage.input:
             error.usage = Usage(came.usage.input, output, came.usage.cache_read, came.usage.cache_write, estimated=True)
     return error
-
-
-async def _read_first(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """Everything up to and including the first chunk that is not blank, without the leading blanks."""
-    async for chunk in chunks:
-        start = chunk.lstrip(b"\xef\xbb\xbf \t\r\n")
-        if start:
-            return start
-    return b""
 
 
 async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:

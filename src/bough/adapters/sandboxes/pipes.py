@@ -15,7 +15,6 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,8 +66,12 @@ class Pipes(Struct, eq=False):
             lambda: asyncio.streams.FlowControlMixin(loop=loop), os.fdopen(ends["write"], "wb", buffering=0)
         )
         writer = asyncio.StreamWriter(speaks, protocol, None, loop)
-        for held in ("reader", "writer"):  # With the last writer gone, the output has an end.
-            running.add_done_callback(partial(_close, ends[held]))
+
+        def let_go(ended: object) -> None:
+            for held in ("reader", "writer"):  # With the last writer gone, the output has an end.
+                os.close(ends[held])
+
+        running.add_done_callback(let_go)
         return cls(reader, writer, running, transport, folder)
 
     async def read_line(self) -> bytes | None:
@@ -108,10 +111,6 @@ class Pipes(Struct, eq=False):
         await asyncio.gather(self._running, return_exceptions=True)
         self._transport.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _close(handle: int, ended: object) -> None:
-    os.close(handle)
 
 
 def _make_pipes(folder: Path) -> dict[str, int]:

@@ -243,17 +243,14 @@ def _end_marked(mark: str) -> None:
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
     # Until a whole look finds nothing: what was forked between the look and the kill has the mark too.
     for _ in range(100):
-        marked = [pid for pid in kernel.list_processes() if pid != os.getpid() and wanted in _read_environment(pid)]
+        marked = []
+        for pid in kernel.list_processes():
+            with suppress(OSError):  # it has ended, or is another user's
+                if pid != os.getpid() and wanted in b"\0" + Path(f"/proc/{pid}/environ").read_bytes() + b"\0":
+                    marked.append(pid)
         if not marked:
             return
         for pid in marked:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
-
-
-def _read_environment(pid: int) -> bytes:
-    try:
-        return b"\0" + Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
-    except OSError:
-        return b""

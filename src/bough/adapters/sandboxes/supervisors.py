@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from bough.adapters.sandboxes.orders import END, END_NOW, GRACE, HIRE, PATIENCE, QUIT
@@ -193,16 +192,14 @@ class Command:
         self._loop.add_reader(self._control, self._read_report)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self._loop.remove_reader(self._pipe)
         self._loop.remove_reader(self._control)
         if self._later is not None:
             self._later.cancel()
         os.close(self._pipe)
         # One that got an order may have finished already, and would take it for its next request.
-        if error is None and self._said.endswith(b"\n") and not self._told:
+        if kind is None and self._said.endswith(b"\n") and not self._told:
             self._pool.give_back(self._control)
         else:
             self._control.close()
@@ -273,7 +270,9 @@ class Command:
         if len(self.output) > self._limit:
             # Reading stops as well, so that one who prints for ever fills the pipe and not the memory.
             del self.output[self._limit :]
-            self._finish(f"after {_format_size(self._limit)} of output")
+            megabytes = self._limit >= 1_000_000
+            size = f"{self._limit / 1_000_000:g} MB" if megabytes else f"{self._limit:,} bytes"
+            self._finish(f"after {size} of output")
         elif piece:
             self._tell_news()
 
@@ -292,7 +291,3 @@ class Command:
         if line:
             self._news_at = now + _NEWS
             self._progress(line)
-
-
-def _format_size(count: int) -> str:
-    return f"{count / 1_000_000:g} MB" if count >= 1_000_000 else f"{count:,} bytes"

@@ -131,11 +131,6 @@ def _read_history(git: Git, root: Path) -> History:
     return found if _may_borrow(root.resolve(), found.objects) else History()
 
 
-def list_lenders(repository: Path, past: History) -> list[Path]:
-    """The folders that a checkout's repository borrows objects from."""
-    return [repository / "objects", *([Path(past.objects)] if past.objects else [])]
-
-
 def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: str, sides: Mapping[str, str]) -> Path:
     """Create the repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from
     bough's own. For a merge it is on our side, with all sides as branches."""

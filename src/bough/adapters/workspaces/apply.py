@@ -135,13 +135,23 @@ class Applying(Struct, eq=False):
                     yield join_path(folder, entry.name)
 
     def _read_present(self, path: bytes) -> _Present:
+        """Describe what is at a path as a tree would."""
         for parent in list_parents(path):
             mode = _read_mode(join_path(self.top, parent))
             if mode is None:
                 return None
             if not stat.S_ISDIR(mode):
                 return _Behind(parent)
-        return read_entry(join_path(self.top, path))
+        full = join_path(self.top, path)
+        mode = _read_mode(full)
+        if mode is None:
+            return None
+        if stat.S_ISLNK(mode):
+            return Entry(LINK, name_object(b"blob", os.readlink(full))[0])
+        if stat.S_ISDIR(mode):
+            return _FOLDER
+        id = disk.compute_blob_id(full) if stat.S_ISREG(mode) else None
+        return _OTHER if id is None else Entry(EXECUTABLE if mode & stat.S_IXUSR else PLAIN, id)
 
     def _check_unchanged(self, move: Move) -> None:
         """Check that a file is still what it was when everything was checked."""
@@ -174,7 +184,15 @@ class Applying(Struct, eq=False):
             assert move.target is not None
             full = join_path(self.top, move.path)
             folder = os.path.dirname(full)
-            self._make_folders(move.path)
+            for above in (join_path(self.top, parent) for parent in list_parents(move.path)):
+                mode = _read_mode(above)
+                if mode is None:
+                    os.mkdir(above)
+                    self._touched.add(os.path.dirname(above))
+                elif not stat.S_ISDIR(mode):
+                    raise WorkspaceError(
+                        f"bough does not write {format_path(move.path)}: {os.fsdecode(above)} is not a folder."
+                    )
             part = b"%s/.bough-apply-%s" % (folder, name_object(b"blob", move.path)[0].hex()[:16].encode())
             try:
                 _write_part(part, full, move.target.mode, pieces)
@@ -188,30 +206,6 @@ class Applying(Struct, eq=False):
                 raise
             self._done += 1
             self._touched.add(folder)
-
-    def _make_folders(self, path: bytes) -> None:
-        for folder in (join_path(self.top, parent) for parent in list_parents(path)):
-            mode = _read_mode(folder)
-            if mode is None:
-                os.mkdir(folder)
-                self._touched.add(os.path.dirname(folder))
-            elif not stat.S_ISDIR(mode):
-                raise WorkspaceError(
-                    f"bough does not write {format_path(path)}: {os.fsdecode(folder)} is not a folder."
-                )
-
-
-def read_entry(full: bytes) -> Entry | str | None:
-    """Describe what is at a path as a tree would."""
-    mode = _read_mode(full)
-    if mode is None:
-        return None
-    if stat.S_ISLNK(mode):
-        return Entry(LINK, name_object(b"blob", os.readlink(full))[0])
-    if stat.S_ISDIR(mode):
-        return _FOLDER
-    id = disk.compute_blob_id(full) if stat.S_ISREG(mode) else None
-    return _OTHER if id is None else Entry(EXECUTABLE if mode & stat.S_IXUSR else PLAIN, id)
 
 
 def _read_mode(full: bytes) -> int | None:

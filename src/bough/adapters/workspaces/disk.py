@@ -30,10 +30,8 @@ def flush(fd: int) -> None:
     if sys.platform == "darwin":
         # fsync on macOS leaves the data in the drive's own memory.
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-    elif hasattr(os, "fdatasync"):
-        os.fdatasync(fd)
     else:
-        os.fsync(fd)
+        os.fdatasync(fd)
 
 
 def flush_folder(folder: str | bytes | Path) -> None:

@@ -264,27 +264,18 @@ def list_parents(path: bytes) -> list[bytes]:
 
 def write_tree(found: FileIndex, batch: Batch) -> bytes:
     """Write the index as a git tree into the batch; return its id."""
-    for path in sorted(found.fresh, key=_depth, reverse=True):
+    for path in sorted(found.fresh, key=lambda path: path.count(b"/") + 1 if path else 0, reverse=True):
         folder = found.folders[path]
         below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
-        entries = [(name, file.mode, file.id) for name, file in folder.files.items()]
-        body = format_tree(entries + [(name, FOLDER, id) for name, id in below if id is not None])
+        # git sorts a folder as if its name ended in a slash.
+        entries = [(name, name, file.mode, file.id) for name, file in folder.files.items()]
+        entries += [(name + b"/", name, FOLDER, id) for name, id in below if id is not None]
+        body = b"".join([b"%s %s\0%s" % (mode, name, id) for _, name, mode, id in sorted(entries)])
         folder.id = batch.add(b"tree", body) if body or not path else None
     found.fresh = set()
     id = found.folders[b""].id
     assert id is not None
     return id
-
-
-def format_tree(entries: Iterable[tuple[bytes, bytes, bytes]]) -> bytes:
-    """The body of a git tree from names, modes and ids."""
-    # git sorts a folder as if its name ended in a slash.
-    ordered = sorted((name + b"/" if mode == FOLDER else name, name, mode, id) for name, mode, id in entries)
-    return b"".join([b"%s %s\0%s" % (mode, name, id) for _, name, mode, id in ordered])
-
-
-def _depth(path: bytes) -> int:
-    return path.count(b"/") + 1 if path else 0
 
 
 def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:

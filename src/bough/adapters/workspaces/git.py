@@ -112,7 +112,9 @@ class GitWorkspaces(GitTrees):
 
     @cached_property
     def _compiled(self) -> list[str]:
-        return surroundings.list_compiled(self.ignored())
+        """Compiled modules that lie in the project itself, not in something installed."""
+        ours = [path for path in self.ignored() if not path.startswith((".bough/", "build/"))]
+        return [path for path in ours if path.endswith(surroundings.COMPILED)]
 
     def close(self) -> None:
         """Close every handle that is held. What is on the disk stays, and the workspaces can be used again."""
@@ -210,7 +212,7 @@ class GitWorkspaces(GitTrees):
         furnish = partial(self._furnish, checkout, native)
         furnish()
         env = self._surroundings.at(checkout, task, find_free_port())
-        mounts = [Mount(place) for place in agent_repository.list_lenders(repository.path, past)]
+        mounts = [Mount(repository.path / "objects"), *([Mount(Path(past.objects))] if past.objects else [])]
         mounts += [Mount(owners[0] / os.fsdecode(path), "overlay") for path in lent]
         # A lent folder may have links into the person's files.
         mounts += self._list_mounts(

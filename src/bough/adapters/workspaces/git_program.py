@@ -13,8 +13,8 @@ from typing import IO
 
 from bough.core.errors import WorkspaceError
 from bough.trust.files import Place
-from bough.trust.programs import find_program, make_environment, run_program, start_program
-from bough.trust.remotes import HARMLESS, PROTOCOLS
+from bough.trust.programs import find_program, run_program, start_program
+from bough.trust.remotes import HARMLESS, make_git_environment
 
 _CHUNK = 1 << 20
 _LONGEST = 300.0
@@ -107,13 +107,13 @@ class Git:
         alone = {"GIT_DIR": str(self.repo), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
         # Larger contents are streamed in pieces, and compared only by id.
         large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
-        return _make_environment() | alone | large
+        return make_git_environment() | alone | large
 
     def ask(self, *args: str, folder: Path, feed: bytes = b"") -> tuple[int, bytes, str]:
         """Run a reading command on the repository around `folder`; return exit status, output and error message."""
         # Name the folder: a setting of the repository could name any other.
         here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
-        done = run_git(folder, (*HARMLESS, *here, *args), str(folder), _make_environment(), feed)
+        done = run_git(folder, (*HARMLESS, *here, *args), str(folder), make_git_environment(), feed)
         complaint = _extract_reason(done.stderr)
         if "dubious ownership" in complaint:
             raise WorkspaceError(
@@ -126,8 +126,7 @@ class Git:
 def run_remote_git(repo: Path, *args: str) -> bytes:
     """Run a git command on bough's repository that talks to another machine, with the person's keys and credentials;
     return its output. No program but ssh is started for an address."""
-    env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": PROTOCOLS}
-    done = run_git(repo.parent.parent, (*HARMLESS, *args), str(repo), env)
+    done = run_git(repo.parent.parent, (*HARMLESS, *args), str(repo), make_git_environment() | {"GIT_DIR": str(repo)})
     if done.returncode != 0:
         raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_extract_reason(done.stderr)}.")
     return done.stdout
@@ -135,7 +134,7 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
 
 def find_git_version(project: Path) -> tuple[int, ...]:
     """The version of the git program: (2, 39, 5)."""
-    out = run_git(project, ("version",), "/", _make_environment()).stdout.split()
+    out = run_git(project, ("version",), "/", make_git_environment()).stdout.split()
     numbers = out[2].split(b".") if len(out) > 2 else []
     return tuple(int(part) for part in numbers if part.isdigit())
 
@@ -179,17 +178,6 @@ def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
     if not has_git():
         return WorkspaceError("git was not found on PATH: install git, then run bough again.")
     return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")
-
-
-def _make_environment() -> dict[str, str]:
-    return make_environment(
-        LC_ALL="C",
-        GIT_TERMINAL_PROMPT="0",
-        # Reading must not refresh the person's index: their own git would find it locked.
-        GIT_OPTIONAL_LOCKS="0",
-        # In a partial clone, looking at a file would otherwise start a download.
-        GIT_NO_LAZY_FETCH="1",
-    )
 
 
 def _extract_reason(stderr: bytes) -> str:

@@ -94,7 +94,9 @@ class PersonCommits:
             return self.compare(self.require(first or "HEAD"), self.require(last or "HEAD"), f"the range {what}")
         if self.find(f"refs/heads/{what}") or self.find(f"refs/remotes/{what}"):
             head = self.require(what)
-            return self.compare(self._find_main(what, against), head, f"the branch {what}")
+            mains = [commit for name in MAINS if (commit := self.find(name)) and commit != head]
+            base = mains[0] if mains and not against else self.require(against or "HEAD")
+            return self.compare(base, head, f"the branch {what}")
         if head := self.find(what):
             return self.compare(
                 self.require(against) if against else self._find_parent(head, what), head, f"the commit {what}"
@@ -112,13 +114,6 @@ class PersonCommits:
         said = said.partition("\n---\n")[0].strip()
         base = self.require(against) if against else self.find("HEAD")
         return GivenChange(f"the patch {what}", base, "", patch, (said,) if said else ())
-
-    def _find_main(self, branch: str, against: str) -> str:
-        if against:
-            return self.require(against)
-        tip = self.require(branch)
-        found = [commit for name in MAINS if (commit := self.find(name)) and commit != tip]
-        return found[0] if found else self.require("HEAD")
 
     def _find_parent(self, commit: str, name: str) -> str:
         parents = self.ask("rev-list", "--parents", "-n", "1", commit).split()[1:]

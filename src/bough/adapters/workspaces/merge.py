@@ -143,9 +143,8 @@ class _Joining(Struct, eq=False):
             return False
         ours, theirs = each.stages.get(2), each.stages.get(3)
         if ours and theirs and ours.id == theirs.id and {ours.mode, theirs.mode} == {*_REGULAR}:
-            self.both[path] = File(
-                EXECUTABLE, ours.id, b"", sure=False
-            )  # Both sides created the same file, one of them executable.
+            # Both sides created the same file, one of them executable.
+            self.both[path] = File(EXECUTABLE, ours.id, b"", sure=False)
             return True
         text = b"".join(piece for pieces in self.repository.git.blobs([file.id]) for piece in pieces)
         if (clear := name_sides(text, *self.labels)) != text:

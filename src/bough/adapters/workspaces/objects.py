@@ -290,24 +290,15 @@ def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[b
     for piece in pieces:
         sum.update(piece)
     pieces.append(sum.digest())
-    return b"pack-" + sum.hexdigest().encode(), pieces, _build_index(places, sum.digest())
-
-
-def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes:
     ids = sorted(places)
     firsts = Counter(id[0] for id in ids)
     up_to = accumulate(firsts[first] for first in range(256))
-    body = b"".join(
-        [
-            b"\xfftOc" + struct.pack(">I", 2),
-            struct.pack(">256I", *up_to),
-            *ids,
-            *(struct.pack(">I", places[id][0]) for id in ids),
-            *(struct.pack(">I", places[id][1]) for id in ids),
-            pack_sum,
-        ]
-    )
-    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+    checks, offsets = zip(*(places[id] for id in ids), strict=True)
+    numbers = f">{len(ids)}I"
+    index = b"\xfftOc" + struct.pack(">I256I", 2, *up_to) + b"".join(ids)
+    index += struct.pack(numbers, *checks) + struct.pack(numbers, *offsets) + sum.digest()
+    index += hashlib.sha1(index, usedforsecurity=False).digest()
+    return b"pack-" + sum.hexdigest().encode(), pieces, index
 
 
 class _Log:

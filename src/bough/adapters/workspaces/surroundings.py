@@ -131,10 +131,8 @@ def _list_marks(place: Path) -> list[str]:
     inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
     found = []
     for path in (place, *inner):
-        try:
+        with suppress(OSError):
             found.append(f"{path} {path.stat().st_mtime_ns}")
-        except OSError:
-            continue
     return found
 
 
@@ -168,11 +166,6 @@ def read_variables(path: Place) -> dict[str, str]:
     return found
 
 
-def list_compiled(ignored: Iterable[str]) -> list[str]:
-    """List the compiled modules among ignored files that lie in the project itself, not in an installed package."""
-    return [path for path in ignored if path.endswith(COMPILED) and not path.startswith((".bough/", "build/"))]
-
-
 def list_sources(paths: Iterable[bytes]) -> list[str]:
     """List those of a project's files from which modules are compiled."""
     named = (path.decode(errors="surrogateescape") for path in paths)
@@ -181,18 +174,15 @@ def list_sources(paths: Iterable[bytes]) -> list[str]:
 
 def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_from: Iterable[str]) -> None:
     """Copy these modules if the checkout has the same sources as the person."""
-    if not all(_is_same(Place(person, path), Place(checkout, path)) for path in built_from):
-        return
+    for path in built_from:
+        try:
+            if Place(person, path).read(_LARGEST_SOURCE) != Place(checkout, path).read(_LARGEST_SOURCE):
+                return
+        except OSError:
+            return
     for name in modules:
         with suppress(OSError):  # not a regular file, or no folder for it
             Place(person, name).copy_to(Place(checkout, name))
-
-
-def _is_same(one: Place, other: Place) -> bool:
-    try:
-        return one.read(_LARGEST_SOURCE) == other.read(_LARGEST_SOURCE)
-    except OSError:
-        return False
 
 
 def list_generated(person: Path, tracked: Iterable[str]) -> list[str]:

@@ -161,14 +161,12 @@ class GitWorkspace(Struct, eq=False):
             return [format_path(path) for path in self._find_others(tree)]
 
     def _find_others(self, tree: str) -> list[bytes]:
-        return sorted(find_others(self._peek(), self._repository.listings.found(tree)))
-
-    def _peek(self) -> FileIndex:
         if self._found is None:
             with Batch(self._repository.objects) as batch:
                 self._found = self._scanner.scan(None, self._tracked, batch)
                 batch.flush()
-        return self._scanner.scan(self._found, self._tracked, None, wanted=self._found, keep=False)
+        found = self._scanner.scan(self._found, self._tracked, None, wanted=self._found, keep=False)
+        return sorted(find_others(found, self._repository.listings.found(tree)))
 
     @in_thread("keep a checkpoint")
     def checkpoint(self, tree: str, message: str) -> str:
