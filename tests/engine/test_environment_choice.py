@@ -20,6 +20,7 @@ from bough.core.acceptance.verdict import Case, Report
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import ProjectFacts, find_missing, set_aside
 from bough.core.verdict.registry import LANGUAGES, instrument, read_results
+from bough.engine import run_loop
 from bough.interfaces.terminal.banner import render_banner
 from bough.views.telling.run_events import describe_base
 from tests.engine.libraries import DONE, environment, library, look
@@ -55,15 +56,21 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
     assert base.command == "make test" and base.failed == 1
 
 
-def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(library: Path) -> None:
-    """What the project itself runs needs a package; a script that needs none runs one test."""
+def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the project itself runs needs a package; a script that needs none runs one test, and no agent begins for
+    it."""
+    monkeypatch.setattr(run_loop, "AHEAD", 0.0)
     (library / "package.json").write_text(
         '{"scripts": {"test": "linter && mocha"}, "devDependencies": {"linter": "*"}}'
     )
     (library / "package-lock.json").write_text("{}")
     (library / ".github" / "workflows").mkdir(parents=True)
     (library / ".github" / "workflows" / "test.yml").write_text("steps:\n  - run: npm ci\n  - run: npm test\n")
-    (library / "tests" / "test_pair.py").write_text("def test_pair():\n    pass\n")
+    ends_late = "import atexit, time\natexit.register(time.sleep, 1)\ndef test_pair():\n    pass\n"
+    (library / "pytest.ini").write_text("[pytest]\naddopts = -q\n")
+    (library / "tests" / "test_pair.py").write_text(ends_late)
     for name in ("one", "two"):
         (library / "tests" / f"{name}.test.js").write_text('require("mocha")\n')
     environment(library)

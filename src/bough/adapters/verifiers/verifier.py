@@ -124,12 +124,17 @@ class _TriedCheck(NamedTuple):
     belief: Belief | None = None
 
     @property
+    def lacks(self) -> bool:
+        """Whether it lacks only what can be installed."""
+        return bool(self.known.lacking) and not self.known.absent
+
+    @property
     def rank(self) -> int:
         """What it tells. Failing tests are no reason to take another: the suite that shows the person's bug is the
         right one. One that lacks something that can be installed comes before one that passes untested."""
         known, belief = self.known, self.belief
         if known.lacking:
-            return ABSENT if known.absent else LACKS
+            return LACKS if self.lacks else ABSENT
         if known.exit_status == 0 and (known.absent or (belief is not None and belief.kind == "passes")):
             return TESTS_NOTHING
         if known.ran_tests or (belief is not None and belief.proves):
@@ -217,7 +222,8 @@ class ProjectVerifier:
         def choose(each: Check) -> None:
             self._runner.goal_command = each.command
             self._finder.preferred = each.command if tried else self._finder.preferred
-            seen()
+            if not tried or not tried[0].lacks:  # Otherwise a few tests that happen to run here may not count.
+                seen()
 
         candidates = [check, *await self._finder.list_others(task, check)]
         self._environment.require([each for each in candidates if not is_given(run, each)])
@@ -259,7 +265,7 @@ class ProjectVerifier:
     async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
         """The first of those that tell most. Where an earlier one lacks only what can be installed, another takes its
         place when it runs at least half: a few tests that happen to run here prove little."""
-        lacks = tried[0].known.lacking and not tried[0].known.absent
+        lacks = tried[0].lacks
         least = await self._finder.count_test_files(task) if lacks else 0
         worth = [
             one
