@@ -22,8 +22,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Names are loaded when they are first used: `bough show` needs a journal and not a session, which loads git,
-    models and settings (docs/design/start-up.md)."""
+    """Load a name when it is first used: `bough show` needs a journal and not a session, which loads git, models and
+    settings (docs/design/start-up.md)."""
     for module, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"bough.app.{module}"), name)

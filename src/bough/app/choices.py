@@ -1,4 +1,4 @@
-"""What a person chooses for a run, and how they watch it."""
+"""A person's choices for a run, and their view of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ JOBS = 4
 
 
 class Choices(Struct, frozen=True):
-    """What a person chose for this run; None: as configured."""
+    """A person's choices for this run; None: as configured."""
 
     model: str | Model | None = None
     """`provider:model`, or a model of the caller's own."""
@@ -51,7 +51,7 @@ class Choices(Struct, frozen=True):
     agent_env: tuple[str, ...] = ()
     """Names of variables that outside agents see."""
     agent_network: str | None = None
-    """What they can reach on the network."""
+    """Network access of outside agents."""
     base_url: str | None = None
     protocol: Literal["auto", "tools", "text"] | None = None
     record: Path | None = None
@@ -103,7 +103,7 @@ class Choices(Struct, frozen=True):
         return replace(configured, planning=planning, checks=allowed, accept_failing=accepts)
 
     def configure(self, configured: settings.Config) -> settings.Config:
-        """The settings with what is chosen for commands: their sandbox, and what is set up before them."""
+        """Return the settings with the choices for commands: their sandbox, and their set-up."""
         said = {"mode": self.sandbox, "network": self.network}
         sandbox = replace(configured.sandbox, **{name: value for name, value in said.items() if value is not None})
         check = replace(configured.check, setup=self.setup or configured.check.setup)
@@ -116,7 +116,7 @@ class Choices(Struct, frozen=True):
         return replace(limits, tokens=None) if limits.tokens == 0 else limits
 
     def limits_for(self, configured: Limits, goal: Step) -> Limits:
-        """What a run of that plan may spend: its rounds grow with its leaves, and its tokens with its rounds, unless a
+        """Return the limits of a run of that plan: rounds grow with its leaves, and tokens with its rounds, unless a
         person has set them."""
         if configured.tokens is None:
             configured = replace(configured, tokens=configured.rounds * TOKENS_PER_ROUND)
@@ -125,8 +125,8 @@ class Choices(Struct, frozen=True):
         return set_rounds(limits, compute_root_rounds(count_most_leaves(goal), None if unset else limits.rounds))
 
     def agents(self, configured: Mapping[str, str]) -> dict[str, str]:
-        """Role or tier → outside agent. An agent named for this run replaces all configured ones except the strong
-        one."""
+        """Return the outside agents by role or tier. An agent named for this run replaces all configured ones except
+        the strong one."""
         if self.agent is None and self.strong_agent is None:
             return dict(configured)
         kept = dict(configured) if self.agent is None else {}
@@ -135,17 +135,17 @@ class Choices(Struct, frozen=True):
         return kept | {key: name for key, name in chosen.items() if name}
 
     def outside(self, agents: Mapping[str, str], goal: Step, models: Mapping[str, str]) -> OutsideAgents:
-        """What outside agents of a new run see and reach."""
+        """Return what outside agents of a new run see and reach."""
         return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal, models)
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
-        """Names by tier. `otherwise`: the one to use when none is configured."""
+        """Return the models' names by tier. `otherwise`: the one to use if none is configured."""
         main = _get_name(self.model) or configured.main or otherwise
         if main is None:
             raise Unavailable(NO_MODEL)
         presets = configured.presets
         if main in presets:
-            # Models that belong together: what is configured for another one does not apply.
+            # These models belong together: settings for another one do not apply.
             configured = replace(configured, fast=presets[main].named("fast"), strong=presets[main].named("strong"))
             main = presets[main].named("main")
         elif presets and main == self.model and ":" not in main:
@@ -164,8 +164,8 @@ class Choices(Struct, frozen=True):
         return add_fallbacks(names, self._find_chains(configured, names)) | named
 
     def _find_chains(self, configured: settings.Models, names: Mapping[str, str]) -> Fallbacks:
-        """The fallbacks by tier. A model that is chosen now, or is the main model's fallback, may be in a chain of its
-        own: there it is left out."""
+        """Return the fallbacks by tier. A model that is chosen now, or is the main model's fallback, is left out of its
+        own chain."""
         chosen = tuple(_get_name(model) or "" for model in self.fallback_model) or configured.fallback
         by_tier = chosen if isinstance(chosen, dict) else dict.fromkeys(TIERS, chosen)
         keeps = "main" if self.fallback_model or self.model is None else ""
@@ -175,7 +175,7 @@ class Choices(Struct, frozen=True):
         }
 
     def given(self) -> dict[str, Model]:
-        """The caller's own models by name."""
+        """Return the caller's own models by name."""
         chosen = (self.model, self.fast_model, self.strong_model, *self.fallback_model)
         return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
 
@@ -188,7 +188,7 @@ class OutsideAgents(Struct, frozen=True):
     env: tuple[str, ...]
     """The variables that they see."""
     network: str
-    """What they can reach."""
+    """Their network access."""
     goal: Step
     """The plan, which may name others."""
     models: Mapping[str, str]
@@ -201,7 +201,7 @@ class OutsideAgents(Struct, frozen=True):
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
-    """A goal without written steps is planned first, unless it must stay in one piece or the work is there."""
+    """Mark a goal without written steps to be planned first, unless it must stay in one piece or the work exists."""
     planning = rules.planning
     return replace(step, plan_first=not (step.steps or step.given or planning.flat or planning.max_depth < 1))
 
@@ -217,11 +217,11 @@ class RunObserver(Struct, frozen=True):
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
     doing: Callable[[str, str], None] = lambda task, what: None
-    """Called with what a task does that no event tells, such as waiting for a check; empty: it has ended."""
+    """Called with a task's activity that has no event, such as waiting for a check; empty: it ended."""
     waiting: Callable[[str], None] = lambda text: None
-    """What the whole run waits for; empty: for nothing any longer."""
+    """Called with what the whole run waits for; empty: nothing any longer."""
     opened: Callable[[str], None] = lambda text: None
-    """What is open for the run's commands and agents, read from their sandboxes."""
+    """Called with the access of the run's commands and agents, read from their sandboxes."""
     approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
     """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
@@ -230,7 +230,7 @@ class RunObserver(Struct, frozen=True):
     """Shows the person a command line that needs approval, and whose it is; anything but yes is a no."""
 
     def or_later(self, later: bool) -> RunObserver:
-        """The same, but with everything waiting for a later answer when no one is there to ask."""
+        """Return the observer with all questions left for later answers, if nobody is there to ask."""
         return replace(self, ask=_answer_later) if later and self.ask is None else self
 
 
@@ -244,7 +244,7 @@ class PlannedGoal(Struct, frozen=True):
     plan: Plan
     estimate: e.Estimated | None
     refused: tuple[str, ...]
-    """What was wrong with rejected plans."""
+    """Faults of rejected plans."""
     spend: Spend
     requirements: tuple[Requirement, ...] = ()
     """The goal's requirements, by number."""

@@ -2,8 +2,8 @@
 `pyproject.toml`, then `BOUGH_*` variables, then flags.
 
 A repository's file is untrusted input. Little of it applies unasked (`trust/wishes.py`); the rest are *wishes*, which
-apply when the person allows them and has not set those keys. Where requests (and the key with them) go and how commands
-are confined is for the person alone: those keys are rejected in a repository's file.
+apply if the person allows them and has not set those keys. Endpoints (which get the key too) and the confinement of
+commands are for the person alone: those keys are rejected in a repository's file.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ PERSON_ONLY = {
     *(("hooks", key) for key in HookSettings.__struct_fields__),
 }
 REMOVED = {("backlog", "lessons"): " Lessons are gone, because they showed no help: remove it."}
-"""What a setting of an earlier release answers."""
+"""Answers to settings of an earlier release."""
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of the rules that have their own section."""
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
@@ -92,7 +92,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     for section in Config.__struct_fields__
     if section not in NAMED
 }
-"""The keys of the others."""
+"""The keys of the other sections."""
 SECTIONS["limits"] = tuple(key for key in SECTIONS["limits"] if key not in (*OWN_SECTIONS, "accept_failing", "scout"))
 MANY = {("checks", "allow_test_changes")} | {
     (section, key)
@@ -104,7 +104,7 @@ MANY = {("checks", "allow_test_changes")} | {
 LONGEST = 4 << 20
 """The most bytes of a settings file. `pyproject.toml` serves other tools too."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE", "BOUGH_EVENT", "BOUGH_MESSAGE"})
-"""Variables with our prefix that mark processes, say where the journal is or what a hook is told, and set nothing."""
+"""Variables with our prefix that are no settings: they mark processes, locate the journal or inform a hook."""
 
 Table = dict[str, dict[str, Any]]
 Allow = Callable[[Mapping[str, str]], Collection[str]]
@@ -112,14 +112,14 @@ Allow = Callable[[Mapping[str, str]], Collection[str]]
 
 
 def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
-    """The settings that apply in a project folder. Wishes that are not allowed are ignored."""
+    """Load the settings of a project folder. Wishes that are not allowed are ignored."""
     return load_settings(folder, env, allow)[0]
 
 
 def load_settings(
     folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
 ) -> tuple[Config, dict[str, str]]:
-    """The same, and what applies of the repository's own file, by value. `outside`: commands are not confined."""
+    """Load the settings, and the effective ones of the repository's own file. `outside`: commands are not confined."""
     layers, merged = list_layers(folder, env, allow, outside=outside), Table()
     for _, table in layers:
         for section, values in table.items():
@@ -146,14 +146,14 @@ def list_layers(
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
-    # Where both say something that needs no consent, the person's word counts, unless the repository's is lower.
+    # If both set something that needs no consent, the person's value counts, unless the repository's is lower.
     for section in table.keys() - LOWERED:
         table[section] = {key: value for key, value in table[section].items() if key not in mine.get(section, {})}
     return [(home, mine), (place, table), ("environment", own)]
 
 
 def load_hooks(env: Mapping[str, str]) -> HookSettings:
-    """The person's hooks. No repository has a say, so that none is read."""
+    """Load the person's hooks. A repository has no say, so its file is not read."""
     (_, mine), own = _read_person_file(env), _read_env(env)
     return _convert({"hooks": {**mine.get("hooks", {}), **own.get("hooks", {})}}).hooks
 
@@ -200,8 +200,8 @@ def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
 
 
 def add_scripts(folder: Path, value: str) -> str:
-    """A wish with the content of the files that it names: without a sandbox, those run with all of the person's rights,
-    so their yes is for what is in them."""
+    """Add to a wish the content of the files that it names: without a sandbox, those run with all of the person's
+    rights, so their yes is for that content."""
     words = dict.fromkeys(re.findall(r"[\w./@+-]+", value))
     bodies = {word: place.read() for word in words if (place := Place(folder, word, links=True)).is_regular()}
     marks = [f"{word} {hashlib.sha256(body).hexdigest()[:16]}" for word, body in bodies.items()]
@@ -243,8 +243,8 @@ def _convert(table: Table) -> Config:
 
 
 def _check_numbers(table: Table) -> None:
-    """TOML and msgspec accept numbers that are useless here: a budget of `nan` is never spent, and a journal cannot
-    hold it."""
+    """Refuse numbers that TOML and msgspec accept but are useless here: a budget of `nan` is never spent, and a journal
+    cannot hold it."""
     for section, values in table.items():
         for key, value in values.items():
             if isinstance(value, float | str) and str(value).strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
@@ -252,7 +252,7 @@ def _check_numbers(table: Table) -> None:
 
 
 def _refuse_outside(chosen: WorkspaceSettings) -> None:
-    """Shared files come from the project: a repository's file must not name a person's keys."""
+    """Refuse paths outside the project: a repository's file must not name a person's keys."""
     named = [("link", name) for name in chosen.link] + [("copy", name) for name in chosen.copy]
     for key, name in [*named, *([("env_file", chosen.env_file)] if chosen.env_file else [])]:
         path = PurePosixPath(name)
@@ -261,7 +261,7 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
 
 
 def _read_repository_file(folder: Path) -> tuple[str, Table]:
-    """The repository's file, and what it sets."""
+    """Read the repository's file, and its settings."""
     for name, within in (("bough.toml", ()), ("pyproject.toml", ("tool", "bough"))):
         path = folder / name
         try:

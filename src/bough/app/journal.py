@@ -1,4 +1,4 @@
-"""A project's journal, to look at. What `bough show` loads: see docs/design/start-up.md."""
+"""A project's journal, read-only. `bough show` loads this: see docs/design/start-up.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Journal(Struct, frozen=True):
     store: Store
 
     async def find(self, name: str | None) -> str:
-        """The run that a name, a unique prefix, `latest` or nothing refers to."""
+        """Find the run that a name, a unique prefix, `latest` or nothing refers to."""
         runs = await self.store.runs()
         if not runs and (lost := self._list_work_folders()):
             raise StoreError(
@@ -57,7 +57,7 @@ class Journal(Struct, frozen=True):
         raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
 
     async def find_task(self, run: str | None, task: str | None) -> tuple[str, str | None]:
-        """The run and the task that `[RUN] [TASK]` mean. A task path alone refers to the latest run."""
+        """Find the run and the task that `[RUN] [TASK]` mean. A task path alone refers to the latest run."""
         if run is None or task is not None:
             name = await self.find(run)
             if task is not None and not await self._has_task(name, task):
@@ -101,7 +101,7 @@ class Journal(Struct, frozen=True):
         return fold_task(task, records)
 
     async def work(self, name: str) -> Task:
-        """The goal as a change to the person's files, including that of the run it follows up on."""
+        """Return the goal as a change to the person's files, including that of the run it follows up on."""
         task = await self.task(name)
         return replace(task, base=(await self.run(name)).origin or task.base)
 
@@ -112,21 +112,21 @@ class Journal(Struct, frozen=True):
         return run
 
     async def holder(self, name: str) -> str | None:
-        """The process that runs it, in words; None: there is none."""
+        """Describe the process that runs it; None: there is none."""
         found = await self.store.holder(name, RUN)
         return describe_worker(found) if found is not None else None
 
     async def standing(self, run: RunView) -> tuple[str, str | None]:
-        """The status of a run and the process that runs it. `interrupted`: unfinished, and no process runs it."""
+        """Return the status of a run and its process. `interrupted`: unfinished, and no process runs it."""
         if holder := await self.holder(run.name):
             return "running", holder
-        # It may have ended, and let go of its claim, since the view was made.
+        # It may have ended, and released its claim, since the view was made.
         if run.status == "running" and ((now := await self.run(run.name)).end or now.halt):
             run = await self.view(run.name)
         return "interrupted" if run.status == "running" else run.status, None
 
     async def waiting(self, name: str) -> str:
-        """What a run on many machines waits for, in a sentence; empty: for nothing that is missing."""
+        """Say what a run on many machines waits for; empty: nothing is missing."""
         ask = getattr(getattr(self.store, "inner", self.store), "waiting", None)
         return str(await ask(name)) if ask is not None else ""
 
@@ -134,7 +134,7 @@ class Journal(Struct, frozen=True):
         return make_outcome(await self.view(name))
 
     async def evidence(self, name: str) -> Table:
-        """The evidence for each requirement of a run's goal."""
+        """Load the evidence for each requirement of a run's goal."""
         from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
         from bough.core.acceptance.evidence_table import build_table
 
@@ -150,7 +150,7 @@ class Journal(Struct, frozen=True):
         return replace(found, rows=rows)
 
     async def _list_tests(self, proof: Proof) -> tuple[str, ...]:
-        """The tests that are new; in old journals, those that passed in test files that a task changed."""
+        """List the new tests; in old journals, those that passed in test files that a task changed."""
         if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
             return proof.verdict.added if proof.verdict is not None else ()
 
@@ -165,14 +165,14 @@ class Journal(Struct, frozen=True):
         return tuple(id for id in passed if id not in old and id.startswith(stems))
 
     async def points(self, name: str, task: str = GOAL) -> list[Point]:
-        """The points that the task can be rewound to, oldest first: the ends of its rounds and of its steps."""
+        """List the points to which the task can be rewound, oldest first: the ends of its rounds and of its steps."""
         from bough.core.journal.task_fold import list_points
         from bough.views.details import point_of
 
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
 
     async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
-        """One task, even one that has not started."""
+        """Load one task, even one that has not started."""
         from bough.core.journal.task_fold import fold_task
         from bough.views.details import detail_of
 

@@ -1,4 +1,4 @@
-"""Where the journal of a project is: in its `.bough`, or in PostgreSQL, where several machines share it.
+"""The place of a project's journal: in its `.bough`, or in PostgreSQL, where several machines share it.
 
 Set by `--store` or the variable `BOUGH_STORE`; once a run has started with it in a folder, it applies there. It is
 remembered in the person's own files, without the password: an address that comes with a repository is never used.
@@ -26,7 +26,7 @@ LOCAL = "local"
 
 
 def find_address(root: Path) -> str:
-    """The address of a project's journal; empty: it is in its folder."""
+    """Find the address of a project's journal; empty: it is in its folder."""
     chosen = os.environ.get(VARIABLE, "").strip() or _read_remembered().get(str(root), "")
     if chosen in ("", LOCAL):
         return ""
@@ -58,7 +58,7 @@ def remember_store(root: Path) -> None:
         return
     known[str(root)] = chosen
     lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
-    with suppress(OSError):  # Where it cannot be kept, the person sets it each time.
+    with suppress(OSError):  # If it cannot be stored, the person sets it each time.
         Place(make_state_folder(), FILE).write("".join(lines).encode())
 
 

@@ -23,7 +23,8 @@ def list_known_projects() -> list[Path]:
 
 
 def remember_project(root: Path) -> None:
-    """Put it first. Where the list cannot be kept (no home, a read-only one), runs continue without it."""
+    """Put a project first in the list. If that cannot be written (no home, a read-only one), runs continue without
+    it."""
     known = list_known_projects()
     if known[:1] == [root] or "\n" in str(root):
         return
@@ -33,7 +34,7 @@ def remember_project(root: Path) -> None:
 
 
 def write_private_page(name: str, page: str) -> Path | None:
-    """A folder in the state folder, because a project without runs stays as it is. None: it cannot be written."""
+    """Write a page into the state folder, because a project without runs stays as it is. None: it cannot be written."""
     try:
         file = Place(make_state_folder(), name)
         file.write(page.encode(), 0o600)

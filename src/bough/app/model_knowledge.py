@@ -1,4 +1,4 @@
-"""What is known about a run's models before the first call: which protocol they use, and what input they take."""
+"""The knowledge about a run's models before the first call: their protocols, and their kinds of input."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ MEMORY = "models.json"
 class Knowledge(Struct, frozen=True):
     protocols: KnownProtocols
     said: Mapping[str, Capabilities]
-    """What servers report, by model."""
+    """Servers' own reports, by model."""
 
     def explain_unreachable(self, models: Mapping[str, str]) -> str:
-        """Why a tier of these models has nobody to ask: it is unavailable, with all of its fallbacks."""
+        """Explain why a tier of these models has nobody to ask: it is unavailable, with all of its fallbacks."""
         chains = list_fallbacks(models)
         tiers = [[models[tier], *chains[tier]] for tier in TIERS if tier in models]
         whys = [[self.said[name].unreachable if name in self.said else "" for name in tier] for tier in tiers]
         return next((why[0] for why in whys if all(why)), "")
 
     def window(self, name: str, configured: int) -> int:
-        """Tokens: what the server reports, unless the person sets less; 0: unknown."""
+        """Return the window in tokens: the server's report, unless the person sets less; 0: unknown."""
         asked = self.said[name].window if name in self.said else 0
         return min(asked, configured) if asked and configured else asked or configured
 
     def images(self, name: str, setting: Literal["auto", "on", "off"]) -> bool | None:
-        """Whether it takes them; None: unknown."""
+        """Return whether it takes images; None: unknown."""
         if setting != "auto":
             return setting == "on"
         return self.said[name].images if name in self.said else None
@@ -59,9 +59,9 @@ async def gather_knowledge(
     given: Iterable[str] = (),
     began: Mapping[str, ModelProtocol] = NONE,
 ) -> Knowledge:
-    """Queries servers that a person runs; the large providers are known already. `given`: the caller's own models,
-    which use the protocol that the caller names, else tools. `endpoints`: where each model is called, by name; `began`:
-    what the run that is resumed used at its start."""
+    """Query servers that a person runs; the large providers are known already. `given`: the caller's own models, which
+    use the protocol that the caller names, else tools. `endpoints`: each model's, by name; `began`: the protocols at
+    the start of a resumed run."""
     said: dict[str, Capabilities] = {}
     settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
     places: dict[str, Endpoint] = {}

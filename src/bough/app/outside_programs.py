@@ -1,4 +1,4 @@
-"""The outside agents and the MCP servers of a run: each in a sandbox of its own, with what was named for it."""
+"""The outside agents and the MCP servers of a run: each in a sandbox of its own, with the access named for it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Agents:
         self._project, self._outside, self._permit = project, outside, permit
         self._made: dict[str, AcpAgent] = {}
         self._reach: dict[str, str] = {}
-        """What the sandbox of each lets through."""
+        """The network access of each agent's sandbox."""
 
     def _choose(self, name: str) -> AgentSetup:
-        # A plan may be a repository's file: what it names is a name of the person's, never a command line.
+        # A plan may be a repository's file: it may use only names that the person defined, never a command line.
         by_name = self._outside.names & {*self._project.config.agents, *KNOWN}
         if name not in by_name | {*self._outside.chosen.values()}:
             raise UsageError(
@@ -69,7 +69,7 @@ class Agents:
             self.of(name)
 
     def describe(self) -> list[str]:
-        """What each agent that was made reaches and sees."""
+        """Describe each created agent's access."""
         seen = {name: ", ".join(self._choose(name).env) for name in self._made}
         return [f"{title_of(name)}: {self._reach[name]}{f', sees {seen[name]}' if seen[name] else ''}" for name in seen]
 
@@ -94,7 +94,7 @@ class Agents:
             name,
             resolve_command(how.argv, self._project.root, self._project.env),
             sandbox,
-            # Of the checkout's variables, those that would have it load the checkout's programs and modules.
+            # Of the checkout's variables, drop those that would make it load the checkout's programs and modules.
             env={"PATH": env["PATH"], "PYTHONPATH": ""},
             home=[Path(path).expanduser() for path in how.home] if confines else [],
             patterns=project.config.approve.commands,
@@ -104,7 +104,7 @@ class Agents:
         )
 
     def _build_environment(self, how: AgentSetup) -> dict[str, str]:
-        """The variables of all commands, and those that the person has named for it, secret or not. The folder of its
+        """Build the variables of all commands, and those that the person named for it, secret or not. The folder of its
         program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
         named = {name: value for name, value in self._project.env.items() if is_named(name, how.env)}
         env = {
@@ -118,14 +118,14 @@ class Agents:
 
 
 def make_project_sandbox(project: Project, env: Mapping[str, str], network: Network) -> ProcessSandbox:
-    """The sandbox that the settings choose, with what they open. The project itself is hidden in it."""
+    """Make the sandbox of the settings, with the access that they open. The project itself is hidden in it."""
     chosen = project.config.sandbox
     writable, readable = ([Path(each).expanduser() for each in some] for some in (chosen.writable, chosen.readable))
     return make_sandbox(chosen.mode, env, writable, readable=readable, hidden=[project.root], network=network)
 
 
 def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTools:
-    """bough's tools with those of the servers, which start where they are first needed. One that does not start is left
+    """Add the servers' tools to bough's; servers start where they are first needed. One that does not start is left
     out, and the journal says why. `hidden`: secrets that no server sees, unless its own settings name them."""
     with needing("An MCP server", "mcp", "mcp", "mcp_types", "pydantic", "anyio"):
         from bough.adapters.mcp.tools import McpTools, make_served
@@ -134,7 +134,7 @@ def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTo
 
     def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:
         own = dict(plain)
-        if line and line[0].startswith("/"):  # Then the sandbox shows it, with what was installed alongside.
+        if line and line[0].startswith("/"):  # The sandbox then shows it, with what was installed alongside.
             own["PATH"] = f"{Path(line[0]).parent}:{own['PATH']}"
         network = parse_network(settings.network, env) if project.level.confines else Network("on")
         return make_sandbox(project.config.sandbox.mode, own, hidden=[root], network=network)

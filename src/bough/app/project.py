@@ -1,4 +1,4 @@
-"""An open project, and what holding one of its runs allows: rewinding, stopping, removing."""
+"""An open project, and the actions of a run's holder: rewinding, stopping, removing."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from bough.views.details import Point, point_of
 
 
 class Project(Journal, frozen=True):
-    """A project that is open for work: where it is, its settings, its journal and its trees. One process at a time
-    holds a run; whoever does can rewind and remove it."""
+    """A project that is open for work: its place, settings, journal and trees. One process at a time holds a run; the
+    holder can rewind and remove it."""
 
     home: Path
     folder: str
-    """Where the person stands, relative to the root."""
+    """The person's current folder, relative to the root."""
     config: settings.Config
     theirs: Mapping[str, str]
-    """What applies of the repository's own settings."""
+    """Effective settings of the repository's own file."""
     workspaces: GitWorkspaces
     surroundings: Surroundings
-    """What checkouts get from the person's set-up."""
+    """The parts of the person's set-up that checkouts get."""
     env: Mapping[str, str]
     client: Client
     """The HTTP client of all its runs, so that they share connections."""
     slots: CheckSlots
-    """How many checks of all its runs go on at once."""
+    """Limits the checks of all its runs that go on at once."""
     herald: Herald
-    """Tells the person's hooks what happens."""
+    """Reports events to the person's hooks."""
     consent: settings.Allow
-    """Says which wishes of the repository the person allows, and asks where they are there."""
+    """Decides which wishes of the repository the person allows, and asks them if they are there."""
 
     @property
     def level(self) -> SandboxLevel:
@@ -68,13 +68,13 @@ class Project(Journal, frozen=True):
         return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
 
     def as_begun(self, run: Run, choices: Choices) -> Self:
-        """The session as that run began: commands reach what the person opened for it, unless they choose otherwise
-        now."""
+        """Return the session as that run began: commands reach what the person opened for it, unless they choose
+        otherwise now."""
         network, setup = choices.network or run.network or None, choices.setup or run.setup
         return replace(self, config=Choices(network=network, setup=setup).configure(self.config))
 
     async def find_free_name(self) -> str:
-        """A name that no run has now; another process may take it at any time."""
+        """Find a name that no run has now; another process may take it at any time."""
         taken = set(await self.store.runs())
         while True:
             name = make_run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
@@ -83,8 +83,8 @@ class Project(Journal, frozen=True):
 
     async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
         """Rewind the run to a point of one of its tasks (0: before its first round or step): every task is as it was at
-        that moment. Later events stay in the journal and no longer count, except for their cost. What the person has to
-        `say` goes to a fresh agent, which takes over that task."""
+        that moment. Later events stay in the journal and no longer count, except for their cost. A message (`say`) goes
+        to a fresh agent, which takes over that task."""
         async with self.hold(name) as (claim, run):
             await self.finish_rewind(name)
             records = await self.store.read(name, task)
@@ -135,18 +135,18 @@ class Project(Journal, frozen=True):
             await self.store.forget(claim)
 
     async def list_removable(self, unfinished: bool) -> dict[str, float]:
-        """Runs that nobody runs, each with the time of its last event, oldest first; `unfinished`: also those that can
-        be resumed."""
+        """List runs that nobody runs, each with the time of its last event, oldest first; `unfinished`: also those that
+        can be resumed."""
         found = {}
         for name in await self.store.runs():
-            with suppress(NewerRun):  # Whether it is over is for that bough to say.
+            with suppress(NewerRun):  # Only that bough can tell whether it is finished.
                 over = (await self.run(name)).end is not None
                 if (over or unfinished) and not await self.holder(name):
                     found[name] = (await self.store.read(name, RUN))[-1].at
         return dict(sorted(found.items(), key=lambda each: each[1]))
 
     async def clear_inspections(self) -> list[str]:
-        """Remove what checks before any run left behind when they were killed; returns their names."""
+        """Remove folders that killed checks before any run left behind; return their names."""
         left = self.workspaces.list_inspections()
         left = [name for name in left if await self.store.holder(name, RUN) is None]
         for name in left:
@@ -154,14 +154,14 @@ class Project(Journal, frozen=True):
         return left
 
     async def _tell_list(self, run: Run) -> None:
-        """What a goal of a list has cost stays in the list."""
+        """Record in the list what a removed run of its goals has cost."""
         backlog = run.listed.rpartition("/")[0]
         if backlog:
             removed = e.RunRemoved(run.name, (await self.view(run.name)).spend, bool(run.applied))
             await self.store.post(f"{BACKLOG}{backlog}", CONTROL, removed)
 
     def size(self) -> int:
-        """Bytes that bough keeps for this project, without what an open journal writes beside itself."""
+        """Measure bough's files for this project in bytes, without the temporary files of an open journal."""
         found = 0
         for folder, _, files in os.walk(self.home):
             for name in files if folder != str(self.home) else {*files} - {"journal.db-wal", "journal.db-shm"}:
@@ -170,7 +170,7 @@ class Project(Journal, frozen=True):
         return found
 
     async def tidy(self) -> bool:
-        """Remove contents that no run needs any longer; False when a run is live, which may be writing some."""
+        """Remove contents that no run needs any longer; False if a run is live, which may be writing some."""
         for name in await self.store.runs():
             if await self.store.holder(name, RUN) is not None:
                 return False
@@ -179,7 +179,7 @@ class Project(Journal, frozen=True):
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
-        """Keep other processes from running it meanwhile."""
+        """Hold the run: other processes cannot run it meanwhile."""
         run = await self.run(name)
         async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
             yield claim, await self.run(name)

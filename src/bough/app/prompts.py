@@ -18,7 +18,7 @@ FILE = "optimised.json"
 
 
 class LearnedPrompt(Struct, frozen=True):
-    """Guidance that did better than bough's own, and how much."""
+    """Guidance that did better than bough's own, and by how much."""
 
     guidance: str
     plain: float
@@ -34,7 +34,7 @@ def load_prompt(name: str) -> str:
 
 
 def choose_prompts(rules: PlanningRules, home: Path) -> Callable[[str], str]:
-    """Templates by name, as the settings want them."""
+    """Return the templates by name, as the settings choose them."""
     if rules.prompts == "plain":
         return load_prompt
     try:

@@ -1,4 +1,4 @@
-"""Finds the models that a run uses, where each is called, and whether its price is known."""
+"""The models of a run, their endpoints, and whether their prices are known."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def check_prices(
 def find_endpoints(
     project: Project, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Where each model is called. A resumed run uses the same endpoints, unless the person chooses otherwise; its
-    journal may name only those that they have allowed."""
+    """Find each model's endpoint. A resumed run uses the same ones, unless the person chooses otherwise; its journal
+    may name only those that they have allowed."""
     given, chosen = choices.given(), choices.base_url
     found = {}
     for name in dict.fromkeys(models.values()):
@@ -71,30 +71,30 @@ def find_endpoints(
 
 
 def find_usual_endpoints(project: Project, models: Collection[str]) -> dict[str, str]:
-    """Where this person's settings and variables would have these models called."""
+    """Find the endpoints that this person's settings and variables give these models."""
     found = {}
     for name in models:
-        with suppress(UsageError):  # A model that nobody serves here.
+        with suppress(UsageError):  # no server for this model here
             found[name] = find_model_address(name, project.config.models.base_url, project.env)
     return found
 
 
 def recall_models(models: Mapping[str, str]) -> Models:
-    """The models of an earlier run, as settings."""
+    """Return the models of an earlier run, as settings."""
     main, fast, strong, examiner, judge = map(models.get, ("main", "fast", "strong", "examiner", "judge"))
     return Models(main, fast, strong, list_fallbacks(models), examiner, judge)
 
 
 def choose_base_url(name: str, models: Mapping[str, str], base_url: str | None) -> str | None:
-    """The address that the person gave for their models, unless it is not for this one: a fallback or an examiner of
-    another provider than the main model's has its own."""
+    """Return the address that the person gave for their models, unless it is not for this one: a fallback or an
+    examiner of another provider than the main model's has its own."""
     chained = name in {other for key, other in models.items() if key not in TIERS}
     another = name.partition(":")[0] != models["main"].partition(":")[0] and ":" in name
     return None if chained and another else base_url
 
 
 def find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
-    """The model to use when none is configured: none where none is needed, or the agent that does the work."""
+    """Return the model to use if none is configured: none if none is needed, or the agent that does the work."""
     if not needs_models(goal):
         return NOBODY
     everyone = agents.get("main", OWN)

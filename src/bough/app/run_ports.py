@@ -1,4 +1,4 @@
-"""Everything a run needs, put together from a project: loaded only when something runs."""
+"""Everything that a run needs, assembled from a project: loaded only when something runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def open_ports(
     outside: OutsideAgents | None = None,
     began: Mapping[str, ModelProtocol] = NONE,
 ) -> AsyncIterator[Ports]:
-    """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
+    """Open the ports. `folder`: the person's at the start; `outside`: agents not bough's own; `began`: protocols."""
     fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
     env = make_env(project.env, hidden, project.config.sandbox.env)
     wait = project.config.approve.wait
@@ -69,10 +69,10 @@ async def open_ports(
     agents = None
     if outside and outside.names:
         agents = Agents(project, outside, asks)
-        agents.check(sorted(outside.names))  # Before anything starts.
+        agents.check(sorted(outside.names))  # before anything starts
     watch.opened(_describe_opened(project, commands, agents))
     made, known = await _make_models(project, models, choices, endpoints, began, agents, hidden, fence, watch.stop)
-    # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
+    # First opened, last closed: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
         if (spans := _open_spans(project.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
@@ -118,14 +118,14 @@ async def open_ports(
 def _open_sandbox(
     project: Project, env: Mapping[str, str], asks: Permit | None, fence: Fence
 ) -> tuple[ProcessSandbox, Sandbox]:
-    """The sandbox of commands, and the same behind the person's approval and the fence."""
+    """Open the sandbox of commands, and the same behind the person's approval and the fence."""
     commands = make_project_sandbox(project, env, project.network)
     commands.start()
     return commands, fence_port(require_approval(commands, project.config.approve.commands, asks), fence)
 
 
 def _describe_opened(project: Project, commands: ProcessSandbox, agents: Agents | None) -> str:
-    """What commands and agents reach, read from the sandboxes that they get, and what sets checkouts up."""
+    """Describe the access of commands and agents, read from their sandboxes, and the set-up of checkouts."""
     setup = project.config.check.setup or project.config.workspace.setup
     opened = [describe_confinement(commands.level, commands.network), f"set-up: {setup}" if setup else ""]
     return "; ".join(filter(None, [*opened, *(agents.describe() if agents else ())]))
@@ -142,9 +142,9 @@ async def _make_models(
     fence: Fence,
     stop: Stop,
 ) -> tuple[dict[str, Model], Knowledge]:
-    """The models of a run by name, and what is known about them. Each is behind the gate of its endpoint, where all who
-    ask there wait for their turn; the caller's own and agents have none. The fence comes after that: the run may be
-    another's by then."""
+    """Make the models of a run by name, with the knowledge about them. Each is behind the gate of its endpoint, where
+    all callers wait for their turn; the caller's own and agents have none. The fence comes after that: by then the run
+    may be another's."""
     config, given = project.config, choices.given()
     base_url = choices.base_url or config.models.base_url
     known = await gather_knowledge(
@@ -229,7 +229,8 @@ class _VerifierOnDemand:
 def _make_verifier(
     project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
 ) -> ProjectVerifier:
-    """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
+    """Make the verifier. `env`: the variables of commands; `folder`: the person's folder, if it is not the current
+    one."""
     from bough.adapters.verifiers.check_environment import CheckEnvironment
     from bough.adapters.verifiers.verifier import ProjectVerifier
 

@@ -56,7 +56,7 @@ from bough.views.run_view import Outcome
 
 
 class StartingPoint(Struct, frozen=True):
-    """Where a run starts, if that was settled before: a goal of a backlog, somebody else's change."""
+    """The start of a run, if settled before: for a goal of a backlog, or somebody else's change."""
 
     name: str = ""
     base: str = ""
@@ -76,9 +76,8 @@ class Session(Delivery, frozen=True):
     async def start(
         self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint = ANYWHERE
     ) -> Outcome:
-        """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
-        written. `at`: under which name and from which files, where that was settled before. `ClaimHeld` when another
-        run has that name."""
+        """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is written.
+        `at`: name and files, if settled before. Raises `ClaimHeld` if another run has that name."""
         earlier = await load_followed(self, choices.continues) if choices.continues else None
         if earlier is not None and not isinstance(goal, Plan):
             goal = replace(goal, test_command=goal.test_command or earlier.check)
@@ -99,7 +98,7 @@ class Session(Delivery, frozen=True):
             from bough.engine import run_loop
 
             async with open_ports(self, models, choices, watch, endpoints, executor=executor, outside=outside) as ports:
-                for url in endpoints.values():  # The HTTP library too, where a model is called.
+                for url in endpoints.values():  # the HTTP library too, if a model is called
                     self.client.link(url)
                 limits = choices.limits_for(self.config.budget, plan.goal)
                 check_prices(self, models, endpoints, limits, choices, outside.names)
@@ -139,7 +138,7 @@ class Session(Delivery, frozen=True):
         return await self.outcome(name)
 
     async def _find_base(self, earlier: PreviousRun | None, at: StartingPoint) -> str:
-        """The files that a run starts from: those of the run before it, settled ones, or the person's as they are."""
+        """Find the files that a run starts from: those of the run before it, settled ones, or the person's own."""
         return (earlier.base if earlier else at.base) or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
@@ -165,9 +164,9 @@ class Session(Delivery, frozen=True):
         async with open_ports(opened, models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
-            if goal is not None and goal.budget.granted:  # A budget that has followed its plan does not shrink.
+            if goal is not None and goal.budget.granted:  # A budget that followed its plan does not shrink.
                 limits = replace(limits, rounds=max(limits.rounds, goal.budget.limits.rounds))
-            if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
+            if choices.cost is not None or models != run.models:  # Otherwise it was asked when the run began.
                 check_prices(self, models, endpoints, limits, choices, outside.names)
             again = e.RunResumed(
                 ports.worker,
@@ -187,8 +186,8 @@ class Session(Delivery, frozen=True):
         return await self.outcome(name)
 
     async def _finish_rewind_somehow(self, name: str) -> None:
-        """A command of the run may have filled the disk: then remove its checkouts and temporary files. Nothing is
-        lost: everything that counts is in trees, and what is needed is recreated."""
+        """Finish a rewind even if a command of the run has filled the disk: then remove its checkouts and temporary
+        files. All that counts is in trees, and checkouts are recreated when needed."""
         try:
             async with self.hold(name):
                 await self.finish_rewind(name)
@@ -208,10 +207,10 @@ class Session(Delivery, frozen=True):
     async def check(
         self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False, scout: bool = False
     ) -> tuple[e.BaseChecked, float]:
-        """Run the goal's check on the files as they are, and when that was. No run starts, and no model is called but
-        for a `scout`, where the check is unclear. `cached`: only look for the last result; without one the command is
-        empty."""
-        # Git looks at the files, and a program at what the sandbox can do, while modules load.
+        """Run the goal's check on the files as they are; return the result and its time. No run starts, and no model is
+        called but for a `scout`, if the check is unclear. `cached`: only look for the last result; without one the
+        command is empty."""
+        # Git reads the files, and a program tries the sandbox, while modules load.
         beside = asyncio.gather(self.workspaces.take(), asyncio.to_thread(lambda: self.level))
         await asyncio.sleep(0)
         from bough.app.run_ports import open_ports
@@ -227,7 +226,7 @@ class Session(Delivery, frozen=True):
                 task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
                 return await ports.verifier.look_up(task) or (found, 0.0)
             run = Run(f"{INSPECTION}{os.urandom(6).hex()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
-            # The claim tells whoever clears up that its folders are in use.
+            # The claim shows a clean-up that its folders are in use.
             async with self.store.claim(run.name, RUN, worker_id(), rules.lease):
                 try:
                     async for events in check_base(run, ports, fresh=True, asks=scout):
@@ -278,7 +277,7 @@ class Session(Delivery, frozen=True):
         return event
 
     async def accept(self, name: str, why: str = "") -> str:
-        """Take the work of a run that finished without proof as it is; returns who did."""
+        """Accept the work of a run that finished without proof as it is; return who did."""
         async with self.hold(name) as (claim, run):
             if run.end is None or run.end.end != "not_proven":
                 how = "not finished" if run.end is None else run.end.end
@@ -289,7 +288,7 @@ class Session(Delivery, frozen=True):
         return said
 
     async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
-        """Plan a goal. Nothing runs, and nothing is kept."""
+        """Plan a goal. Nothing runs, and nothing is stored."""
         from bough.app.run_ports import open_ports
         from bough.engine.run_loop import propose_plan
 
@@ -337,8 +336,8 @@ class Session(Delivery, frozen=True):
 
 
 def _choose_jobs(root: Path, choices: Choices, goal: Step, slots: int) -> int:
-    """Agents that may work at once: as many as the workers have slots, where there are workers. git merges their work,
-    which older versions cannot do."""
+    """Choose how many agents work at once: as many as the workers have slots, if there are workers. git merges their
+    work, which older versions cannot do."""
     jobs = choices.jobs or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
     if jobs > 1 and (there := find_git_version(root)) < NEEDS:
         if choices.jobs is None:
@@ -358,8 +357,8 @@ async def open_session(
     tell: Tell = lambda ignored: None,
 ) -> AsyncIterator[Session]:
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
-    `choices`, the sandbox and whether the project's settings are trusted apply to the whole session; else `ask` asks
-    the person about settings that go beyond the defaults, and `tell` reports which are ignored."""
+    `choices`, the sandbox and the trust in the project's settings apply to the whole session; else `ask` asks the
+    person about settings that go beyond the defaults, and `tell` reports which are ignored."""
     here = require_folder(folder)
     env = dict(os.environ)
     root = find_root(here)
@@ -368,7 +367,7 @@ async def open_session(
     loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = chosen.configure(loaded)
     check_home(root / ".bough")
-    # A shared store may never have been used in this folder.
+    # A shared store may be new to this folder.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"
     known = [*list_secrets(env), *find_in_addresses(env), *find_in_files(root, loaded.workspace.env_file)]
     journal = open_store(root, home, create=create)
@@ -409,7 +408,7 @@ async def open_session(
 
 
 def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
-    """What checkouts of the project get from the person's set-up, as seen from that folder of it."""
+    """Build what checkouts get from the person's set-up, as seen from that folder of the project."""
     chosen = config.workspace
     variables: dict[str, str] = {}
     if chosen.env_file:

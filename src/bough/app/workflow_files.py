@@ -1,4 +1,4 @@
-"""Workflow files of a project: where they are, and what is in them."""
+"""The workflow files of a project: their places and contents."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def shipped() -> list[Path]:
 
 
 def located(said: str, folder: Path, root: Path) -> Path:
-    """The file that a person means: a path from here or from the project, or a listed workflow's name. The project's
-    own come before those of bough."""
+    """Find the file that a person means: a path from here or from the project, or a listed workflow's name. The
+    project's own come before those of bough."""
     for path in (Path(said), folder.resolve() / said):
         if path.is_file():
             return path
@@ -55,8 +55,8 @@ def located(said: str, folder: Path, root: Path) -> Path:
 
 
 def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workflow:
-    """The workflow in a file. Others that it uses are files of the project, or of its own folder when that is outside
-    the project. A file of the project that is a link leads nowhere else."""
+    """Load the workflow in a file. Others that it uses are files of the project, or of its own folder if that is
+    outside the project. A link in the project leads nowhere else."""
     named = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow the link
     real = named if named.is_relative_to(root) else path.resolve()
     top = root if real.is_relative_to(root) else real.parent

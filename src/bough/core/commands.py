@@ -1,4 +1,4 @@
-"""What the engine may be told to do next. Commands are imperative and carry no behaviour."""
+"""The commands of the engine. They are imperative and carry no behaviour."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Say(Struct, frozen=True):
 
 
 class Relay(Struct, frozen=True):
-    """Tell the agent what a person has said."""
+    """Pass a person's message to the agent."""
 
 
 class Escalate(Struct, frozen=True):
-    """Record the rung that is taken next, with the signal that led to it, if one did."""
+    """Record the next rung, with the signal that led to it, if any."""
 
     decision: Decision
     trouble: Trouble
@@ -47,7 +47,7 @@ class Escalate(Struct, frozen=True):
 
 
 class Climb(Struct, frozen=True):
-    """Take the rung that was chosen."""
+    """Take the chosen rung."""
 
     decision: Decision
 
@@ -65,7 +65,7 @@ class Agree(Struct, frozen=True):
 
 
 class Focus(Struct, frozen=True):
-    """The check failed on a task that might have been done: one focused step for what is left."""
+    """Make one focused step for the rest, after the check failed on a task that might have been done."""
 
 
 class Compact(Struct, frozen=True):
@@ -85,13 +85,13 @@ class RunTools(Struct, frozen=True):
 
 
 class Recover(Struct, frozen=True):
-    """Calls were running when the process died: restore the workspace and answer them as interrupted."""
+    """Restore the workspace after the process died during calls, and answer them as interrupted."""
 
     calls: tuple[Call, ...]
 
 
 class RollBack(Struct, frozen=True):
-    """A repair made things worse: restore the workspace to what it was before."""
+    """Restore the workspace to the state before a repair that made things worse."""
 
     tree: str
     why: str
@@ -106,7 +106,7 @@ class TakeWork(Struct, frozen=True):
 
 
 class RecoverCommand(Struct, frozen=True):
-    """The command was running when the process died: restore the workspace and record it as interrupted."""
+    """Restore the workspace after the process died during the command, and record it as interrupted."""
 
 
 class Summarise(Struct, frozen=True):
@@ -134,17 +134,17 @@ class ReadMessage(Struct, frozen=True):
 
 
 class SeeDifference(Struct, frozen=True):
-    """Look at what the work changes, apart from what the check says."""
+    """Compare the work with the base, apart from the check's result."""
 
     tests: bool = False
     """Run the agent's new tests without its work, too."""
 
 
 class Examine(Struct, frozen=True):
-    """Get probes written from what was asked."""
+    """Get probes written from the goal."""
 
     missing: tuple[int, ...] = ()
-    """Requirements that no probe has shown; empty: the first examination."""
+    """Requirements without a probe; empty: the first examination."""
 
 
 class RunProbes(Struct, frozen=True):
@@ -156,7 +156,7 @@ class Rule(Struct, frozen=True):
 
 
 class Conclude(Struct, frozen=True):
-    """Keep the work in a checkpoint and change the state for good."""
+    """Store the work in a checkpoint and set the final state."""
 
     to: State
     why: str
@@ -198,10 +198,10 @@ _SHOWN: dict[type, str] = {
 
 
 def describe_work(command: Command) -> str:
-    """What people see while it is performed and no event says more; empty: its own events do."""
+    """Describe the command while no event says more; empty: its own events do."""
     return _SHOWN.get(type(command), "")
 
 
 def takes_long(command: Command) -> bool:
-    """Whether it runs models, tools or checks. A person who is asked may take all the time they want."""
+    """Whether it runs models, tools or checks. A person who is asked may take any time."""
     return isinstance(command, _LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")

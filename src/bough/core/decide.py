@@ -23,9 +23,9 @@ from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
 IN_VAIN = 4
-"""Further attempts in text without a usable answer before a model of unknown abilities is offered tools."""
+"""Further attempts in text without a usable answer before a model of unknown abilities gets tools."""
 EMPTY_ANSWERS = 3
-"""Empty answers in a row after which a task asks its model no more."""
+"""Empty answers in a row after which a task no longer asks its model."""
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""
 
@@ -33,13 +33,12 @@ COMPACTION = "compaction"
 def decide(task: Task, now: float) -> c.Command:
     if task.state is State.PENDING:
         return c.OpenWorkspace()
-    # Before everything else: an effect that was begun and not finished (a kill) is first looked at, or it would be done
-    # twice.
+    # Before everything else: handle an effect that was begun and not finished (a kill), or it would be done twice.
     if task.round.started:
         return c.Recover(task.round.started)
     if task.outcome.commanding is not None:
         return c.RecoverCommand()
-    # A rung that was decided on is recorded before it is climbed. After a kill it is climbed, not decided again.
+    # A chosen rung is recorded before it is taken. After a kill it is taken, not chosen again.
     if task.ladder.rung is not None:
         limit = _find_spent_limit(task)
         if limit and task.ladder.rung.rung in ASKING:
@@ -73,7 +72,7 @@ def decide(task: Task, now: float) -> c.Command:
 
 
 def _continue_work(task: Task, now: float) -> c.Command:
-    """An agent is at work: may it continue, and is there a message for it first?"""
+    """Decide whether the agent at work may continue, and whether there is a message for it first."""
     if fruitless := _find_fruitless_way(task):
         return _escalate(task, fruitless)
     if task.round.faults >= task.rules.max_faults:
@@ -85,9 +84,9 @@ def _continue_work(task: Task, now: float) -> c.Command:
     # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not finished.
     again = task.round.asking
     spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
-    if task.takes_spare:  # It was paid for with the last question.
+    if task.takes_spare:  # paid for with the last question
         spend = Spend(seconds=spend.seconds)
-    # An agent that acts in text hands nothing over: every answer that changes something is checked immediately.
+    # An agent that acts in text has no hand-over: every answer that changes something is checked immediately.
     limit = find_reached_limit(spend, task.budget.limits, 1.0 if task.in_text else LAST_SHARE)
     if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))
@@ -110,20 +109,20 @@ def _continue_work(task: Task, now: float) -> c.Command:
             return c.Rest("unavailable", task.attempt.exceeded)
     if task.round.faulty:
         return c.Say(task.round.faulty)
-    # One round is kept for it because unsaid knowledge is lost: the next agent would begin from nothing.
+    # One round is reserved for the hand-over: otherwise the agent's knowledge is lost to the next one.
     if limit and not task.round.handing_over and not task.outside:  # An agent with its own tools is simply cut off.
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.models.retry_at - now, task.models.retry_wait)), last=limit is not None)
 
 
 def _find_spent_limit(task: Task) -> str | None:
-    """The limit that is reached. An answer that is paid for already costs only time."""
+    """Return the limit that is reached. An answer that is paid for already costs only time."""
     spend = task.budget.spend
     return find_reached_limit(Spend(seconds=spend.seconds) if task.ladder.spare else spend, task.budget.limits)
 
 
 def _has_unheard_message(task: Task) -> bool:
-    """A person's message has not reached the agent, and a round is left for it to act on."""
+    """Whether a person's message has not reached the agent, and a round is left for it to act on."""
     return (
         bool(task.talk.unheard)
         and task.attempt is not None
@@ -132,8 +131,8 @@ def _has_unheard_message(task: Task) -> bool:
 
 
 def _find_fruitless_way(task: Task) -> Trouble | None:
-    """Nothing comes of how the model is asked, and there is another way: in text another attempt, then tools if no
-    answer was usable; by tool calls the other protocol, if more answers were unusable than usable."""
+    """Find another way to ask a model without results: in text another attempt, then tools if no answer was usable; by
+    tool calls the other protocol, if more answers were unusable than usable."""
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or task.round.asking:
         return None
@@ -142,8 +141,8 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
         return Trouble("faults", says, EMPTY)
     switch = _may_switch(task)
     if not task.in_text:
-        # Rounds without a change are the stuck detector's matter: reading is work, and only answers that cannot be used
-        # speak against calls. They speak sooner against a model that was given tools because text failed.
+        # Rounds without a change are the stuck detector's matter: reading is work, and only unusable answers count
+        # against calls. They count sooner for a model that got tools because text failed.
         most = 1 if task.ladder.taken.get("other_protocol") else ladder.other_protocol_after
         unfit = switch and task.round.faults >= most and task.models.calling.get(attempt.tier, 0) < 0
         says = "the model answered without a usable tool call"
@@ -161,13 +160,13 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
 
 
 def _may_switch(task: Task) -> bool:
-    """May the ladder switch the protocol? Nothing says which one suits the model, and it has not had both turns."""
+    """Whether the ladder may switch the protocol: it is unknown which one suits the model, and not both were tried."""
     rungs, taken = task.rules.ladder.rungs, task.ladder.taken.get("other_protocol", 0)
     return task.attempt is not None and task.attempt.may_change and "other_protocol" in rungs and taken < SWITCHES
 
 
 def _is_too_long(task: Task) -> bool:
-    """The conversation is about to fill the model's window, or was refused for its length. A round in progress
+    """Whether the conversation is about to fill the model's window, or was refused for its length. A round in progress
     finishes as it began, and between two compactions the model answers once: only its next answer shows what the first
     compaction achieved."""
     attempt = task.attempt
@@ -179,7 +178,7 @@ def _is_too_long(task: Task) -> bool:
 
 
 def _find_compaction_trouble(task: Task) -> Trouble | None:
-    """Compacting again would not help."""
+    """Return the trouble if compacting again would not help."""
     attempt, rules = task.attempt, task.rules.compaction
     if attempt is None or attempt.useless < rules.breaker:
         return None
@@ -196,7 +195,7 @@ def _escalate(task: Task, trouble: Trouble) -> c.Command:
 
 
 def _check_soft_limit(task: Task) -> Signal | None:
-    """It takes long. Soft counters restart after a rung; the hard budget never does."""
+    """Raise the soft limit's trouble. Soft counters restart after a rung; the hard budget never does."""
     subtask = depth(task.id) > 1
     limit = task.rules.ladder.subtask_rounds if subtask else task.rules.ladder.task_rounds
     if task.ladder.soft_rounds < limit:
@@ -210,7 +209,7 @@ def _choose_tier(task: Task) -> Tier:
 
 
 def _decide_plan(task: Task) -> c.Command:
-    """Its smaller steps are not known yet."""
+    """Decide how to plan smaller steps that are not known yet."""
     if limit := find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Rest("budget", describe_spent(task.id, limit))
     if depth(task.id) == 0 and task.plan.estimate is None:
@@ -221,7 +220,7 @@ def _decide_plan(task: Task) -> c.Command:
 
 
 def _gather(task: Task) -> c.Command:
-    """All smaller steps have ended: the task succeeds or fails as a whole. A failing child prevents completion."""
+    """Conclude a task whose smaller steps have all ended. A failing child prevents completion."""
     if child := find_fatal_step(task):
         return c.Conclude(State.FAILED, f"its step {_describe_end(child)}")
     if has_succeeded(task):
@@ -267,7 +266,7 @@ def _judge(task: Task) -> c.Command:
         return (examination.decide_examination(task) if asks and task.step.given else None) or decided
     if verdict.finding and changed_tests.may_answer(task):
         return c.ReturnFinding()
-    # Nobody is there to write a test, to answer a finding or to make it end.
+    # Nobody is there to write a test, to answer a finding or to make the check end.
     unshown = verdict.ruling == "not_verified" or verdict.finding or verdict.exit_status is None
     if (task.step.given and unshown) or (verdict.ruling == "not_verified" and task.acceptance.asked_for_test):
         return c.Conclude(State.BLOCKED, verdict.reason)
@@ -277,8 +276,8 @@ def _judge(task: Task) -> c.Command:
 
 
 def _name_older_failures(task: Task, verdict: Verdict) -> str:
-    """Why nobody is sent after what still fails: it failed before the work, and the goal does not speak of it. Empty:
-    it has to be repaired."""
+    """Explain why nobody repairs the remaining failures: they are older than the work, and the goal is not about them.
+    Empty: they have to be repaired."""
     failures = verdict.failures
     known = len(failures) == verdict.failed and all(one.kind == "pre-existing" for one in failures)
     if task.id != GOAL or task.step.test_command or not (failures and known and verdict.passed):
@@ -293,8 +292,8 @@ def _name_older_failures(task: Task, verdict: Verdict) -> str:
 
 
 def _is_unchanged(task: Task) -> bool:
-    """A goal for agents, and no file changed: a passing check says nothing about it. A written plan may change nothing
-    on purpose."""
+    """Whether no file changed for a goal of agents: then a passing check proves nothing. A written plan may change
+    nothing on purpose."""
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
     return task.id == GOAL and task.tree == task.base and checked and classify_step(task.step) == "agent"
 
@@ -308,7 +307,7 @@ def _repair(task: Task) -> c.Command:
     if task.step.given:
         return c.Conclude(State.FAILED, task.why)
     if verdict and verdict.ruling == "passed":
-        # The check passes and a probe fails: the work does not do what was asked.
+        # The check passes and a probe fails: the work does not meet the goal.
         if task.acceptance.probe_repairs >= examination.REPAIRS:
             what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
             says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
@@ -336,7 +335,7 @@ def _repair(task: Task) -> c.Command:
 
 
 def _count_allowed_repairs(task: Task) -> int:
-    """Where further attempts are a rung, a repair is one of them."""
+    """Return the most repairs; if further attempts are a rung, a repair is one of them."""
     ladder = task.rules.ladder
     again = task.in_text and "attempts" in ladder.rungs and ladder.attempts > 1
     return 0 if again else task.rules.max_repairs
@@ -347,7 +346,7 @@ def is_agentless(step: Step) -> bool:
 
 
 def decide_agentless(task: Task) -> c.Command:
-    """Decide what a step in progress needs."""
+    """Decide the next command of a step without an agent."""
     if task.step.work:
         return c.TakeWork()
     if classify_step(task.step) == "run":
@@ -377,7 +376,7 @@ def describe_command_end(task: Task) -> str:
 
 
 def _decide_critic(task: Task) -> c.Command:
-    """An examination that the plan asks for: the critic's findings are what its probes show."""
+    """Decide about an examination that the plan asks for: the critic's findings are its failing probes."""
     asks = task.examination.examined is None or bool(examination.list_open_contests(task))
     if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))

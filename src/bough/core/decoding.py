@@ -1,4 +1,4 @@
-"""What decoding raises for bytes and values that somebody else wrote, and how people are told."""
+"""The errors of decoding foreign bytes and values, and their words for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import msgspec
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""Malformed, no text, or nested too deeply."""
+"""Errors for text that is malformed, no text, or nested too deeply."""
 WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -17,7 +17,7 @@ WORDS = {
     "array": "a list",
     "object": "a table",
 }
-"""The names of types, in the words of people."""
+"""Names of types for people."""
 
 
 def describe_misfit(error: msgspec.ValidationError) -> str:

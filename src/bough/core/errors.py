@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bough.core.messages import Usage
 
 Sign = Literal["", "throttled", "down"]
-"""What a transport error says of the server: it wants fewer requests, or it does not work at all."""
+"""A transport error's sign about the server: it wants fewer requests, or it does not work at all."""
 
 
 class BoughError(Exception):
@@ -72,7 +72,7 @@ class TransientError(Unavailable):
         """Nothing listens there, or the host does not exist."""
         self.sign = sign
         self.usage: Usage | None = None
-        """The part of the answer that arrived before it broke off, which is paid for."""
+        """Usage of the part of the answer that arrived before it broke off; it is paid for."""
 
 
 class Refused(Unavailable):
@@ -100,7 +100,7 @@ class Exhausted(Refused):
 
 
 class WaitEnded(BoughError):
-    """A person wants to stop, and the model has not been asked yet."""
+    """A person wants to stop before the model is asked."""
 
 
 class WorkspaceError(BoughError):
@@ -108,7 +108,7 @@ class WorkspaceError(BoughError):
 
 
 class SnapshotRefused(WorkspaceError):
-    """The content of a workspace cannot be kept. Once it is gone, work can continue."""
+    """The content of a workspace cannot be stored. Once it is gone, work can continue."""
 
 
 class SetupFailed(WorkspaceError):
@@ -132,7 +132,7 @@ class Locked(StoreError):
 
 
 class NewerRun(StoreError):
-    """A run that a newer bough wrote. Other runs of the journal can be read."""
+    """A newer bough wrote the run. Other runs of the journal can be read."""
 
 
 class VersionConflict(StoreError):

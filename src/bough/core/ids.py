@@ -15,11 +15,11 @@ CONTROL = "@control"
 """The stream of people's requests and messages to a run. Anyone may append; only the run's holder reads and obeys."""
 
 OWN = "@"
-"""What names of streams begin with that belong to no run."""
+"""Prefix of the names of streams that belong to no run."""
 BACKLOG = f"{OWN}backlog/"
 
 INSPECTION = "check-"
-"""What the workspaces of a check before any run are named with. No run's name begins so."""
+"""Prefix of the workspaces of a check before any run. No run's name begins with it."""
 
 _COLOURS = """
     amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost

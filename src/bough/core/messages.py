@@ -1,4 +1,4 @@
-"""What passes between bough and a model, in no provider's dialect."""
+"""The messages between bough and a model, in no provider's dialect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from bough.core.conversation.persistent_list import PersistentList
 
 AnswerProtocol = Literal["tools", "text", "agent"]
-"""How an agent acts: by native tool calls, by blocks in its text, or (an outside one) with tools of its own."""
+"""An agent's way to act: by native tool calls, by blocks in its text, or (an outside one) with tools of its own."""
 
 
 class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -24,13 +24,13 @@ class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Said(Struct, frozen=True, forbid_unknown_fields=True, tag="said"):
-    """What bough says to the model: the brief, a nudge, a rung's message."""
+    """bough's text to the model: the brief, a nudge, a rung's message."""
 
     text: str
 
 
 class Replied(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="replied"):
-    """What the model answered."""
+    """The model's answer."""
 
     text: str
     calls: tuple[Call, ...] = ()
@@ -85,7 +85,7 @@ class Prompt(Struct, frozen=True):
     """Everything that goes into one model call."""
 
     key: str
-    """Names the call within its run (`task#attempt#round`), so that a recording can be replayed by it."""
+    """The call's name within its run (`task#attempt#round`), by which a recording is replayed."""
     system: str
     messages: PersistentList[Message]
     tools: tuple[ToolSpec, ...]
@@ -96,7 +96,7 @@ class Prompt(Struct, frozen=True):
     pictures: dict[str, bytes] = {}
     """The images of the messages, by their names in the blob store."""
     answers: int = 1
-    """Answers that are wanted. A server may give fewer."""
+    """Number of answers wanted. A server may give fewer."""
 
 
 class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -136,4 +136,4 @@ class ModelProtocol(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     may_change: bool = False
     """It was found out or is unknown, not set: the ladder may switch the protocol."""
     unknown: bool = False
-    """Nothing has shown yet whether the model acts by tool calls: it is tried first."""
+    """It is unknown whether the model acts by tool calls: that is tried first."""

@@ -13,7 +13,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 def add_fallbacks(names: Mapping[str, str], chains: Fallbacks) -> dict[str, str]:
-    """The names with those of the chains. `UsageError` for a chain that could not help."""
+    """Add the chains' names. Raises `UsageError` for a chain that could not help."""
     found = dict(names)
     for tier, chain in chains.items():
         for place, name in enumerate(chain, 1):

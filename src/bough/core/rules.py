@@ -16,9 +16,9 @@ class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     at: Annotated[float, Meta(gt=0, le=1)] = 0.75
     """The share of the model's window that may fill up before the conversation is compacted."""
     target: Annotated[float, Meta(gt=0, lt=1)] = 0.20
-    """The share of its size that the conversation should have afterwards."""
+    """The share of its size to which the conversation is compacted."""
     unknown_window: Annotated[int, Meta(ge=1000)] = 64_000
-    """The window that is assumed where neither the person, the price list nor the server says how large it is."""
+    """The assumed window if neither the person, the price list nor the server says how large it is."""
     breaker: Annotated[int, Meta(ge=1)] = 3
     """Compactions in a row that do not help before the attempt is stopped."""
     summarizer: Literal["llm", "truncate"] = "llm"
@@ -37,13 +37,13 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)
 
 
-class AcceptanceRules(Struct, frozen=True, omit_defaults=True):  # Old journals have a field more.
+class AcceptanceRules(Struct, frozen=True, omit_defaults=True):  # Old journals have one more field.
     examine: Literal["always", "never", "auto"] = "always"
-    """Whether finished work is examined against what was asked, by a model that did not see it being made. `auto`, of
-    earlier versions, is `always`."""
+    """Whether finished work is examined against the goal, by a model that did not see it being made. `auto`, of earlier
+    versions, is `always`."""
     proof: Literal["difference", "check"] = "difference"
-    """What a goal needs to be completed: evidence that the work made the difference, for each requirement; or only a
-    passing check."""
+    """The proof that a goal needs: evidence that the work made the difference, for each requirement; or only a passing
+    check."""
     share: Annotated[float, Meta(ge=0, le=1)] = 0.25
     """Share of a task's rounds (and tokens and money, if limited) that examination may use."""
 
@@ -73,7 +73,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     accept_failing: bool = False
     """Tests that fail before the work may still fail after it; no others may. Set as `[check] accept_failing`."""
     shown: int = 16_000
-    """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
+    """Characters of an output that the model sees: head and tail. The whole is in the blob store."""
     kept: int = 20_000_000
     """Bytes of output after which a command is killed."""
     notes: int = 40
@@ -81,14 +81,14 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     stuck: StuckRules = StuckRules()
     """When work counts as stuck."""
     ladder: LadderRules = LadderRules()
-    """What is done then, and how often."""
+    """The reactions to stuck work, and their limits."""
     planning: PlanningRules = PlanningRules()
     """How a goal becomes a tree."""
     acceptance: AcceptanceRules = AcceptanceRules()
     """How finished work is examined against what was asked."""
     compaction: CompactionRules = CompactionRules()
-    """How a conversation is kept within the model's window."""
+    """Limits that keep a conversation within the model's window."""
     checks: CheckRules = CheckRules()
-    """What a check may find without stopping the work."""
+    """Findings of a check that do not stop the work."""
     lease: float = 15.0
     """Seconds without a heartbeat before the claim of a worker on another machine is taken over."""

@@ -1,6 +1,6 @@
 """The one reader of command lines: which programs a line runs, through wrappers and scripts, and where arguments go.
 
-This is not a shell: what it does not parse (substitutions, here-documents, unbalanced quotes) makes the whole line
+It is no shell: syntax that it does not parse (substitutions, here-documents, unbalanced quotes) makes the whole line
 opaque: nothing is recognised in it and nothing is added to it.
 """
 
@@ -16,11 +16,11 @@ _ENDS = frozenset("&|;()\n")
 _REDIRECTS = re.compile(r"[<>][<>&|]*")
 _STOPS = _ENDS | frozenset("<> \t")
 _PIECE = re.compile(r"""(?s)'([^']*)'|"((?:\\.|\$(?!\()|[^"`$\\])*)"|\\(.?)|(\$(?!\()|[^'"`$\\])""")
-"""A part of a word: in single or double quotes, an escaped character, or a plain one. Nothing with a substitution in
-it, and no quote without an end, is one."""
+"""A part of a word: in single or double quotes, an escaped character, or a plain one; nothing with a substitution, and
+no unclosed quote."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _LIVE = frozenset("$*?[{")
-"""Characters that mean something to a shell within a word, unless they are quoted."""
+"""Characters that a shell interprets within a word unless quoted."""
 _SHELL_ONLY = frozenset(
     """. : ! [[ alias case cd declare eval exec exit export for function if local let popd pushd read set shopt source
     time trap type ulimit umask unset until wait while""".split()  # noqa: SIM905
@@ -55,7 +55,7 @@ Part = tuple[Word, ...]
 
 @lru_cache(maxsize=8_192)
 def split_commands(line: str) -> tuple[Part, ...]:
-    """The simple commands of a line, in order; none when the line is opaque."""
+    """Split a line into its simple commands, in order; none if the line is opaque."""
     found: list[Part] = []
     words: list[Word] = []
     at, skip = 0, False
@@ -88,14 +88,14 @@ def split_commands(line: str) -> tuple[Part, ...]:
 
 
 def _strip_assignments(words: list[Word]) -> Part:
-    """The words after the variables that are set before a command. `env A=1 …` is just another way to set them."""
+    """Return the words after the variables set before a command. `env A=1 …` is another way to set them."""
     while words and _ASSIGNMENT.match(words[1 if words[0].text == "env" and words[1:] else 0].text):
         words = words[1:]
     return tuple(words)
 
 
 def _read_word(line: str, start: int) -> Word | None:
-    """The word that begins at `start`; None if it contains something that is not parsed here."""
+    """Read the word that begins at `start`; None if it contains something that is not parsed here."""
     text, at, live = "", start, line[start] == "~"
     while at < len(line) and line[at] not in _STOPS:
         piece = _PIECE.match(line, at)
@@ -105,7 +105,7 @@ def _read_word(line: str, start: int) -> Word | None:
         if double is not None:
             text += re.sub(r'\\(["\\$`])', r"\1", double)
             live |= bool(re.search(r"(?<!\\)\$", double))
-        elif escaped is not None:  # At the end of a line a backslash escapes nothing.
+        elif escaped is not None:  # a backslash at the end of a line escapes nothing
             text += escaped
             live |= escaped in ("", "\n")
         else:
@@ -116,7 +116,7 @@ def _read_word(line: str, start: int) -> Word | None:
 
 
 def split_argv(line: str) -> list[str] | None:
-    """The words of a line that is one plain command; None if it needs a shell: operators, redirections, variables,
+    """Split a line that is one plain command into words; None if it needs a shell: operators, redirections, variables,
     patterns, built-ins."""
     found = split_commands(line)
     if len(found) != 1 or found[0][0].text in _SHELL_ONLY or any(word.live for word in found[0]):
@@ -128,8 +128,8 @@ def split_argv(line: str) -> list[str] | None:
 
 
 def find_programs(part: Part) -> Iterator[int]:
-    """The words of a command that may name the program it finally runs: the first, or one after wrappers (`poetry run`,
-    `npx`, `env A=1`). None if a package manager runs a script (`npm test`), which cannot be seen."""
+    """Find the words of a command that may name the program it finally runs: the first, or one after wrappers (`poetry
+    run`, `npx`, `env A=1`). None if a package manager runs a script (`npm test`), which cannot be seen."""
     first = get_program_name(part, 0)
     if first in _MANAGERS and len(part) > 1 and not _runs_a_program(first, part):
         return
@@ -147,7 +147,7 @@ def _runs_a_program(manager: str, part: Part) -> bool:
 
 
 class Script(NamedTuple):
-    """A script of package.json, as a package manager is told to run it."""
+    """A script of package.json in the command of a package manager."""
 
     manager: str
     name: str
@@ -155,12 +155,12 @@ class Script(NamedTuple):
 
     @property
     def separator(self) -> str:
-        """What comes before arguments for the script itself."""
+        """Return what comes before arguments for the script itself."""
         return "-- " if self.manager == "npm" and all(word.text != "--" for word in self.part) else ""
 
 
 def find_scripts(line: str) -> list[Script]:
-    """The scripts of package.json that a line runs: `npm test`, `yarn run unit`."""
+    """Find the scripts of package.json that a line runs: `npm test`, `yarn run unit`."""
     found = []
     for part in split_commands(line):
         manager = get_program_name(part, 0)
@@ -171,19 +171,19 @@ def find_scripts(line: str) -> list[Script]:
 
 
 def find_inner_line(part: Part) -> str:
-    """The line that a command passes to another shell (`bash -c '…'`); empty: none."""
+    """Find the line that a command passes to another shell (`bash -c '…'`); empty: none."""
     is_shell = get_program_name(part, 0) in _SHELLS and len(part) > 2 and "c" in part[1].text
     return part[2].text if is_shell else ""
 
 
 def find_folder(line: str) -> str:
-    """The folder that a line changes to before anything else (`cd web && …`); empty: none."""
+    """Find the folder that a line changes to before anything else (`cd web && …`); empty: none."""
     first = [word.text for word in next(iter(split_commands(line)), ())]
     return first[1] if len(first) == 2 and first[0] == "cd" else ""
 
 
 def find_subcommand(part: Part, at: int, *names: str) -> int | None:
-    """The position of the subcommand of the program at `at`, after its options: `cargo +nightly -q test`."""
+    """Find the position of the subcommand of the program at `at`, after its options: `cargo +nightly -q test`."""
     for index in range(at + 1, len(part)):
         word = part[index].text
         if word in names:

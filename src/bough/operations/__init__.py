@@ -1,8 +1,8 @@
-"""What a person can do, each said once: a function with a typed signature, a docstring and a typed result.
+"""The operations of a person, each defined once: a function with a typed signature, a docstring and a typed result.
 
-The command line, the dashboard, the tools for other agents and the Python package are drawn from this table. What a
-face adds (colours, a live view, a question before it acts) stays there. Every file here is read: a new operation needs
-nothing else.
+The command line, the dashboard, the tools for other agents and the Python package are made from this table. What an
+interface adds (colours, a live view, a question before it acts) stays there. Every file here is read: a new operation
+needs nothing else.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What a person can do to a list of goals. Nothing that an operation needs is loaded here."""
+"""The operations on a list of goals. Nothing that an operation needs is loaded here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ScheduledList(OperationResult, frozen=True, kw_only=True):
     list: str
     at: str
     system: str = ""
-    """What the timer is installed with; empty: it is not."""
+    """The system of the installed timer; empty: none."""
 
 
 Goals = str | tuple[str, ...]

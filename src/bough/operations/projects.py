@@ -1,4 +1,4 @@
-"""What a person can do in a project besides its runs and lists. Nothing that an operation needs is loaded here."""
+"""The operations on a project besides its runs and lists. Nothing that an operation needs is loaded here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HookEvent = Literal[
 AGES = {"h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0, "m": 30 * 86_400.0, "y": 365 * 86_400.0}
 SIZES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 MOST_CHECKS = 40
-"""Runs of the check in which parts of a change are taken out."""
+"""Most runs of the check for removing parts of a change."""
 
 
 class CalledHooks(OperationResult, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class PrunedRuns(OperationResult, frozen=True, kw_only=True):
     runs: list[str]
     removed: bool
     before: int
-    """Bytes that bough kept, and keeps now."""
+    """Bytes of bough's files before, and now."""
     after: int
 
 
@@ -230,7 +230,7 @@ async def prune(
 
 
 def _read_amount(text: str, units: Mapping[str, float], usual: str) -> float:
-    """A number with a unit, `30d` or `2G`; infinite where none is given."""
+    """Read a number with a unit, `30d` or `2G`; infinite if none is given."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]?)(?:i?b)?", text.strip().lower())
     if text and (found is None or (found[2] or usual) not in units):
         raise UsageError(f"`{text}` is no amount: give a number and one of {', '.join(filter(None, units))}.")

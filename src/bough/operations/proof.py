@@ -1,4 +1,4 @@
-"""What a run has shown: judge it again, accept it, see whether it still holds, write it down for others."""
+"""The operations on a run's evidence: judge it again, accept it, recheck it, write it down for others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from bough.app.session import Session
 
 NOT_PROVEN = 5
-"""Exit status."""
+"""The exit status of unproven work."""
 
 
 class JudgedRun(RunResult, frozen=True, kw_only=True):
     verdict: Any = None
     accepted: str = ""
-    """The person who took it as it is, and why; empty: nobody."""
+    """The person who accepted it as it is, and why; empty: nobody."""
 
 
 class RecheckedRun(RunResult, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What a person can do to a run. Nothing that an operation needs is loaded here."""
+"""The operations on a run. Nothing that an operation needs is loaded here."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def pause(opened: Session, run: str) -> RunRequest:
 
 
 async def _request(opened: Session, run: str, asked: str | None, what: str, said: str) -> RunRequest:
-    """What was asked of a run, or that nobody runs it."""
+    """Report what was asked of a run, or that nobody runs it."""
     status, _ = await opened.standing(await opened.view(run))
     if asked is None:
         return RunRequest(

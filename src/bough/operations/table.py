@@ -1,4 +1,4 @@
-"""The table of operations: what each row is, and how a program calls one."""
+"""The table of operations: the fields of a row, and the call of one by a program."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class Operation(Struct, frozen=True):
     does: Does
     examples: tuple[str, ...]
     json: str = "As a JSON object."
-    """What `--json` prints; empty: what it prints is for programs anyway."""
+    """Help of `--json`; empty: its output is for programs anyway."""
     of: Place = "run"
     begins: bool = False
-    """It may be the first thing that is done in a project."""
+    """It may be the first operation in a project."""
     person: bool = False
     """It decides in a person's place, or pushes, opens or installs something: there is no tool for it, or one that may
     do less."""
     runs: bool = False
-    """It is a run: a page starts it as a process of its own, and a tool, which waits for it, too."""
+    """It is a run: a page starts it as a process of its own; so does a tool, which waits for it."""
     resumes: bool = False
-    """A run that nobody runs, and that has nothing more to ask, continues with it."""
+    """A run without a process, and without further questions, continues with it."""
     group: str = ""
     """The heading under which `bough --help` lists it."""
     command: str = ""
-    """The words of the command line, where they are not its name: `backlog drop`."""
+    """The words of the command line, if they are not its name: `backlog drop`."""
 
     @property
     def name(self) -> str:
@@ -75,13 +75,13 @@ class Operation(Struct, frozen=True):
 
     @property
     def place(self) -> list[Parameter]:
-        """What it is done to, as parameters of a function."""
+        """Return its target (a run, a list) as parameters of a function."""
         default = {"run": "latest", "list": "backlog"}.get(self.of)
         how = Parameter.POSITIONAL_OR_KEYWORD
         return [Parameter(self.of, how, default=default, annotation=str)] if default else []
 
     async def find(self, opened: Session, place: str | None) -> list[Any]:
-        """What it is done to in a project."""
+        """Find its target in a project."""
         if self.of == "run":
             return [await opened.find(place)]
         from bough.services.backlog import load_backlog
@@ -104,7 +104,7 @@ class Operation(Struct, frozen=True):
         return {key: read_value(key, value, kinds[key], texts=texts) for key, value in given.items()}
 
     async def call(self, folder: Path | str, place: str | None, given: Mapping[str, Any]) -> OperationResult:
-        """Do it in the project around a folder: to that run, or to that list."""
+        """Perform it in the project around a folder: on that run, or on that list."""
         from bough.app.session import open_session
 
         arguments = self.read(given)
@@ -119,7 +119,7 @@ class Operation(Struct, frozen=True):
 
 
 def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
-    """A value of an argument as what it has to be."""
+    """Convert an argument's value to its type."""
     try:
         return convert(value, kind, strict=not texts)
     except ValidationError as error:
@@ -127,7 +127,7 @@ def read_value(name: str, value: Any, kind: Any, *, texts: bool = False) -> Any:
 
 
 def list_arguments(does: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:
-    """The name, type and default of each argument that is passed by name, and its meaning, where that is said."""
+    """List each argument that is passed by name, with its type, default and meaning."""
     known = {"Session": object, "Backlog": object, "GoalEntry": GoalEntry}
     types = get_type_hints(does, localns=known, include_extras=True)
     named = [one for one in signature(does).parameters.values() if one.kind is Parameter.KEYWORD_ONLY]
@@ -141,7 +141,7 @@ def list_arguments(does: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:
 
 
 def make_request(does: Callable[..., Any], *more: tuple[str, Any, Any]) -> type[Struct]:
-    """The arguments of a function as a body in JSON."""
+    """Return the arguments of a function as a body in JSON."""
     own = [
         (name, kind, NODEFAULT if default is Parameter.empty else default)
         for name, kind, default, _ in list_arguments(does)
@@ -153,7 +153,7 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(*examples: str, **how: Any) -> Callable[[Does], Operation]:
-    """Enter an operation under its name. Its named parameters are its arguments, each with what it means; `how`: the
+    """Register an operation under its name. Its named parameters are its arguments, each with its meaning; `how`: the
     fields of `Operation`. `bough --help` reads all that from the source, to load nothing."""
 
     def enter(does: Does) -> Operation:
@@ -172,7 +172,7 @@ def operation(*examples: str, **how: Any) -> Callable[[Does], Operation]:
 
 
 def call_operation(name: str) -> Does:
-    """The operation as a function of the package."""
+    """Return the operation as a function of the package."""
     made = OPERATIONS[name]
 
     async def call(*place: str, dir: str = ".", **arguments: Any) -> OperationResult:
@@ -184,8 +184,8 @@ def call_operation(name: str) -> Does:
 
 
 def take_arguments(does: F, common: Sequence[Parameter], own: Mapping[str, tuple[Any, Any]]) -> F:
-    """Give a function these parameters, as others see them: those in common, and by name those of an operation, each
-    with its type and default."""
+    """Give a function these visible parameters: the common ones, and by name those of an operation, each with its type
+    and default."""
     named = [Parameter(key, Parameter.KEYWORD_ONLY, default=it, annotation=kind) for key, (kind, it) in own.items()]
     vars(does)["__signature__"] = signature(does).replace(parameters=[*common, *named])
     return does

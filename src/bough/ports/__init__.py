@@ -20,7 +20,7 @@ from bough.ports.agents import OutsideAgent
 from bough.ports.steering import Fence, Inbox, Stop
 from bough.ports.verifier import Verifier
 
-if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
+if TYPE_CHECKING:  # For annotations only: reading a run needs none of them.
     import asyncio
 
     from bough.core.journal.run_fold import Run
@@ -42,22 +42,22 @@ class Store(Protocol):
     """The journal. What `append` returned is durable: it survives `kill -9` and the machine being switched off."""
 
     def claim(self, run: str, task: str, worker: str, lease: float) -> AbstractAsyncContextManager[Claim]:
-        """Hold a stream; released at the end of the block. `ClaimHeld` while another live worker has it: a live process
-        of this machine, even a stopped one, or one elsewhere that renews its claim. A claim whose holder is gone is
-        taken over at once; one held elsewhere, when its lease passes without a heartbeat. No clock that can be set is
-        involved."""
+        """Hold a stream; released at the end of the block. Raises `ClaimHeld` while another live worker has it: a live
+        process of this machine, even a stopped one, or one elsewhere that renews its claim. A claim of an ended holder
+        is taken over at once; one held elsewhere, when its lease passes without a heartbeat. No clock that can be set
+        is involved."""
 
     async def check(self, claim: Claim) -> None:
-        """`ClaimLost` when the claim was taken over: check before every effect."""
+        """Raise `ClaimLost` if the claim was taken over: check before every effect."""
 
     async def renew(self, worker: str, lease: float) -> None:
         """The heartbeat: extend all claims of this worker."""
 
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
-        """Append to the claim's stream when its version is `expected`, all events or none.
+        """Append to the claim's stream if its version is `expected`, all events or none.
 
-        `VersionConflict` when another writer was first; `ClaimLost` when the claim was taken over. State evolves from
-        what this returns, because a wrapper may have changed the events (redacted secrets). When it is cancelled, it
+        Raises `VersionConflict` if another writer was first, `ClaimLost` if the claim was taken over. State evolves
+        from the returned records, because a wrapper may have changed the events (redacted secrets). If cancelled, it
         raises once it is settled whether they are in the stream: reading tells.
         """
 
@@ -72,7 +72,7 @@ class Store(Protocol):
         kinds: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> list[Record]:
-        """The events of a stream (or of all streams of a run) with a `seq` above `since`, in order of `seq`,
+        """Read the events of a stream (or of all streams of a run) with a `seq` above `since`, in order of `seq`,
         optionally only those of the named kinds (class names of events), and no more than `limit`."""
 
     async def runs(self) -> list[str]:
@@ -85,16 +85,16 @@ class Store(Protocol):
         """The live worker that holds the stream now, or None."""
 
     async def forget(self, claim: Claim) -> None:
-        """Remove everything kept of the run that the claim holds."""
+        """Remove everything stored of the run that the claim holds."""
 
     async def compact(self) -> set[str]:
         """Remove the blobs that no event names; returns the git objects that events name. No run may be live."""
 
     async def put_blob(self, body: bytes) -> str:
-        """Keep bytes by content; the same bytes have the same name (SHA-256 in hex)."""
+        """Store bytes by content; the same bytes have the same name (SHA-256 in hex)."""
 
     async def get_blob(self, name: str) -> bytes:
-        """`NotFound` when there is none."""
+        """Return the bytes; raises `NotFound`."""
 
     async def close(self) -> None: ...
 
@@ -107,17 +107,17 @@ class Model(Protocol):
 
     @property
     def window(self) -> int:
-        """The context window in tokens; 0: unknown. Read it after an answer, when what it takes is loaded."""
+        """Return the context window in tokens; 0: unknown. Read it after an answer, when the model is loaded."""
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        """The model's answer. `progress` gets the text as it streams in. Raises `TransientError` for a transport
+        """Return the model's answer. `progress` gets the text as it streams in. Raises `TransientError` for a transport
         error worth a retry and `Refused` for one that is not; all else is an answer."""
 
     async def close(self) -> None: ...
 
 
 class Protocols(Protocol):
-    """Knows which protocol each model uses. What a run learns about a model is kept for later ones."""
+    """Knows which protocol each model uses, and keeps what a run learns about a model for later ones."""
 
     def of(self, model: str) -> ModelProtocol:
         """The protocol of a model, by its name (`provider:model`)."""
@@ -149,7 +149,7 @@ class Sandbox(Protocol):
 
     @property
     def says(self) -> str:
-        """What commands can reach, in sentences for the model."""
+        """Describe what commands can reach, in sentences for the model."""
 
     async def run(
         self,
@@ -161,20 +161,20 @@ class Sandbox(Protocol):
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
     ) -> Finished:
-        """Run in the workspace, in a process group of its own; nothing it started is left when this returns."""
+        """Run in the workspace, in a process group of its own; no process of it is left on return."""
 
     async def serve(
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         """Start a command that runs alongside the workspace's others, which reach it on localhost, until it is
-        cancelled. Returns when it has started."""
+        cancelled. Returns once it has started."""
 
     async def sweep(self, workspace: WorkFolder) -> None:
         """End whatever an earlier bough process left running in this workspace."""
 
 
 class WorkFolder(Protocol):
-    """Where commands, tools and agents work. Whoever only runs something there asks for no more than this."""
+    """A folder in which commands, tools and agents work."""
 
     root: Path
     """The top of what they may change."""
@@ -185,27 +185,27 @@ class WorkFolder(Protocol):
 
     @property
     def mounts(self) -> Sequence[Mount]:
-        """What the checkout refers to outside itself: borrowed git objects, ignored folders such as `.venv`."""
+        """Return the checkout's references outside itself: borrowed git objects, ignored folders such as `.venv`."""
 
     @property
     def env(self) -> Mapping[str, str]:
-        """What commands in it get besides the usual variables: its environment's PATH, `$BOUGH_TASK`, `$PORT` …"""
+        """Return further variables of its commands: its environment's PATH, `$BOUGH_TASK`, `$PORT` …"""
 
     async def own(self, mount: Mount) -> bool:
         """Replace the link to it with a copy that commands may write to. False when there is no link."""
 
 
 class Workspace(WorkFolder, Protocol):
-    """A private checkout that one task works in, whose files can be kept as trees and brought back."""
+    """A private checkout for one task, whose files can be stored as trees and restored."""
 
     async def furnish(self) -> None:
         """Add again what comes from the person's set-up besides the tree, after a clean-up."""
 
     async def snapshot(self) -> str:
-        """Keep the current files durably and return their tree."""
+        """Store the current files durably and return their tree."""
 
     async def restore(self, tree: str) -> None:
-        """Make the files those of a tree: what was added since is gone, what was lost is back."""
+        """Make the files those of a tree: added ones are removed, lost ones restored."""
 
     async def clear(self, tree: str) -> None:
         """Remove everything that is not in the tree, ignored files included, and all temporary files, but keep
@@ -218,17 +218,17 @@ class Workspace(WorkFolder, Protocol):
         """The topmost paths that `clear` would remove."""
 
     async def checkpoint(self, tree: str, message: str) -> str:
-        """A commit of that tree on the task's branch, in bough's own repository."""
+        """Commit that tree to the task's branch, in bough's own repository."""
 
 
 class Contents(Protocol):
     """The files of a tree, each loaded on demand."""
 
     def paths(self) -> Sequence[str]:
-        """All of them."""
+        """List all paths."""
 
     def id(self, path: str) -> str:
-        """Identifies its content; empty: there is no such file."""
+        """Return the id of a file's content; empty: there is no such file."""
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the texts that `Workspaces.texts` returns, but block meanwhile."""
@@ -240,9 +240,9 @@ class Merged(Struct, frozen=True):
     tree: str
     """Where the two sides disagree, a text has both between conflict markers."""
     conflicts: tuple[str, ...] = ()
-    """The paths at which they disagree, so that someone has to decide."""
+    """The paths in conflict, which need a decision."""
     says: tuple[str, ...] = ()
-    """What git says about each of these."""
+    """Git's message about each of these."""
     both: tuple[str, ...] = ()
     """Texts to which both sides only added at the same place: they have both additions, ours first."""
     marked: str = ""
@@ -253,7 +253,7 @@ class Workspaces(Protocol):
     """bough's own repository of trees, next to the person's files, which only `apply` ever writes."""
 
     async def take(self) -> str:
-        """Keep the person's files as they are now (their changes and untracked files too) and return the tree."""
+        """Store the person's files as they are now (their changes and untracked files too) and return the tree."""
 
     async def open(
         self,
@@ -266,21 +266,20 @@ class Workspaces(Protocol):
         start: str = "",
         lender: Path | None = None,
     ) -> Workspace:
-        """The task's checkout; made from `tree` when it does not exist yet, else left as it is. For a merge, `sides`
+        """Open the task's checkout; made from `tree` if it does not exist yet, else left as it is. For a merge, `sides`
         are the trees that git in the checkout knows by name (`git show theirs:path`). `start`: the tree of git's HEAD
-        there, when it is another one. `lender`: the top of a checkout whose installed packages this one uses too, as
-        copies of its own or in a layer of its own."""
+        there, if it is another one. `lender`: the top of a checkout whose installed packages this one uses too, as
+        copies or in a layer of its own."""
 
     async def reserve(self, run: str, task: str, tree: str) -> None:
-        """Fill a checkout for whoever opens one next, where that takes long and none is left from before. The name of
-        the task is its own until then."""
+        """Fill a checkout for the next task, if that takes long and none is left from before."""
 
     async def discard(self, run: str, task: str) -> None:
         """Remove the checkout (not its commits and trees)."""
 
     async def sweep(self, run: str, mark: str) -> None:
         """Remove the checkouts of a run whose names have the mark and whose process has ended; without a mark, all:
-        only when they are known to be unused."""
+        only if they are known to be unused."""
 
     async def changes(self, base: str, tree: str) -> list[FileChange]: ...
 
@@ -294,20 +293,20 @@ class Workspaces(Protocol):
         """The files of a tree, for callers that need few of many."""
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        """A tree like `tree`, except for these paths, which are as in `base` (or absent), and these texts."""
+        """Return a tree like `tree`, except for these paths, which are as in `base` (or absent), and these texts."""
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """The change as a unified diff, or as git's short statistics."""
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        """What `ours` and `theirs` made of `base`, merged into a durable tree of bough's own; no working files are
-        touched. Disagreements are a result, not an error."""
+        """Merge the changes of `ours` and `theirs` since `base` into a durable tree of bough's own; no working files
+        are touched. Conflicts are a result, not an error."""
 
     async def edges(self, base: str, tree: str) -> list[ActiveFile]:
-        """The changes that reach beyond their file: hooks, CI, links that lead out …"""
+        """List the changes that reach beyond their file: hooks, CI, links that lead out …"""
 
     async def apply(self, base: str, tree: str) -> list[FileChange]:
-        """Apply the changes from `base` to `tree` to the person's files. Refuses as a whole, naming the files, when one
+        """Apply the changes from `base` to `tree` to the person's files. Refuses as a whole, naming the files, if one
         of them is no longer as it was at `base`; their index and refs stay as they are."""
 
 
@@ -322,9 +321,9 @@ class ToolResult(Struct, frozen=True):
     image: str = ""
     """The media type, when `whole` is an image."""
     events: tuple[AnyEvent, ...] = ()
-    """What the call means besides its output (`NoteKept`, `DoneClaimed`)."""
+    """Events of the call besides its output (`NoteKept`, `DoneClaimed`)."""
     proposal: str = ""
-    """Smaller steps in place of the task, as valid JSON: the engine weighs them."""
+    """Smaller steps in place of the task, as valid JSON, for the engine to judge."""
     passed: int | None = None
     """Tests that passed, when the output of a test run is readable. It shows progress, and proves nothing."""
 
@@ -346,7 +345,7 @@ class Executor(Protocol):
         """Whether the task is for the workers."""
 
     async def run_task(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
-        """Run the task until it rests, as `TaskRunner.run_task` does. When cancelled, it first calls the worker off."""
+        """Run the task until it halts, as `TaskRunner.run_task` does. If cancelled, it first calls the worker off."""
 
 
 class Approval(Struct, frozen=True):
@@ -354,7 +353,7 @@ class Approval(Struct, frozen=True):
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
-    """What should be different, where the answer is `change`."""
+    """Wanted changes, if the answer is `change`."""
     steps: tuple[Step, ...] = ()
     """The steps as the person wrote them, where the answer is `own`."""
     requirements: tuple[str, ...] = ()
@@ -362,11 +361,11 @@ class Approval(Struct, frozen=True):
 
 
 async def nothing_runs(workspace: WorkFolder) -> None:
-    """Nothing runs there."""
+    """Return at once: nothing runs there."""
 
 
 class Ports(Struct, frozen=True):
-    """Everything the engine is given. `app` puts it together; tests put together their own."""
+    """Everything that the engine is given. `app` assembles it; tests assemble their own."""
 
     store: Store
     models: Mapping[str, Model]
@@ -384,27 +383,27 @@ class Ports(Struct, frozen=True):
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person, if present, a question. An empty answer: no one answers; None: it may come later."""
     unreachable: str = ""
-    """Why no model is available, where that is known before anything starts: then nothing does."""
+    """Why no model is available, if known before anything starts: then nothing does."""
     person: str = ""
-    """The person who started this process, as the system knows them."""
+    """The person who started this process, by their name in the system."""
     stop: Stop = field(default_factory=Stop)
     inbox: Inbox = field(default_factory=Inbox)
     fence: Fence = field(default_factory=Fence)
     timer: Callable[[], float] = monotonic
-    """Measures how long things take: unlike the clock it cannot be set."""
+    """Measures durations: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = lambda task, text: None
     """Transient news of a task for observers: a command's last line."""
     streamed: Callable[[str, str], None] = lambda task, text: None
     """Text of a task's model as it streams in."""
     doing: Callable[[str, str], None] = lambda task, text: None
-    """What goes on for a task where no event says it, from when on until it is called with an empty text."""
+    """Called with a task's activity that has no event; an empty text ends it."""
     waiting: Callable[[str], None] = lambda text: None
-    """What the whole run waits for, in a sentence for whoever operates it; empty: for nothing any longer."""
+    """Called with what the whole run waits for, in a sentence for its operator; empty: nothing any longer."""
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
-    """The outside agent of that name."""
+    """Returns the outside agent of that name."""
     leave: Callable[[WorkFolder], Awaitable[None]] = nothing_runs
-    """Ends what tools have left running in a workspace: before a check, and when its task rests."""
+    """Ends processes that tools left running in a workspace: before a check, and when its task halts."""
     prepare: Callable[[WorkFolder], Awaitable[ToolServersListed | None]] | None = None
     """Finds out, in the first workspace that needs it, which tools servers offer; None once that is known."""
     recorded: Callable[[Record], None] = lambda record: None
@@ -415,7 +414,7 @@ class Ports(Struct, frozen=True):
 
 @contextmanager
 def shown(ports: Ports, task: str, what: str) -> Iterator[None]:
-    """Show observers what goes on for a task."""
+    """Show observers a task's activity."""
     ports.doing(task, what)
     try:
         yield
@@ -424,4 +423,4 @@ def shown(ports: Ports, task: str, what: str) -> Iterator[None]:
 
 
 Batches = AsyncIterator[Sequence[AnyEvent]]
-"""What performing a command yields: events that belong together, appended all or none."""
+"""The events of a command, in batches that are appended all or none."""

@@ -1,4 +1,4 @@
-"""The roles of an agent that is not bough's own: how it is started, talked to and listened to."""
+"""The roles around an agent that is not bough's own: starting it, talking to it and listening to it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class TurnProgress(Struct, frozen=True):
     """An outside agent has started something."""
 
     text: str
-    """What it has said since the last report."""
+    """Its text since the last report."""
     calls: tuple[Call, ...]
-    """What it does, in bough's terms; ids are the agent's own."""
+    """Its actions as bough's calls; ids are the agent's own."""
     writes: frozenset[str] = frozenset()
     """Ids of those that may change the workspace."""
     usage: Usage = Usage()
@@ -38,16 +38,16 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Talk(Protocol):
-    """A conversation with a running outside agent. `TransientError` when it is gone or no longer responds."""
+    """A conversation with a running outside agent. Raises `TransientError` if it is gone or no longer responds."""
 
     async def say(self, text: str) -> None:
         """Start a turn; a current one is cancelled first."""
 
     async def heard(self, patience: float) -> TurnProgress | TurnEnded:
-        """What it does next; `patience`: seconds of silence to tolerate."""
+        """Return its next action; `patience`: seconds of silence to tolerate."""
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
-        """The results of those calls, once all are finished or something else has started."""
+        """Return the results of those calls, once all are finished or something else has started."""
 
     async def close(self) -> None:
         """End it, with everything it started."""
@@ -59,4 +59,4 @@ class OutsideAgent(Protocol):
     name: str
 
     async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        """`Refused` when it is unavailable here, `TransientError` when it ends at once."""
+        """Start it. Raises `Refused` if it is unavailable here, `TransientError` if it ends at once."""

@@ -1,4 +1,4 @@
-"""How a live run is steered: requests to stop and messages of people reach it, and a fence stops a process whose run
+"""The steering of a live run: stop requests and people's messages reach it, and a fence stops a process whose run
 another process has taken over."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Stop(_Watched):
         self.requested = False
         self.now = False
         self.halt: tuple[Halt, str] = ("stopped", "a person stopped it")
-        """How the run then rests."""
+        """The halt that follows."""
 
     def request(self, now: bool = False, halt: tuple[Halt, str] | None = None) -> None:
         self.requested, self.now = True, self.now or now
@@ -66,7 +66,7 @@ class Inbox(_Watched):
         super().__init__()
         self._said: list[Record] = []
         self.look: Callable[[], Awaitable[None]] | None = None
-        """Reads what was posted just now."""
+        """Reads new posts."""
         self.post: Callable[[AnyEvent], Awaitable[Record]] | None = None
         """Writes to the stream that people post to."""
 
@@ -80,8 +80,8 @@ class Inbox(_Watched):
         return list(newer)[::-1]
 
     async def first(self, find: Callable[[], T | None], here: Awaitable[U]) -> T | U:
-        """The first answer to a question: what `find` finds among the messages, now or once one arrives, or the result
-        of `here`, which is cancelled then."""
+        """Return the first answer to a question: what `find` finds among the messages, now or once one arrives, or the
+        result of `here`, which is cancelled then."""
         came = asyncio.Event()
         watching, asking = self.watch(came.set), asyncio.ensure_future(here)
         try:
@@ -101,14 +101,14 @@ class Inbox(_Watched):
 
 
 class Fence:
-    """Whether this process may still act for its run: crossed before every effect. A process that was away (stopped,
-    suspended) while another took the run over is turned back here."""
+    """Decides whether this process may still act for its run: crossed before every effect. A process that was away
+    (stopped, suspended) while another took the run over is turned back here."""
 
     def __init__(self) -> None:
         self._check: Callable[[], Awaitable[None]] | None = None
 
     def hold(self, check: Callable[[], Awaitable[None]] | None) -> None:
-        """Require that `check` passes from now on; None: nothing is held, and nothing has to pass."""
+        """Require that `check` passes from now on; None: require nothing."""
         self._check = check
 
     async def cross(self) -> None:

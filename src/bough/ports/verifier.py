@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Judgement(Struct, frozen=True):
-    """A verdict, and what the blob store keeps with it."""
+    """A verdict with its data for the blob store."""
 
     verdict: Verdict
     output: bytes | None = None
@@ -32,7 +32,7 @@ class Verifier(Protocol):
     """Decides whether a task is done, by evidence."""
 
     async def find(self, task: Task) -> Check | None:
-        """The check of a task as its files are now, and where it comes from; None when none is found."""
+        """Find the check of a task in its current files, and its origin; None: none is found."""
 
     async def at_base(
         self,
@@ -44,34 +44,34 @@ class Verifier(Protocol):
         fresh: bool = False,
         seen: Callable[[], None] = lambda: None,
     ) -> BaseChecked:
-        """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
-        the other candidates reports. `fresh`: now, whatever is known. `seen`: called whenever a test is seen to run.
-        `SetupFailed` when it cannot be set up."""
+        """Return the check's result on the task's base, and what it lacks there; if it runs no test, the result of the
+        best other candidate. `fresh`: now, whatever is known. `seen`: called whenever a test is seen to run. Raises
+        `SetupFailed` if it cannot be set up."""
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
-        """The last result of a task's check on its base, and when that was; None when none is kept."""
+        """Return the last result of a task's check on its base, and its time; None: none is stored."""
 
     async def try_check(
         self, run: Run, task: Task, proposed: Check, progress: Callable[[str], None]
     ) -> BaseChecked | str:
-        """What a proposed check reports at the task's base; or why it does not count: it cannot run, or it passes on a
-        product that was broken on purpose."""
+        """Return a proposed check's result at the task's base; or why it does not count: it cannot run, or it passes on
+        a product that was broken on purpose."""
 
     async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
-        """Keep what a model proposed for the project, as its last candidate; None: that it found nothing, as long as
-        the files that decide about it are the same."""
+        """Store a model's proposal for the project, as its last candidate; None: it found nothing, as long as the files
+        that decide about it are the same."""
 
     async def was_asked(self, run: Run, task: Task) -> bool:
-        """Whether a model has found nothing for these files before."""
+        """Whether a model found nothing for these files before."""
 
     def prefer(self, checked: BaseChecked) -> None:
-        """Use the check that was found to work at the base."""
+        """Use the check that worked at the base."""
 
     def begin(self, run: Run, task: Task) -> None:
-        """The task starts: its base can be examined meanwhile."""
+        """Start examining the base of a task in the background."""
 
     def before(self, task: Task, check: Check) -> str | None:
-        """What the check reported before the work, in a sentence or empty; None: it has not ended there."""
+        """Return the check's result before the work, in a sentence or empty; None: it has not ended there."""
 
     async def judge(
         self,
@@ -83,14 +83,14 @@ class Verifier(Protocol):
         *,
         merged: bool = False,
     ) -> Judgement:
-        """The verdict on the task's tree, which the workspace holds. `merged`: what the work did to tests and what its
-        own tests show was judged before it was merged: here only the check's result counts."""
+        """Return the verdict on the task's tree, which the workspace holds. `merged`: changes of tests and the work's
+        own tests were judged before the merge: here only the check's result counts."""
 
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
     ) -> tuple[Failure, ...]:
-        """Tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own. One that
-        fails has failed twice."""
+        """Find tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own, each
+        failure seen twice."""
 
     async def run_tests(
         self,
@@ -102,17 +102,17 @@ class Verifier(Protocol):
         tests: str,
         only: Sequence[str] = (),
     ) -> MixedRun:
-        """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
-        runner cannot be told)."""
+        """Run the product of one tree with the test side of another, in one process: `only` these tests (all, if the
+        runner cannot select them)."""
 
     async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
         """Run tests of the task's tree with other values in them, and return those that were seen to fail."""
 
     async def measure_base(self, run: Run, task: Task, check: Check) -> Baseline:
-        """What the check reports at the task's base, known or measured now."""
+        """Return the check's result at the task's base, known or measured now."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        """How a probe is written in this project, and the beginning of an existing test."""
+        """Return the form of a probe in this project, and the beginning of an existing test."""
 
     async def probe(
         self,
@@ -124,8 +124,8 @@ class Verifier(Protocol):
         *,
         once: bool = False,
     ) -> tuple[Probed, ...]:
-        """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
-        twice, unless it runs only `once`."""
+        """Run these probes on the task's tree, in a checkout of their own. A failure was seen twice, unless they run
+        only `once`."""
 
     async def close(self) -> None:
         """End examinations that still run."""

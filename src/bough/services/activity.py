@@ -1,7 +1,7 @@
-"""What a live run does at this moment, in a small file beside the journal, for whoever looks from another process.
+"""The current activity of a live run, in a small file beside the journal, for observers in other processes.
 
-The journal says what began and ended; that a check has printed another line is worth no event. The file is written at
-most once a second, only when something has changed, and is gone when the run's process ends."""
+The journal has beginnings and ends; a new line of a check's output is worth no event. The file is written at most once
+a second, only after a change, and is removed when the run's process ends."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ EVERY = 1.0
 LONGEST = 64_000
 """The most bytes of the file that are read."""
 WIDTH = 300
-"""The most characters of a line that are kept."""
+"""The most characters of a line."""
 
 
 class TaskActivity(Struct, frozen=True):
-    """What goes on for a task."""
+    """The current activity of a task."""
 
     what: str = ""
-    """What the task does where no event says it: `merging into goal`."""
+    """An activity without an event: `merging into goal`."""
     since: float = 0.0
     line: str = ""
     """The last line of output."""
@@ -44,7 +44,7 @@ def name_activity_file(run: str) -> str:
 
 
 def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
-    """What each task does; empty where nothing lasts, or the run's process is on another machine."""
+    """Load each task's activity; empty if nothing lasts, or the run's process is on another machine."""
     try:
         return msgspec.json.decode(Place(home, name_activity_file(run)).read(LONGEST), type=dict[str, TaskActivity])
     except (OSError, *UNREADABLE):
@@ -52,10 +52,10 @@ def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
 
 
 class ActivityFile:
-    """Keeps the file of the run whose events are recorded, and tells an observer in this process the same."""
+    """Maintains the file of the run whose events are recorded, and tells an observer in this process the same."""
 
     def __init__(self, home: Path, watch: RunObserver, store: Store) -> None:
-        """`store`: what is kept out of it is kept out of the file, too."""
+        """Prepare the file. `store`: its redactions apply to the file, too."""
         self._home = home
         self._store = store
         self._watch = watch
@@ -67,9 +67,9 @@ class ActivityFile:
     def recorded(self, record: Record) -> None:
         if not self._run:
             self._run = record.run
-            self._remove()  # A process that was killed may have left one.
+            self._remove()  # left by a killed process
         if (known := self._tasks.get(record.task)) is not None and known.line:
-            self._set(record.task, replace(known, line=""))  # It was printed before this.
+            self._set(record.task, replace(known, line=""))  # The line is older than this event.
         self._watch.recorded(record)
 
     def doing(self, task: str, what: str) -> None:
@@ -87,7 +87,7 @@ class ActivityFile:
         else:
             self._tasks.pop(task, None)
         if not self._tasks and self._written:
-            self._write()  # What is over is not shown for another second.
+            self._write()  # What is finished is not shown for another second.
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY, self._write)
 

@@ -1,4 +1,4 @@
-"""A backlog in the journal's store: the person's changes to the list, and where each goal stands.
+"""A backlog in the journal's store: the person's changes to the list, and each goal's standing.
 
 A goal that is added gets a stream of its own, whose claim is also the right to work on it. Everything else that a
 person does goes into the control stream, which takes events from any process: the list may change during the night."""
@@ -30,7 +30,7 @@ LEASE = 15.0
 
 
 class AddedGoal(Struct, frozen=True):
-    """A goal that was added or not, and why not."""
+    """A goal that was added, or why it was not."""
 
     name: str
     entry: GoalEntry
@@ -52,7 +52,7 @@ class ProposedGoal(Struct, frozen=True):
 
 
 async def list_proposals(journal: Journal, backlog: Backlog, runs: Sequence[str] | None = None) -> list[ProposedGoal]:
-    """What agents proposed, oldest first: in these runs, or in all."""
+    """List agents' proposals, oldest first: of these runs, or of all."""
     known, found = {item.entry.source for item in backlog.items.values()}, []
     for run in await journal.store.runs() if runs is None else runs:
         for record in await journal.store.read(run, kinds=("GoalProposed",)):
@@ -77,8 +77,8 @@ async def add_goals(
     keep_going: bool = False,
     again: bool = False,
 ) -> list[AddedGoal]:
-    """Add goals, each with a name or, without one, under the first words of the goal. Either all are right or, unless
-    it should `keep_going`, none is added. `again`: those that are in the list already are left out, not refused."""
+    """Add goals, each with a name or, without one, under the first words of the goal. Unless it should `keep_going`, a
+    fault in one adds none. `again`: goals that are in the list already are left out, not refused."""
     live = {item.name: item.entry for item in backlog.items.values() if not item.dropped}
     goals = {entry.goal.strip(): name for name, entry in live.items()}
     wanted: dict[str, GoalEntry] = {}
@@ -116,7 +116,7 @@ async def add_goals(
 
 
 def resolve_needs(backlog: Backlog, entry: GoalEntry, added: Mapping[str, GoalEntry] | None = None) -> GoalEntry:
-    """The entry with its needs by name; a person may give numbers and beginnings of names."""
+    """Return the entry with its needs by name; a person may give numbers and beginnings of names."""
     names = [need if need in (added or {}) else backlog.find(need).name for need in entry.needs]
     return replace(entry, needs=tuple(dict.fromkeys(names)))
 
@@ -134,8 +134,8 @@ async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry
 
 
 async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] = frozenset()) -> dict[str, RunStatus]:
-    """What became of the runs of goals that are not proven yet: a person may have answered, resumed, verified or
-    accepted one anywhere."""
+    """Find the news of runs of goals that are not proven yet: a person may have answered, resumed, verified or accepted
+    one anywhere."""
     found: dict[str, RunStatus] = {}
     for item in backlog.items.values():
         settled = item.report is not None and item.report.status == "completed"
@@ -147,7 +147,7 @@ async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] 
         ended = (run.end.end, run.end.summary) if run.end else (run.halt.reason, run.halt.message) if run.halt else None
         if await journal.store.holder(item.run, RUN) is not None:
             found[item.name] = RunStatus("running", live=True)
-        elif item.report is not None and ended is not None:  # Else it was interrupted: whoever takes it resumes it.
+        elif item.report is not None and ended is not None:  # Otherwise it was interrupted, and is resumed when taken.
             status, why = ended
             answered = status in FOR_A_PERSON and not (await load_waiting(journal, item.run)).open(live=False)
             found[item.name] = RunStatus(status, why, answered=answered)
@@ -155,18 +155,18 @@ async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] 
 
 
 async def find_held(journal: Journal, backlog: Backlog) -> frozenset[str]:
-    """Goals that a live process works on."""
+    """Find the goals that a live process works on."""
     running = [item.name for item in backlog.items.values() if item.running]
     return frozenset([name for name in running if await journal.store.holder(backlog.stream, name) is not None])
 
 
 def make_listing(backlog: Backlog, item: str) -> str:
-    """How a run names the goal that it works on."""
+    """Return a run's name for its goal."""
     return f"{backlog.name}/{item}"
 
 
 async def find_issue(journal: Journal, run: Run) -> str:
-    """The number of the issue that a run's goal was imported from; empty: it was not."""
+    """Return the number of the issue that a run's goal was imported from; empty: none."""
     listed, _, name = run.listed.rpartition("/")
     item = (await load_backlog(journal, listed)).items.get(name) if listed else None
     found = re.search(r"/issues/(\d+)/?$", item.entry.source) if item is not None else None
@@ -181,8 +181,8 @@ def is_of(run: Run, listing: str) -> bool:
 async def measure_night(
     journal: Journal, backlog: Backlog, known: dict[str, tuple[int, Spend]] | None = None
 ) -> dict[str, Spend]:
-    """What each run of the last night has spent in it: the one sum that limits, page, report and journal read. `known`:
-    what runs at rest had spent when it was asked last."""
+    """Sum the spend of each run in the last night: the one sum that limits, page, report and journal read. `known`: the
+    spend of halted runs at the last call."""
     found, known = {}, {} if known is None else known
     for name, begun in (backlog.night.runs if backlog.night is not None else {}).items():
         run = await journal.run(name)
@@ -196,7 +196,7 @@ async def measure_night(
 
 
 async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage:
-    """The list with everything that a report says about it."""
+    """Load the list with everything that a report needs."""
     items = [item for item in backlog.items.values() if not item.dropped]
     seen, barred = await look_at_runs(journal, backlog), await list_barred(journal, backlog)
     here = NightSituation(now, seen=seen, elsewhere=await find_held(journal, backlog), barred=barred)

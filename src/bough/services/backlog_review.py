@@ -1,4 +1,4 @@
-"""Read the goals of a list before the night: each once, until the person changes it."""
+"""The review of a list's goals before the night: each once, until the person changes it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bough.services.permissions import list_barred
 from bough.services.run_messages import find_person
 
 FILES = 300
-"""Paths of the project that a reader sees."""
+"""The most paths of the project that a reviewer sees."""
 
 
 def list_unread(backlog: Backlog) -> list[str]:
-    """Goals that have not begun and that nobody has read since they were added or changed."""
+    """List the goals that have not begun and were not reviewed since they were added or changed."""
     return [
         item.name
         for item in backlog.items.values()
@@ -35,9 +35,9 @@ def list_unread(backlog: Backlog) -> list[str]:
 
 
 async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> tuple[Backlog, Spend]:
-    """The list with what was found in goals that were not read yet, and what that cost. It is in the journal, and in
-    the sum of the night that follows, or runs. Goals that nobody listed on this machine are left unread: nobody said
-    that they may cost something."""
+    """Review the goals that were not reviewed yet; return the list with the findings, and the cost. It is in the
+    journal, and in the sum of the next or running night. Goals from another machine are not reviewed: nobody allowed
+    the cost."""
     from bough.app.run_ports import open_ports
     from bough.engine.consult import helper_prompt
 
@@ -74,6 +74,6 @@ async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> 
 
 
 def add_answer(goal: str, question: str, answer: str) -> str:
-    """The goal with what the person answered to a finding. The question is quoted: it demands nothing alone."""
+    """Add the person's answer to a finding to the goal. The question is quoted: it demands nothing alone."""
     asked = " ".join(question.split()).strip("“”")
     return f"{goal.rstrip()}\n\n“{asked}” – {' '.join(answer.split())}"

@@ -1,4 +1,4 @@
-"""How a run's work gets to the person: as changes to their files, as commits, on a branch."""
+"""The delivery of a run's work: as changes to the person's files, as commits, on a branch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EDGES_SHOWN = 8
 WIDTH = 72
 """The most characters of a line."""
 BODY = 2_000
-"""The most characters of what an agent says."""
+"""The most characters of an agent's text."""
 
 
 class Delivery(Project, frozen=True):
@@ -46,7 +46,7 @@ class Delivery(Project, frozen=True):
         return await self.workspaces.diff(task.base, task.tree, stat)
 
     async def edges(self, name: str) -> list[ActiveFile]:
-        """The changes of a run that take effect before anyone runs them."""
+        """List the changes of a run that take effect before anyone runs them."""
         task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
 
@@ -60,10 +60,10 @@ class Delivery(Project, frozen=True):
         with_probes: bool = False,
         hooks: bool = False,
     ) -> list[FileChange]:
-        """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
-        is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
-        `with_probes`: add the probes that the work has passed. `hooks`: the repository's hooks, filters and
-        signing apply to the commit."""
+        """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; if that fails, nothing is
+        written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step. `with_probes`:
+        add the probes that the work has passed. `hooks`: the repository's hooks, filters and signing apply to the
+        commit."""
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
@@ -125,9 +125,9 @@ class Delivery(Project, frozen=True):
     async def branch(
         self, name: str, branch: str, *, steps: bool = False, with_probes: bool = False, at: str = "HEAD"
     ) -> str:
-        """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
-        their files stay as they are. `with_probes`: with the probes that the work has passed. `at`: the commit that it
-        starts from. The last commit."""
+        """Create a branch of the person's repository with the run's changes, in one commit or (`steps`) one for each
+        step, and return its last commit; their files stay as they are. `with_probes`: with the probes that the work has
+        passed. `at`: the commit that it starts from."""
         task = await self.work(name)
         task = replace(task, tree=await self._build_tree(name, task, with_probes))
         if not await self.workspaces.changes(task.base, task.tree):
@@ -137,8 +137,8 @@ class Delivery(Project, frozen=True):
         return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits, at)
 
     async def _require_base(self, name: str, task: Task, at: str = "HEAD") -> None:
-        """The files that the run changed must be in the last commit as the run found them: only then do its commits
-        hold just its changes."""
+        """Require that the last commit has the files that the run changed as the run found them: only then do its
+        commits hold just its changes."""
         paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
         base = await self.workspaces.files(task.base, paths)
         head = await asyncio.to_thread(deliver.read_texts_at, self.root, paths, at)
@@ -152,7 +152,7 @@ class Delivery(Project, frozen=True):
     async def _build_commits(
         self, name: str, task: Task, steps: bool
     ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
-        """The changes of a run as commits, each with the files that it changes and its message."""
+        """Build commits of a run's changes, each with its files and its message."""
         titles = {step.name: step.title or step.instructions.strip() for step in task.plan.steps}
         covers = {step.name: [one for one in task.asked if one.number in step.covers] for step in task.plan.steps}
         points = [
@@ -169,7 +169,7 @@ class Delivery(Project, frozen=True):
         return made
 
     async def _build_tree(self, name: str, task: Task, with_probes: bool) -> str:
-        """The tree of a task, if wanted with its probes."""
+        """Return the tree of a task, if wanted with its probes."""
         if not with_probes:
             return task.tree
         from bough.adapters.verifiers.prober import write_files, write_kept
@@ -179,7 +179,7 @@ class Delivery(Project, frozen=True):
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
             passed = list_passed_probes(task)
-            # A file of several cases of which one was dropped would fail.
+            # A file with a dropped case among its cases would fail.
             others = {probe.path for probe in task.examination.probes if probe not in passed}
             texts = {probe.path: write_kept(probe, check) for probe in passed if probe.path not in others}
             await asyncio.to_thread(write_files, workspace.root, texts)
@@ -188,11 +188,11 @@ class Delivery(Project, frozen=True):
             await self.workspaces.discard(name, kept)
 
 
-# ── the messages of the commits: a short subject, what was done, the evidence as trailers ────────────────────────────
+# ── commit messages: a short subject, what was done, the evidence as trailers ────────────────────────────────────────
 
 
 def render_run_message(run: Run, task: Task) -> str:
-    """One commit for all of it. The goal itself may be a page long: its first sentence is the subject."""
+    """Render one commit message for the whole run. The goal may be a page long: its first sentence is the subject."""
     goal, verdict = run.plan.goal.instructions.strip(), task.acceptance.verdict
     line = next((line.lstrip("# ") for line in goal.splitlines() if line.strip()), run.name)
     steps = (
@@ -208,7 +208,7 @@ def render_run_message(run: Run, task: Task) -> str:
 
 
 def render_step_message(run: str, step: e.ChildSettled, title: str, covers: Sequence[Requirement]) -> str:
-    """The commit of a step: its title, and what the agent that did it says."""
+    """Render the commit message of a step: its title, and its agent's summary."""
     trailers = [f"Bough-Run: {run}", f"Bough-Step: {step.child}"]
     trailers += [f"Bough-Requirement: {shorten_text(str(one), WIDTH)}" for one in covers]
     trailers += [f"Bough-Verdict: {step.verdict}"] if step.verdict else []
@@ -224,12 +224,12 @@ def _render(subject: str, said: str, trailers: Sequence[str]) -> str:
 
 
 def _join_line(text: str) -> str:
-    """Text of a goal, a model or a check as one harmless line."""
+    """Return text of a goal, a model or a check as one harmless line."""
     return " ".join(escape_text(text).split())
 
 
 def _wrap(text: str) -> list[str]:
-    """Paragraphs in lines that git shows well; lists and code stay as they are."""
+    """Wrap paragraphs into lines that git shows well; lists and code stay as they are."""
     lines: list[str] = []
     for line in text.splitlines():
         plain = line[:1].isalnum() and len(line) > WIDTH

@@ -21,7 +21,7 @@ from bough.ports import Model
 from bough.trust.programs import run_program
 
 PACE = 0.03
-"""A recording is played at this share of the time that the model took."""
+"""Speed of a replayed recording, as a share of the model's own time."""
 
 NO_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 SEEN_BY_COMMANDS = "BOUGH_SANDBOX_ENV"
@@ -68,7 +68,7 @@ def find(name: str | None) -> Demo:
 
 
 def unpack(demo: Demo, folder: Path | None) -> tuple[Path, Path]:
-    """Put the demo's repository into a new folder, as a person would have it; returns it and the recording."""
+    """Put the demo's repository into a new folder, as a person would have it; return it and the recording."""
     place = folder or Path(tempfile.mkdtemp(prefix="bough-demo-"))
     if place.exists() and any(place.iterdir()):
         raise UsageError(f"{place} is not empty: give the demo a folder of its own with --dir.")
@@ -105,13 +105,13 @@ class RecordedNight:
         return await self._model.ask(replace(prompt, key=f"{name}/{prompt.key}"), progress)
 
     async def close(self) -> None:
-        """Keep it open: the next goal asks the same recording."""
+        """Keep it open: the next goal uses the same recording."""
 
 
 @contextmanager
 def own_environment() -> Iterator[None]:
-    """Meanwhile `python` is the interpreter that runs bough: pytest is sure to be there, without plugins that happen to
-    be installed. Of a person's settings only the sandbox's apply: a recording fits the rules it was made with."""
+    """Make `python` the interpreter that runs bough meanwhile: it has pytest, without plugins that happen to be
+    installed. Of a person's settings only the sandbox's apply: a recording fits the rules it was made with."""
     before = dict(os.environ)
     for name in before:
         if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):

@@ -1,4 +1,4 @@
-"""What works here and what is missing: `bough doctor`."""
+"""`bough doctor`: what works here and what is missing."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Diagnosis(Struct, frozen=True):
     needed: bool = True
     """No run can start without it."""
     fails: bool = False
-    """It is there and fails, as a check does where tests fail: a run can start all the same."""
+    """It exists and fails, like a check with failing tests: a run can start all the same."""
 
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
-    """What works here. Writes nothing and calls no model."""
+    """Report what works here. Writes nothing and calls no model."""
     env = dict(os.environ)
     root = find_project_root(folder)
     rg = shutil.which("rg")
@@ -79,13 +79,13 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     findings.append(await _diagnose_sandbox(config.sandbox, env))
     findings += _examine_agents(config, env)
     models = await _diagnose_models(config, choices, env)
-    if (config.builders.main or OWN) != OWN:  # It answers bough's own questions too.
+    if (config.builders.main or OWN) != OWN:  # The agent answers bough's own questions too.
         models = [replace(found, needed=False) for found in models]
     return [*findings, *models]
 
 
 def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Diagnosis]:
-    """Outside agents that are installed, or configured and missing."""
+    """Report outside agents that are installed, or configured and missing."""
     there, missing = [], []
     answering = list_answering((config.models.main, config.models.examiner, config.models.judge))
     wanted = {*config.agents, *config.builders.named().values(), *answering} - {OWN}
@@ -177,7 +177,7 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
 
 
 async def run_check(folder: Path | str) -> e.BaseChecked:
-    """The project's check on the files as they are. Where bough has no state yet, it leaves none."""
+    """Run the project's check on the files as they are. Where bough has no state yet, it leaves none."""
     home = find_project_root(folder) / ".bough"
     is_new = not home.exists()
     try:
@@ -192,7 +192,7 @@ async def run_check(folder: Path | str) -> e.BaseChecked:
 async def _load_knowledge(
     folder: Path | str, choices: Choices, setting: Setting | None = None
 ) -> tuple[settings.Config, str, Knowledge]:
-    """The settings that apply, the main model, and what is known about it."""
+    """Load the effective settings, the main model, and the knowledge about it."""
     env = dict(os.environ)
     root = find_project_root(folder)
     config = settings.load_config(root, env, make_consent(root, env))
@@ -215,7 +215,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     tried = replace(
         choices, model=name, base_url=base_url, protocol=found.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
     )
-    if found.may_change:  # The trial shows which one it gets.
+    if found.may_change:  # The trial decides which one it gets.
         tried = replace(tried, protocol="auto")
     solved, protocol, why, spend = await try_model(tried)
     failed = [tiny.name for tiny in TASKS if tiny.name not in solved]
@@ -235,7 +235,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
 
 
 async def forget_model(folder: Path | str, choices: Choices) -> bool:
-    """Forget what was learned about the model. Whether there was anything."""
+    """Forget what was learned about the model; return whether there was anything."""
     _, name, known = await _load_knowledge(folder, choices, "auto")
     return known.protocols.forget(name.partition("@")[0])
 
@@ -245,7 +245,7 @@ MINUTES = 5.0
 
 
 class TrialTask(Struct, frozen=True):
-    """A one-file task that its test decides."""
+    """A one-file task that its test judges."""
 
     name: str
     goal: str
@@ -277,8 +277,8 @@ TEST = "import unittest\n\nimport calc\n\n\nclass Test(unittest.TestCase):\n    
 
 
 async def try_model(choices: Choices) -> tuple[list[str], str, str, Spend]:
-    """Try a model on three tiny tasks, as runs of their own in a temporary folder: which does it solve, with which
-    protocol at the end and why, and what did it spend? What comes of it is remembered, as with any run."""
+    """Try a model on three tiny tasks, as runs of their own in a temporary folder; return the solved ones, the last
+    protocol and why, and the spend. The result is remembered, as with any run."""
     solved: list[str] = []
     protocol, why, spent = "tools", "", list[Spend]()
     with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:
@@ -303,7 +303,7 @@ _SECRET = "bough-doctor-canary"
 
 
 async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
-    """How many escapes were tried, and those that succeeded, as things that commands can do."""
+    """Return the number of tried escapes, and those that succeeded, as things that commands can do."""
     with (
         tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
         closing(socket.create_server(("127.0.0.1", 0))) as server,

@@ -1,4 +1,4 @@
-"""What a finished run leaves to one that follows up on it: all that it knew. The later run starts where it ended."""
+"""The knowledge of a finished run for one that follows up on it and starts where it ended."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ENDS = {
 
 
 class PreviousRun(Struct, frozen=True):
-    """What a finished run leaves to the one that follows up on it."""
+    """The legacy of a finished run for one that follows up on it."""
 
     run: str
     base: str
-    """Where it starts; empty: at the person's files, which already have the work."""
+    """The starting tree; empty: the person's files, which already have the work."""
     origin: str
     """The person's files as the earlier run found them: the base of both runs' changes."""
     inherited: Inherited

@@ -1,7 +1,7 @@
-"""Examine a change that somebody else made: a run whose work is already there.
+"""Examination of a change that somebody else made: a run whose work is already there.
 
-It begins with the base of the change as its base and with the change as its work. Verdict, examination and end are
-those of every run, and nobody repairs anything: what is refuted stays refuted.
+Its base is the base of the change, and its work is the change. Verdict, examination and end are those of every run, and
+nobody repairs anything: refuted work stays refuted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bough.trust.remotes import run_theirs
 from bough.views.run_view import Outcome
 
 MOST_FILES = 3_000
-"""Files of a change: no examiner reads more."""
+"""Most files of a change: no examiner reads more."""
 FEWEST_WORDS = 3
-"""Words of a goal that can ask for something."""
+"""Fewest words of a goal that can ask for something."""
 
 
 class PullRequest(Struct, frozen=True):
-    """What the person's own client says about a pull request, in its own names."""
+    """A pull request by the person's own client, with its field names."""
 
     title: str = ""
     body: str = ""
@@ -50,15 +50,15 @@ class ChangeTrees(Struct, frozen=True):
 
 
 class Watcher(Struct):
-    """The one who watches an examination: nobody, unless a face does."""
+    """Watches an examination; by default nobody does."""
 
     choices: Choices = Choices()
 
     def tell_goal(self, goal: str, where: str, says: str) -> None:
-        """Say what the change should achieve, before anything is spent."""
+        """Show the change's purpose, before anything is spent."""
 
     def notice(self, text: str) -> None:
-        """Say what is done next."""
+        """Announce what is done next."""
 
     async def attend(self, session: Session, work: Callable[[RunObserver], Awaitable[Outcome]]) -> Outcome:
         return await work(RunObserver())
@@ -69,7 +69,7 @@ async def find_change(session: Session, what: str, against: str = "") -> GivenCh
 
 
 async def find_request(session: Session, number: str, against: str) -> GivenChange:
-    """A pull request, by the person's own client: by its commits where they are here, else as a patch."""
+    """Find a pull request with the person's own client: by its commits if they are here, else as a patch."""
     ask = partial(run_theirs, root=session.root)
 
     def find() -> GivenChange:
@@ -93,7 +93,7 @@ async def find_request(session: Session, number: str, against: str) -> GivenChan
 
 
 def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
-    """What the change is for, and where that is said."""
+    """Choose the change's purpose, and name its source."""
     count = len(change.messages)
     text = goal.strip() or "\n\n".join(change.messages)
     messages = "its message" if count == 1 else f"its {count} messages"
@@ -107,7 +107,7 @@ def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
 
 
 async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
-    """Both ends of it as trees. A change that nothing could be said about is refused."""
+    """Take both ends of the change as trees. Refuses a change that cannot be judged."""
     workspaces, commits = session.workspaces, PersonCommits(session.root)
     if change.base:
         base = await asyncio.to_thread(commits.find_tree, change.base)
@@ -154,7 +154,7 @@ async def examine(
 ) -> Outcome:
     step = replace(build_goal_step(goal, check=check), given=trees.head)
     rules = choices.rules(session.config.limits)
-    # To examine it is all that the budget is for.
+    # The whole budget is for the examination.
     acceptance = replace(rules.acceptance, examine="always", proof="difference", share=1.0)
     point = StartingPoint(base=trees.base, rules=replace(rules, acceptance=acceptance), examines=trees.says)
     return await session.start(step, choices, watch, point)

@@ -1,9 +1,9 @@
-"""The person's hooks: commands of their own settings that bough starts when something happens.
+"""The person's hooks: commands of their own settings that bough starts on events.
 
-A process of its own delivers: a run only writes a line into its pipe, and what is to be told outlives the run. How far
-each stream was told is kept in the person's state folder, after each notice: whoever is killed tells a notice again,
-with the same id, and loses none. Only who starts or resumes a run, or works through a list, follows it; a worker that
-does tasks of somebody else's run does not.
+A process of its own delivers: a run only writes a line into its pipe, and pending notices outlive the run. The progress
+of each stream is saved in the person's state folder after each notice: a killed process repeats a notice, with the same
+id, and loses none. Only a process that starts or resumes a run, or works through a list, follows it; a worker on
+somebody else's run does not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LOG = 1_000_000
 
 
 class HookCall(Struct, frozen=True):
-    """One call of a hook, as the log keeps it."""
+    """One call of a hook, as logged."""
 
     at: float
     id: str
@@ -64,7 +64,7 @@ class HookCall(Struct, frozen=True):
 
     @property
     def failure(self) -> str:
-        """What went wrong, as a phrase; empty: nothing."""
+        """Describe the failure, as a phrase; empty: none."""
         if self.status is None:
             return f"did not end within {self.seconds:.0f} s and was killed"
         why = f" ({cut(last_line(self.err), 200)})" if self.err.strip() else ""
@@ -72,14 +72,14 @@ class HookCall(Struct, frozen=True):
 
 
 def find_next_moment(clock: str, now: float) -> float:
-    """The next moment at which the clock says that: `07:00`."""
+    """Return the next moment of that clock time: `07:00`."""
     at, today = time.strptime(clock, "%H:%M"), time.localtime(now)
     days = (time.mktime((*today[:2], today[2] + d, at.tm_hour, at.tm_min, 0, 0, 0, -1)) for d in range(3))
     return next(moment for moment in days if moment > now)
 
 
 def find_quiet_end(hours: str, now: float) -> float:
-    """When the quiet hours end (`22:00-07:00`); 0: it is not quiet now."""
+    """Return the end of the quiet hours (`22:00-07:00`); 0: it is not quiet now."""
     if not hours:
         return 0.0
     begin, end = (find_next_moment(clock, now) for clock in hours.split("-"))
@@ -87,14 +87,14 @@ def find_quiet_end(hours: str, now: float) -> float:
 
 
 class Outbox:
-    """How far each stream of a project was told."""
+    """The progress of notices in each stream of a project."""
 
     def __init__(self, root: Path, env: Mapping[str, str] = os.environ) -> None:
         name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
         self._env, self.folder = env, find_state_folder(env) / "hooks" / name
 
     def load(self) -> dict[str, tuple[int, int]]:
-        """Streams, each with the last event that was told, and how often it was begun to follow."""
+        """Load the streams, each with the last event delivered, and how often following began."""
         try:
             return msgspec.json.decode(Place(self.folder, "told.json").read(), type=dict[str, tuple[int, int]])
         except FileNotFoundError:
@@ -103,7 +103,7 @@ class Outbox:
             raise BoughError(f"{self.folder / 'told.json'} cannot be read ({error}): remove it.") from None
 
     def follow(self, stream: str, seq: int) -> bool:
-        """Tell what happens in a stream from an event on; True: something may be left to tell from before."""
+        """Follow a stream from an event on; True: earlier events may be undelivered."""
         with self._changing() as known:
             since, times = known.get(stream, (seq, 0))
             known[stream] = since, times + 1
@@ -144,18 +144,18 @@ class Outbox:
             place.write(known + msgspec.json.encode(call) + b"\n", 0o600)
 
     def read_log(self) -> list[HookCall]:
-        """The calls that are kept, oldest first."""
+        """Read the logged calls, oldest first."""
         with suppress(OSError, *UNREADABLE):
             lines = Place(self.folder, "log.jsonl").read(LOG).splitlines()
             return [msgspec.json.decode(line, type=HookCall) for line in lines]
         return []
 
 
-# ── a run tells that something happened ─────────────────────────────────────────────────────────────────────────────
+# ── a run reports that something happened ─────────────────────────────────────────────────────────────────────────────
 
 
 class Herald:
-    """Wakes the process that delivers, and starts it when there is the first thing to tell."""
+    """Wakes the delivering process, and starts it with the first notice."""
 
     def __init__(self, root: Path, hooks: HookSettings) -> None:
         self._root = root
@@ -164,7 +164,7 @@ class Herald:
         self._process: subprocess.Popen[bytes] | None = None
 
     def observe(self, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
-        """The same observer of a run, which also tells."""
+        """Return the run's observer, which also reports to the hooks."""
         if not self._wanted:
             return recorded
 
@@ -194,7 +194,7 @@ class Herald:
             with OpenHandle(reads), OpenHandle(os.open(os.devnull, os.O_RDWR)) as nothing:
                 words = ("hooks", "deliver", "--dir", str(self._root))
                 self._process = start_own(self._root, *words, out=nothing, err=nothing, feed=reads)
-        with suppress(BlockingIOError, BrokenPipeError):  # Full: it is awake. Gone: the next process tells.
+        with suppress(BlockingIOError, BrokenPipeError):  # Full: it is awake. Gone: the next process delivers.
             os.write(self._pipe, b"\n")
 
     def _drop(self) -> None:
@@ -203,7 +203,7 @@ class Herald:
             self._pipe = None
 
     def close(self) -> None:
-        """Nobody waits for a hook: the process that delivers ends when everything is told."""
+        """Close without waiting for hooks: the delivering process ends when everything is delivered."""
         self._drop()
         if self._process is not None:
             self._process.poll()
@@ -214,12 +214,12 @@ class Herald:
 
 
 def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, timeout: float) -> HookCall:
-    """Start a hook, and keep what came of it."""
+    """Call a hook, and log the result."""
     began, event = time.time(), notice.hook_event_name
     own = {"BOUGH_EVENT": event, "BOUGH_MESSAGE": notice.message}
     try:
         said = run_hook(command, project=root, feed=msgspec.json.encode(notice), own=own, timeout=timeout)
-    except (OSError, ValueError) as error:  # It is not there, may not be started, or has a NUL in its name.
+    except (OSError, ValueError) as error:  # It does not exist, may not be started, or has a NUL in its name.
         said = 127, "", str(getattr(error, "strerror", None) or error)
     made = HookCall(began, notice.id, event, command, said[0], time.time() - began, *said[1:])
     outbox.log(made)
@@ -227,7 +227,7 @@ def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, time
 
 
 class NoticeDelivery:
-    """Tells what a project's streams have to tell."""
+    """Delivers the notices of a project's streams."""
 
     def __init__(self, journal: Journal, link: Link, env: Mapping[str, str] = os.environ) -> None:
         self._journal, self._link, self._env = journal, link, env
@@ -235,7 +235,7 @@ class NoticeDelivery:
         self._failing: set[str] = set()
 
     async def run(self, feed: int) -> None:
-        """Deliver whenever somebody writes to `feed`, until it is closed and everything is told."""
+        """Deliver whenever somebody writes to `feed`, until it is closed and everything is delivered."""
         shared, open_ = bool(find_address(self._journal.root)), True
         while True:
             later = await self.drain(over=not open_)
@@ -247,8 +247,8 @@ class NoticeDelivery:
                 await asyncio.sleep(min(60.0, max(0.0, later - time.time())))
 
     async def drain(self, *, over: bool = True) -> float:
-        """Tell everything there is. Returns when it is worth to look again; 0: when something happens. `over`: whoever
-        worked has ended."""
+        """Deliver all pending notices. Return the time of the next look; 0: when something happens. `over`: the working
+        process has ended."""
         hooks = config.load_hooks(self._env)
         if later := find_quiet_end(hooks.quiet, time.time()):
             return later
@@ -280,7 +280,7 @@ class NoticeDelivery:
         return 0.0
 
     async def _look(self, stream: str) -> tuple[bool, bool]:
-        """Whether nothing is to come of a stream, and whether it belongs to a night that goes on."""
+        """Return whether a stream is finished, and whether it belongs to a night that continues."""
         store, name = self._journal.store, stream
         run = await self._journal.run(stream) if not stream.startswith(BACKLOG) else None
         if run is not None:
@@ -293,13 +293,13 @@ class NoticeDelivery:
         for command in (one for one in commands if one):
             call = call_hook(self._outbox, self._journal.root, command, notice, timeout)
             key = str(command)
-            if call.failure and key not in self._failing:  # Once is enough, until it works again.
+            if call.failure and key not in self._failing:  # Report once, until it works again.
                 await self._journal.store.post(stream, CONTROL, e.HookFailed(notice.hook_event_name, call.failure))
             (self._failing.add if call.failure else self._failing.discard)(key)
 
 
 def _wait(feed: int, timeout: float | None) -> bool:
-    """Wait until somebody writes, at most for a while; False: nobody will."""
+    """Wait a while for somebody to write; False: nobody will."""
     ready, _, _ = select.select([feed], [], [], timeout)
     return not ready or bool(os.read(feed, 1 << 16))
 
@@ -308,7 +308,7 @@ def _wait(feed: int, timeout: float | None) -> bool:
 
 
 async def ask_before(journal: Journal, event: str, run: str, message: str, branch: str = "") -> None:
-    """Run a `before_*` hook. Raises `UsageError` with its reason if it refuses; one that fails is reported and stops
+    """Run a `before_*` hook. Raises `UsageError` with its reason if it refuses; a failing one is reported and stops
     nothing."""
     hooks = config.load_hooks(os.environ)
     if not (command := getattr(hooks, event)):

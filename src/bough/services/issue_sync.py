@@ -1,7 +1,7 @@
 """A list of goals that follows the issues of a tracker: each issue is one goal, however often they are compared.
 
-An issue's address is its identity. Every change is one event, and what is left to do is found by comparing again: a
-sync that is killed is completed by the next one.
+An issue's address is its identity. Every change is one event, and the rest is found by comparing again: the next sync
+completes one that was killed.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from bough.trust.remotes import run_theirs
 from bough.views.night import HEADINGS
 
 BY = "sync"
-"""Names who drops the goal of a closed issue: one that a person dropped stays dropped, whatever its issue does."""
+"""Author of a dropped goal whose issue was closed: one that a person dropped stays dropped, whatever its issue does."""
 MARK = "<!-- bough: {} -->"
-"""What tells bough's own comment from others."""
+"""Mark of bough's own comment."""
 
 
 class SyncReport(Struct):
-    """What a sync did, by the names of goals."""
+    """The result of a sync, by the names of goals."""
 
     added: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     edited: list[str] = field(default_factory=list)
-    """Goals whose issue says something else now."""
+    """Goals whose issue has another text now."""
     taken: list[str] = field(default_factory=list)
-    """Goals that took the new text over."""
+    """Goals that took over the new text."""
     kept: list[str] = field(default_factory=list)
-    """Goals that have begun, whose issue is closed."""
+    """Begun goals whose issue is closed."""
     refused: dict[str, str] = field(default_factory=dict)
 
 
 def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, state: str = "open") -> list[Issue]:
-    """The issues of a project that have one of these labels, by the person's own client."""
+    """Read the issues with one of these labels, with the person's own client."""
     if where == "github":
         argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]
         argv += ["--json", "number,title,body,labels,url,state"]
     else:
         argv = ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))]
-    if len(labels) == 1:  # Several would have to hold all at once there.
+    if len(labels) == 1:  # The client would require all of several labels.
         argv += ["--label", labels[0]]
     try:
         said = run_theirs(argv, find_root(folder), timeout=120)
@@ -64,7 +64,7 @@ def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, st
 
 async def sync_issues(journal: Journal, name: str, issues: Sequence[Issue], *, edits: bool = False) -> SyncReport:
     """Add new issues, drop the goals of closed ones that have not begun, and name edited ones. `edits`: goals that have
-    not begun take their text over."""
+    not begun take over the new text."""
     with Outbox(journal.root).lock("sync"):
         backlog, said = await load_backlog(journal, name), SyncReport()
         texts: dict[str, set[str]] = {}
@@ -107,7 +107,7 @@ async def _compare(
     elif issue.closed:
         await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, BY))
         said.dropped.append(item.name)
-    elif issue.entry.goal not in texts:  # Else it is the person who has changed the goal.
+    elif issue.entry.goal not in texts:  # Otherwise the person changed the goal.
         said.edited.append(item.name)
         if edits and not item.run:
             try:
@@ -118,7 +118,7 @@ async def _compare(
 
 
 async def comment_on_issues(journal: Journal, name: str, now: float) -> list[str]:
-    """Write where each begun goal stands into one comment of its issue, and return those that have changed."""
+    """Write each begun goal's standing into one comment of its issue; return those that changed."""
 
     def api(path: str, *words: str) -> str:
         return run_theirs(["gh", "api", path, *words], journal.root, timeout=120)

@@ -1,4 +1,4 @@
-"""What nobody asked for: parts of a change are taken out one after the other, and what carries the requirements runs.
+"""Needless parts of a change: they are taken out one after the other while the tests that carry the requirements run.
 
 What was not noticed stays out while the others are tried, so that all that is listed can go at once. From the bottom of
 each file up, since what is used stands above what uses it. Each try is in the journal: a killed search goes on.
@@ -20,15 +20,15 @@ from bough.services.recheck import Measuring, open_measuring
 from bough.services.still_proven import find_carried
 
 NAMED = 20
-"""Tests that a part names."""
+"""The most tests that a part names."""
 LISTED = 200
 
 Part = tuple[str, tuple[LineEdit, ...]]
-"""A path, and what of its change."""
+"""A path, and edits of its change."""
 
 
 async def find_needless(session: Session, name: str, choices: Choices, limit: int) -> e.NeedlessFound:
-    """Take out parts of a finished run's change, with so many checks at most, and record what came of it."""
+    """Take out parts of a finished run's change, with so many checks at most, and record the result."""
     run, task = await session.run(name), await session.task(name)
     verdict = task.acceptance.verdict
     if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
@@ -64,7 +64,7 @@ class NeedlessSearch(Struct, eq=False):
     probes: tuple[Probe, ...]
     limit: int
     out: dict[str, frozenset[LineEdit]] = field(default_factory=dict)
-    """What is taken out, by file."""
+    """Edits that are taken out, by file."""
     kept: dict[Part, e.PartTried] = field(default_factory=dict)
     tried: dict[str, e.PartTried] = field(default_factory=dict)
     """What came of each, by the tree that ran."""
@@ -88,7 +88,7 @@ class NeedlessSearch(Struct, eq=False):
         for path, file in self.files.items():
             await self._try_part((path, file.edits), passing, both)
         for part in [part for part, loss in self.kept.items() if loss.others and self.out]:
-            await self._try_part(part, passing, both)  # What used it may be out now.
+            await self._try_part(part, passing, both)  # Its uses may be out now.
         entangled = [part for part, loss in self.kept.items() if loss.others]
         if len(entangled) > 1 and self.checks < self.limit and not await self._lose(entangled, passing, both):
             self._take_out(entangled)
@@ -110,7 +110,7 @@ class NeedlessSearch(Struct, eq=False):
             await self._try_part((path, piece), passing, both)
 
     async def _lose(self, parts: list[Part], passing: list[str], both: set[str]) -> e.PartTried | None:
-        """What notices that these are gone, too; None: nothing does."""
+        """Return what notices that these are gone, too; None: nothing does."""
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
@@ -127,14 +127,14 @@ class NeedlessSearch(Struct, eq=False):
         return loss if loss.asked or loss.others else None
 
     async def _run_all(self, tree: str) -> dict[str, str]:
-        """Each case and each test with its outcome; where no test is known by name, the check itself."""
+        """Return each case and test with its outcome; if no test is known by name, the check itself."""
         self.checks += 1
         cases = await self.measuring.probe(tree, self.probes)
         ended, tests = await self.measuring.run_tests(tree)
         return cases | (tests or {"the check": ended})
 
     def _without(self, parts: list[Part]) -> dict[str, frozenset[LineEdit]]:
-        """What is out when these are, too."""
+        """Return the removed edits with these added."""
         out = dict(self.out)
         for path, edits in parts:
             out[path] = out.get(path, frozenset()) | {*edits}

@@ -1,8 +1,8 @@
-"""Work through a backlog: every goal is a run of its own, as many at once as the person allows.
+"""Works through a backlog: every goal is a run of its own, as many at once as the person allows.
 
-`core.backlog.decide` says what comes next; here it is done. A goal's claim is the right to work on it, and what is
-about to happen is durable first: after `kill -9` the next process finds the runs again, and no goal is taken twice,
-here or on another machine that shares the store."""
+`core.backlog.decide` chooses the moves, which are made here. A goal's claim is the right to work on it, and intents are
+durable first: after `kill -9` the next process finds the runs again, and no goal is taken twice, here or on another
+machine that shares the store."""
 
 from __future__ import annotations
 
@@ -50,41 +50,41 @@ from bough.services.still_proven import recheck_night
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0
-"""Seconds between two looks at the list, however much is written to the journal."""
+"""Least seconds between two looks at the list, however much is written to the journal."""
 
 Deliver = Callable[[Session, str, str], Awaitable[tuple[str, str]]]
-"""Opens a pull request for a run's branch, and returns its address, with a remark where there is one."""
+"""Opens a pull request for a run's branch, and returns its address and an optional remark."""
 
 
 class NightPlan(Struct, frozen=True):
-    """What a person chose for the night."""
+    """The person's choices for the night."""
 
     name: str
     jobs: int = 1
     until: float = 0.0
     cost: float | None = None
     per_goal: float | None = None
-    """Dollars that one goal may cost."""
+    """Most dollars for one goal."""
     together: str = ""
     max_disk: int = 0
-    """Bytes that bough may keep for the project; 0: no limit."""
+    """Most bytes of bough's files for the project; 0: no limit."""
     partial: bool = False
-    """Work that is finished and not proven gets a branch, too."""
+    """Finished work without proof gets a branch, too."""
     ask: bool = True
-    """A goal that is stuck waits for the person's answer; otherwise it is given up."""
+    """A stuck goal waits for the person's answer; otherwise it is given up."""
     deliver: Deliver | None = None
 
 
 class NightObserver(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     listed: Callable[[Backlog, e.Record], None] = lambda backlog, record: None
-    """Something happened to the list."""
+    """Called when something happened to the list."""
     recorded: Callable[[e.Record], None] = lambda record: None
-    """Something happened in a run."""
+    """Called when something happened in a run."""
     merged: Callable[[e.Record], None] = lambda record: None
-    """A goal was put onto the night branch, or left out of it."""
+    """Called when a goal was put onto the night branch, or left out of it."""
     doing: Callable[[str, str, str], None] = lambda goal, task, what: None
-    """What goes on for a goal's task where no event says it; empty: no longer."""
+    """Called with an activity of a goal's task that has no event; empty: it ended."""
 
 
 class _Live(Struct, frozen=True, eq=False):
@@ -96,23 +96,23 @@ class _Live(Struct, frozen=True, eq=False):
 
 
 async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
-    """Work until nothing is left to do, or the night is over. Return the list as it is then."""
+    """Work until nothing is left to do, or the night ends. Return the list of that moment."""
     if plan.together and not await asyncio.to_thread(deliver.find_commit, session.root, "HEAD"):
         raise UsageError("--apply-together needs a git repository with a commit: run `git init` and commit your files.")
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
-        if known is None or not known.together:  # Else an earlier process may have made it.
+        if known is None or not known.together:  # Otherwise an earlier process may have made it.
             deliver.require_free_branch(session.root, plan.together)
     session.require_models(replace(choices, cost=plan.cost or plan.per_goal))
     worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))
     if worker.backlog.open_night is None and await worker.has_nothing_to_do():
-        return worker.backlog  # An empty night would take the place of the last one on the page.
+        return worker.backlog  # An empty night would replace the last one on the page.
 
     async def beat() -> None:
-        """Keep the claims of goals whose run is just beginning or has just ended."""
+        """Renew the claims of goals whose run is just beginning or has just ended."""
         while True:
             await asyncio.sleep(LEASE / 3)
-            with suppress(StoreError):  # A claim that is lost meanwhile is noticed by the next append.
+            with suppress(StoreError):  # The next append notices a lost claim.
                 await session.store.renew(worker_id(), LEASE)
 
     async with run_beside(beat()):
@@ -145,7 +145,7 @@ class NightWorker:
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def has_nothing_to_do(self) -> bool:
-        """No goal can begin, whatever the disk has room for."""
+        """Whether no goal can begin, even with free disk space."""
         return isinstance(decide(self.backlog, replace(await self._look(), full=""))[0], End)
 
     async def begin(self) -> None:
@@ -160,7 +160,7 @@ class NightWorker:
         await self._post(e.NightStarted(base, commit, plan.cost, plan.together, find_person()))
 
     async def run_to_end(self) -> str:
-        """Why it ends, as a phrase."""
+        """Run to the end; return why it ends, as a phrase."""
         with self.watch.stop.watch(self._woken.set):
             while True:
                 self._woken.clear()
@@ -248,7 +248,7 @@ class NightWorker:
     # ── one goal ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _take(self, item: BacklogItem, cost: float | None) -> bool:
-        """Claim the goal and record which run works on it; False: somebody else has it."""
+        """Claim the goal and record its run; False: somebody else has it."""
         store, night = self.session.store, self.backlog.open_night
         assert night is not None
         try:
@@ -272,21 +272,21 @@ class NightWorker:
         return True
 
     async def _plan_or_settle(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken | e.GoalSettled:
-        """The run that works on it, or why none can: the other goals do not have to wait for that."""
+        """Return the run for a goal, or settle the goal with why there is none: the others do not wait for that."""
         try:
             return await self._plan_taking(item, night, cost)
         except (NotFound, UsageError, WorkspaceError) as error:
             return e.GoalSettled(GoalReport("error", str(error)))
 
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
-        """The run that works on it: the one that began, unless that is finished or the goal is another one now."""
+        """Return the run for a goal: the one that began, unless it is finished or the goal has changed."""
         session = self.session
-        name = item.run if item.run == slug(item.run) else ""  # A journal is no reason to leave the workspaces' folder.
+        name = item.run if item.run == slug(item.run) else ""  # A journal must not lead out of the workspaces' folder.
         run = await session.run(name) if name else Run("")
         again = is_of(run, make_listing(self.backlog, item.name)) and not is_outdated(run, item)
         if again or (name and item.running and not run.version):
             spent = (await session.view(item.run)).spend if run.version else Spend()
-            # What it has cost this night counts for the night, whatever happened in between.
+            # Its cost in this night counts for the night, whatever happened in between.
             before = night.runs[item.run].before if item.run in night.runs else spent
             reserved = cost + spent.cost - before.cost if cost is not None else None
             known = item.taken or e.GoalTaken(item.run, night.started.base, commit=night.started.commit)
@@ -307,19 +307,19 @@ class NightWorker:
         return e.GoalTaken(name, base, origin, cost, commit=night.started.commit, worker=worker_id())
 
     async def _run_goal(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
-        """Work on a goal that is claimed, and record what came of it."""
+        """Work on a claimed goal, and record the outcome."""
         async with held:
             try:
                 report = await self._work_on(item, claim, stop)
             except (ClaimHeld, ClaimLost):
-                # A person has resumed the run elsewhere, or this process was away for long and another one has taken
-                # the goal: what comes of it is seen when that process ends.
+                # A person has resumed the run elsewhere, or this process was away for long and another one took the
+                # goal: that process records the outcome.
                 return
             except (BoughError, OSError) as error:
                 report = GoalReport("error", str(error))
             if report is None or (report.status == "stopped" and self.watch.stop.requested):
-                return  # Whoever continues the night resumes it, as after a crash.
-            async with self._settling:  # Of two that end together, the second sees the first.
+                return  # The next process resumes it, as after a crash.
+            async with self._settling:  # Of two goals that end together, the second sees the first.
                 backlog = await load_backlog(self.session, self.plan.name)
                 item = backlog.items[item.name]
                 if item.dropped:
@@ -344,14 +344,14 @@ class NightWorker:
             return await self._report(item, await session.resume(item.run, choices, watch))
         step = replace(build_goal_step(item.entry.goal, check=item.entry.check or None), files=item.entry.files)
         point = StartingPoint(item.run, taken.base, taken.origin, listing)
-        if run.version:  # Another process has taken the name for a run of its own.
+        if run.version:  # Another process took the name for a run of its own.
             again = replace(taken, run=await session.find_free_name())
             await session.store.append(claim, [again], item.version)
             return await self._work_on(replace(item, run=again.run, version=item.version + 1), claim, stop)
         return await self._report(item, await session.start(step, choices, watch, point))
 
     def _choose(self, item: BacklogItem) -> Choices:
-        """The person's choices for the night, with the limits of this goal."""
+        """Return the person's choices for the night with the limits of this goal."""
         taken, entry, choices = item.taken, item.entry, self.choices
         assert taken is not None
         limits = [limit for limit in (taken.cost, self.plan.per_goal, entry.cost) if limit is not None]
@@ -370,7 +370,7 @@ class NightWorker:
         return night.runs[item.run].before if night is not None and item.run in night.runs else Spend()
 
     async def _report(self, item: BacklogItem, outcome: Outcome) -> GoalReport:
-        """What came of a run, with a branch for what is proven."""
+        """Report a run's outcome, with a branch for proven work."""
         session, commit_before = self.session, item.taken.commit if item.taken is not None else ""
         report = GoalReport(outcome.status, outcome.summary, outcome.spend, outcome.until)
         if outcome.status == "budget" and self._is_night_spent(item, outcome.spend):
@@ -398,7 +398,7 @@ class NightWorker:
         return report
 
     def _is_night_spent(self, item: BacklogItem, spend: Spend) -> bool:
-        """What it spent is its part of the night's money, and its own limit, if it has one, is higher."""
+        """Whether it spent its part of the night's money, and its own limit, if any, is higher."""
         cost = item.taken.cost if item.taken is not None else None
         own = [limit for limit in (self.plan.per_goal, item.entry.cost) if limit is not None]
         spent = spend.cost - self._find_before(item).cost
@@ -407,15 +407,15 @@ class NightWorker:
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def leave(self) -> None:
-        """Nothing that this process started outlives it. Goals that are cut off are resumed by the next one."""
+        """End everything that this process started. The next process resumes goals that are cut off."""
         for live in self.live.values():
             live.work.cancel()
         await asyncio.gather(*(live.work for live in self.live.values()), return_exceptions=True)
         self._news.close()
 
     async def finish(self, why: str) -> Backlog:
-        """Bring the branches together, if that is wanted and nobody works on a goal any more, and see whether the work
-        still holds where main has moved meanwhile."""
+        """Merge the branches, if wanted and nobody works on a goal any more, and check whether the work still holds if
+        main has moved meanwhile."""
         await self._catch_up()
         night = self.backlog.open_night
         busy = any(item.running for item in self.backlog.items.values())
@@ -423,7 +423,7 @@ class NightWorker:
             return self.backlog
         joins = wants_joining(self.backlog) or (night.started.together and night.joined is None)
         if joins and not self.watch.stop.requested and not await self._join():
-            return self.backlog  # Another process does, and ends the night; if it is killed, the next one does.
+            return self.backlog  # Another process ends the night; if it is killed, the next one does.
         if not self.watch.stop.requested:
             why = "; ".join((why, *await recheck_night(self.session, self.backlog, self.choices)))
             spent = sum_spends((await measure_night(self.session, self.backlog)).values())
@@ -431,7 +431,7 @@ class NightWorker:
         return self.backlog
 
     async def _join(self) -> bool:
-        """Bring the branches together; False: another process does."""
+        """Merge the branches; False: another process does."""
         night = self.backlog.open_night
         assert night is not None
 

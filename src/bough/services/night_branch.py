@@ -1,4 +1,4 @@
-"""Bring the finished branches of a night together: a run whose steps are finished runs."""
+"""Merges the finished branches of a night: a run whose steps are finished runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from bough.views.run_view import Outcome
 async def make_branch_once(
     session: Session, run: str, branch: str, at: str, *, steps: bool = False, before: str = ""
 ) -> tuple[str, str]:
-    """A branch from that commit with the work of a run, or the one that a process made that was killed since; its name
-    and last commit. A branch is ours while its tip is a commit of this run, or the one that was made `before` it;
-    anything else of that name is somebody else's, and another name is taken."""
+    """Create a branch from that commit with the work of a run, or find the one of a killed process; return its name and
+    last commit. A branch is ours while its tip is a commit of this run, or the one made `before` it; any other branch
+    of that name is somebody else's, and another name is taken."""
     root = session.root
     at = at if await asyncio.to_thread(deliver.find_commit, root, at) else "HEAD"  # The person has rewritten it.
     for number in count(1):
@@ -63,8 +63,8 @@ async def find_conflicts(
 
 
 class NightBranch(Struct, frozen=True):
-    """Each is merged onto the others and proven there, by the whole check and by the tests and probes that carried the
-    goals before it."""
+    """Merges each goal onto the others and proves it there, by the whole check and by the tests and probes that carried
+    the goals before it."""
 
     session: Session
     backlog: Backlog

@@ -1,4 +1,4 @@
-"""What the process of a night looks at before it begins a goal."""
+"""The conditions that the process of a night checks before it begins a goal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bough.core.tree.file_overlap import Touched
 
 
 async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) -> dict[str, Touched]:
-    """What running goals have changed so far, where there is a choice that it could change."""
+    """Find the files that running goals have changed so far, if that could change the choice."""
     if sum(not item.taken and not item.dropped for item in backlog.items.values()) < 2:
         return {}
 
@@ -31,7 +31,7 @@ async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) 
 
 
 async def find_full_disk(session: Session, most: int, busy: bool) -> str:
-    """Why nothing new may begin; empty: there is room, or no limit."""
+    """Explain why nothing new may begin; empty: there is room, or no limit."""
     if not most:
         return ""
     used = await asyncio.to_thread(session.size)

@@ -1,7 +1,7 @@
-"""What a person hears of when they are away: which events, and in which words.
+"""The notices for a person who is away: which events, and in which words.
 
-A notice is enough to act on: the question, the answers that fit, the command to type and, while a dashboard is served,
-a link. It is made from the journal, so that whoever makes it again after a crash makes the same, with the same id.
+A notice is enough to act on: the question, the possible answers, the command to type and, while a dashboard is served,
+a link. It is made from the journal, so that it is the same, with the same id, if it is made again after a crash.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ LONG = 8_000
 ASKING = ("QuestionAsked", "PlanProposed", "CommandHeld", "ChangesAsked", "TaskHalted")
 ENDING = ("RunFinished", "RunHalted", "GoalSettled", "NightEnded")
 TOLD = frozenset(getattr(e, name) for name in (*ASKING, *ENDING))
-"""Events of which a person may hear."""
+"""Events that make a notice."""
 STARTED = (e.RunStarted, e.RunResumed, e.NightStarted)
-"""Events from which on a stream is followed."""
+"""Events from which a stream is followed."""
 OUTCOMES = {"completed": "run_finished", "not_proven": "run_finished", "failed": "given_up", "error": "given_up"}
 OUTCOMES |= {"budget": "budget", "environment": "needs_you"}
 DIGEST = "digest"
@@ -42,11 +42,11 @@ DIGEST = "digest"
 ASKS = {"question": "It asks:", "plan": "It asks about its plan:", "command": "It wants to run", "tests": "Tests:"}
 
 Link = Callable[[str, Waiting], str]
-"""The address at which a question of a run can be answered; empty: nobody serves it."""
+"""Returns the address at which a question of a run can be answered; empty: nobody serves it."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """What a hook reads, as JSON. The first four names are those that scripts for other tools know."""
+    """A hook's input, as JSON. Scripts for other tools use the first four names as well."""
 
     hook_event_name: str
     session_id: str
@@ -60,16 +60,16 @@ class Notice(Struct, frozen=True, kw_only=True):
     cost: float = 0.0
     next: str = ""
     id: str = ""
-    """The same whenever the same event is told again."""
+    """Stays the same if the same event is delivered again."""
     events: tuple[Notice, ...] = ()
-    """What a digest sums up."""
+    """The notices of a digest."""
 
 
 Tellings = list[tuple[e.Record, Notice]]
 
 
 async def list_notices(journal: Journal, stream: str, since: int, link: Link) -> list[tuple[int, Notice]]:
-    """What has happened in a stream after an event, each with the number of its own event."""
+    """List the notices of a stream after an event, each with the number of its event."""
     records = await journal.store.read(stream, since=since, kinds=(*ASKING, *ENDING))
     if not records:
         return []
@@ -84,7 +84,7 @@ async def list_notices(journal: Journal, stream: str, since: int, link: Link) ->
 
 
 def sum_up(notices: Sequence[Notice], name: str, root: str) -> Notice:
-    """One notice for what happened in a night, or while nothing was to be told."""
+    """Make one notice for the events of a night, or of the quiet hours."""
     asks = sum(notice.hook_event_name == "needs_you" for notice in notices)
     last = next((each for each in reversed(notices) if each.hook_event_name == "backlog_finished"), None)
     said = last.message if last else f"{len(notices)} things happened in {name}"
@@ -111,7 +111,7 @@ async def _tell_run(journal: Journal, name: str, records: Sequence[e.Record], li
     found: Tellings = []
     for record in records:
         event, waiting = record.event, asked.get(record.seq)
-        if waiting is not None:  # What was answered meanwhile is not told.
+        if waiting is not None:  # Questions answered meanwhile make no notice.
             question, answers, command = describe_waiting(name, waiting)
             said = f"{ASKS[waiting.kind]} {first_sentence(question)}"
             notice = _describe_run(journal, view, "needs_you", "waiting", said)
@@ -141,7 +141,7 @@ def _describe_run(journal: Journal, view: RunView, kind: str, status: str, why: 
 
 
 def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...], str]:
-    """What it asks, whole; the answers that fit; the command that answers."""
+    """Return the whole question, the possible answers, and the command that answers."""
     task = "" if waiting.task in ("", GOAL) else f" --task {waiting.task}"
     match waiting.kind:
         case "question":
@@ -161,7 +161,7 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
 
 
 async def _is_listed(journal: Journal, run: Run, record: e.Record) -> bool:
-    """Whether the list of the run's goal tells of it, with its branch."""
+    """Whether the list of the run's goal makes the notice, with its branch."""
     listed, _, goal = run.listed.rpartition("/")
     if not listed:
         return False
@@ -209,7 +209,7 @@ async def _tell_list(journal: Journal, stream: str, records: Sequence[e.Record])
 
 
 def make_example(event: str, root: str) -> Notice:
-    """What a hook could be told, to try it."""
+    """Make an example for a hook, to try it."""
     asks = event == "needs_you"
     said = "amber-heron asks you something" if asks else "something happened to amber-heron"
     return Notice(

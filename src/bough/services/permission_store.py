@@ -1,8 +1,8 @@
-"""What a person has allowed on this machine: one file a project, in the person's own state folder.
+"""A person's permissions on this machine: one file a project, in the person's own state folder.
 
-A journal, a row or a repository says what was done or wished, and could come from anywhere; only what is kept here says
-what may be done. A file that is torn, too large, another user's, writable by others or copied from another machine
-brings no permission: a sentence says so, and the next answer replaces it.
+A journal, a row or a repository records deeds or wishes, and could come from anywhere; only this file grants
+permissions. A file that is torn, too large, another user's, writable by others or copied from another machine grants
+none: a sentence says so, and the next answer replaces it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ SETTINGS = "settings"
 MOST = 4 << 20
 """The most bytes of the file that are read."""
 SUBJECTS = 2_000
-"""The most subjects that are kept; the oldest are dropped first."""
+"""The most subjects stored; the oldest are dropped first."""
 LONG = 400
-"""Characters from which a value is kept as its beginning and its digest."""
+"""Longer values are stored as their beginning and their digest."""
 
 
 class Answers(Struct, omit_defaults=True):
-    """What one subject asked for (`network` and its value), and the person's answers."""
+    """A subject's requests (`network` and its value), and the person's answers."""
 
     allowed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
     def rule(self, name: str, value: str) -> bool | None:
-        """Whether that is allowed; None: not answered. By value: an answer holds for what the person was shown."""
+        """Return whether that is allowed; None: not answered. By value: an answer holds for what the person saw."""
         kept = shorten_value(value)
         return True if self.allowed.get(name) == kept else False if self.refused.get(name) == kept else None
 
@@ -84,7 +84,7 @@ class Permissions:
         """Record the person's answers, all at once."""
         with self._changing() as known:
             for subject, wishes in subjects.items():
-                answers = known.pop(subject, Answers())  # Last of all, as the newest.
+                answers = known.pop(subject, Answers())  # last, as the newest
                 for name, value in wishes.items():
                     (answers.refused if allowed else answers.allowed).pop(name, None)
                     (answers.allowed if allowed else answers.refused)[name] = shorten_value(value)
@@ -97,7 +97,7 @@ class Permissions:
                 known.pop(each, None)
 
     def carry_over(self, before: Path) -> int:
-        """Take over the answers for the folder that the project was in before; returns how many subjects."""
+        """Take over the answers for the project's earlier folder; return the number of subjects."""
         answers = Permissions(self._env, before).all()
         with self._changing() as known:
             known.update(answers)
@@ -141,7 +141,7 @@ class Permissions:
 
 
 def _find_machine(place: Path) -> str:
-    """Identifies this machine, person and state folder: a copy of a file elsewhere is no answer of theirs."""
+    """Identify this machine, person and state folder: a copied file is no answer of theirs."""
     machine = b""
     with suppress(OSError):
         machine = Place("/etc", "machine-id", links=True).read(64).strip()

@@ -1,9 +1,9 @@
-"""What a journal asks for and only a person on this machine gives.
+"""Permissions that a journal asks for and only a person on this machine gives.
 
-A run, a goal or a list may come from elsewhere: with an archive, a copied folder, a shared store. Its events say what
-was done. Whatever opens something here (`OPENING`) is compared with what this person's own settings give a new run,
-with the options that they pass now, and with what they have allowed before (`Permissions`): the rest is asked about, or
-refused with the command that allows it. Runs and goals that begin here are allowed as they begin.
+A run, a goal or a list may come from elsewhere: with an archive, a copied folder, a shared store. Its events are facts.
+Whatever opens something here (`OPENING`) is compared with the person's own settings for a new run, their current
+options, and their earlier permissions (`Permissions`): the rest is asked about, or refused with the command that allows
+it. Runs and goals that begin here are allowed as they begin.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ OPENING: Mapping[str, tuple[str, ...]] = {
     "GoalTaken": ("cost",),
     "NightStarted": ("cost",),
 }
-"""The fields of events that open something, weaken a verdict or spend: permissions. All others are facts."""
+"""Fields of events that open something, weaken a verdict or spend: permissions. All others are facts."""
 _OPTIONS = {"main": "model", "fast": "fast_model", "strong": "strong_model"}
 _CHECK = "check.command"
 BEGAN = "began"
-"""When the run began, which identifies it: allowed with it are its plan, its rules and its rounds."""
+"""The run's start, which identifies it: with it its plan, rules and rounds are allowed."""
 
 
 def find_subject(run: Run) -> str:
@@ -80,7 +80,7 @@ def find_subject(run: Run) -> str:
 
 
 def describe_opened(run: Run) -> dict[str, str]:
-    """What a run opens by its own word: the options that would give it, each with its value. Where an option can be
+    """Describe what a run opens by itself: the options that would allow it, each with its value. If an option can be
     given several times, its value is part of the name."""
     agents = OutsideAgents(run.agents, (), "", run.plan.goal, run.models).names
     several = {"agent": sorted(agents), "agent_env": run.agent_env, "base_url": sorted({*run.endpoints.values()})}
@@ -97,7 +97,7 @@ def is_begun_here(journal: Journal, run: Run) -> bool:
 
 
 async def list_wants(project: Project, run: Run, choices: Choices) -> dict[str, str]:
-    """What a run asks for that neither the person's settings nor their options nor their permissions give here."""
+    """List a run's requests that neither the person's settings nor their options nor their permissions grant here."""
     answers = Permissions(project.env, project.root).of(find_subject(run))
     opened = describe_opened(replace(run, agents=choices.agents(run.agents)))
     wants = {
@@ -111,13 +111,13 @@ async def list_wants(project: Project, run: Run, choices: Choices) -> dict[str, 
 
 
 def _is_given(choices: Choices, name: str, value: str) -> bool:
-    """Whether the person gives that option now. Of agents, those that they name."""
+    """Whether the person gives that option now; for agents, those that they name."""
     option = name.partition(" ")[0]
     return value in (choices.agent, choices.strong_agent) if option == "agent" else bool(getattr(choices, option, None))
 
 
 def _describe_usual(project: Project, run: Run) -> dict[str, str]:
-    """What a new run of that plan opens here anyway."""
+    """Describe what a new run of that plan opens here anyway."""
     from bough.app.run_models import find_substitute_model, find_usual_endpoints
 
     config, agents = project.config, project.config.builders.named()
@@ -125,7 +125,7 @@ def _describe_usual(project: Project, run: Run) -> dict[str, str]:
         models = Choices().models(config.models, find_substitute_model(run.plan.goal, agents))
     except Unavailable:
         models = {}
-    # A name with an address of its own brings it along: that is no setting of theirs.
+    # A name with an address of its own brings the address along: that is no setting of theirs.
     plain = {name for name in run.models.values() if "@" not in name}
     endpoints = find_usual_endpoints(project, {*models.values(), *plain})
     setup = config.check.setup or config.workspace.setup or ""
@@ -134,7 +134,7 @@ def _describe_usual(project: Project, run: Run) -> dict[str, str]:
 
 
 async def _list_hidden(project: Project, run: Run, choices: Choices, usual: Mapping[str, str]) -> dict[str, str]:
-    """What the tasks of a run that began elsewhere ask for: rounds of the person's money, at least."""
+    """List what the tasks of a run from elsewhere ask for: at least rounds of the person's money."""
     rounds, agents, rules = run.limits.rounds, set[str](), [run.rules]
     for record in await project.store.read(run.name, kinds=tuple(OPENING)):
         for value in _list_values(record.event):
@@ -163,7 +163,7 @@ def _list_values(event: e.AnyEvent) -> Iterable[Any]:
 
 
 def _flatten(rules: Rules) -> dict[str, str]:
-    """The rules that differ from bough's own, by name. How a goal is planned opens nothing."""
+    """Return the rules that differ from bough's own, by name. Planning rules open nothing."""
     flat: dict[str, str] = {}
 
     def add(prefix: str, table: Mapping[str, Any]) -> None:
@@ -178,7 +178,7 @@ def _flatten(rules: Rules) -> dict[str, str]:
 
 
 async def require_permission(project: Project, run: Run, choices: Choices) -> None:
-    """`PermissionNeeded` for a run that asks for more than it gets here."""
+    """Raise `PermissionNeeded` for a run that asks for more than it gets here."""
     if wants := await list_wants(project, run, choices):
         raise PermissionNeeded(
             f"{run.name} asks for what you have not allowed on this machine: {describe_wants(wants)}. Allow it with "
@@ -187,7 +187,7 @@ async def require_permission(project: Project, run: Run, choices: Choices) -> No
 
 
 def require_check(project: Project, checks: Sequence[Check]) -> None:
-    """`PermissionNeeded` for checks that only the repository names, where no sandbox confines them."""
+    """Raise `PermissionNeeded` for checks that only the repository names, if no sandbox confines them."""
     named = "; ".join(each.command for each in checks)
     if named and _CHECK not in project.consent({_CHECK: add_scripts(project.root, named)}):
         raise PermissionNeeded(
@@ -198,14 +198,14 @@ def require_check(project: Project, checks: Sequence[Check]) -> None:
 
 
 class PermissionRequest(Struct, frozen=True, eq=False):
-    """What waits for a person's answer, and how that is kept."""
+    """A request that waits for a person's answer, and the storage of the answer."""
 
     wants: Mapping[str, str]
     answer: Callable[[bool], None]
 
 
 async def list_asked(folder: Path) -> dict[str, PermissionRequest]:
-    """All that waits here: what the repository's settings, unfinished runs and open goals ask for."""
+    """List all open requests here: of the repository's settings, unfinished runs and open goals."""
     from bough.app.session import open_session
     from bough.services.backlog import list_backlogs, load_backlog
     from bough.services.settings_consent import answer_wishes, list_open_wishes
@@ -237,20 +237,20 @@ async def list_asked(folder: Path) -> dict[str, PermissionRequest]:
 
 
 def describe_wants(wants: Mapping[str, str]) -> str:
-    """Them as a phrase: `network on, agent_env KEY`."""
+    """Describe the requests as a phrase: `network on, agent_env KEY`."""
     return ", ".join(f"{name.partition(' ')[0]} {shorten_value(value)}" for name, value in wants.items())
 
 
 def suggest_resume(name: str, wants: Mapping[str, str]) -> str:
-    """The command that gives the options again."""
+    """Return the command that gives the options again."""
     options = [(f"--{want.partition(' ')[0].replace('_', '-')}", value) for want, value in wants.items()]
     options = [(option, value) for option, value in options if option not in ("--rules", "--jobs")]
     return shlex.join(["bough", "resume", name, *(word for pair in options for word in pair)])
 
 
 def list_refused(project: Project, run: Run) -> dict[str, str]:
-    """What a run of a shared journal asks for that the owner of this worker does not allow. Its models are called where
-    this machine calls them anyway."""
+    """List the requests of a run of a shared journal that this worker's owner does not allow. Its models may use the
+    endpoints that this machine uses anyway."""
     worker, known = project.config.worker, {*project.config.agents, *KNOWN}
     patterns = {"agent": worker.agents, "agent_env": worker.env, "setup": worker.setup, "base_url": worker.endpoints}
     patterns |= dict.fromkeys(("network", "agent_network"), worker.network)
@@ -270,19 +270,19 @@ def _matches(value: str, patterns: Sequence[str]) -> bool:
 
 
 def allow_run(project: Project, run: Run, wants: Mapping[str, str], allowed: bool) -> None:
-    """Keep the person's answer about a run. A yes is about the run as it is now."""
+    """Store the person's answer about a run. A yes is about the run as it is now."""
     told = {**wants, **describe_opened(run)} if allowed else {**wants, BEGAN: repr(run.started_at)}
     Permissions(project.env, project.root).keep(find_subject(run), told, allowed=allowed)
 
 
 def remember_run(project: Project, run: Run, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
-    """The same observer, which also allows the run as it starts or resumes here, so that resuming it asks nothing."""
+    """Return the observer, which also allows the run as it starts or resumes here, so that resuming asks nothing."""
 
     def seen(record: e.Record) -> None:
         nonlocal run
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             run = evolve_run(replace(run, name=record.run), record)
-            with suppress(BoughError):  # Where it cannot be kept, the person gives the options again.
+            with suppress(BoughError):  # If it cannot be stored, the person gives the options again.
                 allow_run(project, run, {}, True)
         recorded(record)
 
@@ -293,7 +293,7 @@ def remember_run(project: Project, run: Run, recorded: Callable[[e.Record], None
 
 
 def allow_goals(journal: Journal, name: str, entries: Mapping[str, GoalEntry], allowed: bool = True) -> None:
-    """Keep the person's answer about goals of a list: that they added or changed them, or what `bough trust` says."""
+    """Store the person's answer about goals of a list: they added or changed them, or `bough trust` says so."""
     told = {f"goal {name}/{goal}": _describe_goal(entry) for goal, entry in entries.items()}
     Permissions(os.environ, journal.root).keep_all(told, allowed=allowed)
 
@@ -304,7 +304,7 @@ def _describe_goal(entry: GoalEntry) -> dict[str, str]:
 
 
 async def list_barred(journal: Journal, backlog: Backlog) -> dict[str, str]:
-    """Goals that nobody has listed or allowed on this machine, and what to do about each."""
+    """List goals that nobody listed or allowed on this machine, and what to do about each."""
     answers = Permissions(os.environ, journal.root).all()
     barred = {}
     for item in backlog.items.values():

@@ -1,4 +1,4 @@
-"""What a pull request for a run says."""
+"""The text of a run's pull request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTED = 12
 
 
 async def write_description(opened: Session, name: str) -> tuple[Path, str]:
-    """Write what a pull request for a run says: its evidence, not a model's words. Returns the file and the goal."""
+    """Write the description of a run's pull request: its evidence, no model's words. Return the file and the goal."""
     state, task = await opened.run(name), await opened.task(name)
     stat = await opened.diff(name, stat=True)
     goal = escape_text(state.plan.goal.instructions.strip())
@@ -48,7 +48,7 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
 
 
 async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str, str]:
-    """Push the branch and open a draft, with the person's own programs and rights. Its address, and a remark."""
+    """Push the branch and open a draft, with the person's own programs and rights; return its address, and a remark."""
     description, goal = await write_description(opened, run)
     create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
     remarks: list[str] = []
@@ -59,6 +59,6 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str
     except Unavailable as error:
         if "already exists" not in str(error):
             raise Unavailable(f"no pull request: {error}") from None
-        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # A process that was killed has made it.
+        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # opened by a process that was then killed
         said = await asyncio.to_thread(run_theirs, view, opened.root)
     return said.splitlines()[-1] if said else "", "; ".join(remarks)

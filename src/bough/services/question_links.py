@@ -1,8 +1,8 @@
 """Links to one question each: whoever has one can read that question, and answer it once, and nothing else.
 
-A link names the run, the event that asks and until when it is good, sealed with a key that is in the person's own state
-folder: no list of links is kept, and a journal or a repository cannot make one. It stands after `#`, so that no server,
-proxy or chat program on the way sees it. Opening it changes nothing.
+A link names the run, the event that asks and its expiry, sealed with a key in the person's own state folder: no list of
+links is stored, and a journal or a repository cannot make one. It stands after `#`, so that no server, proxy or chat
+program on the way sees it. Opening it changes nothing.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ NO = frozenset({"no", "n"})
 
 
 def name_project(root: Path) -> str:
-    """How addresses name a project."""
+    """Return a project's name in addresses."""
     return sha256(str(root).encode()).hexdigest()[:8]
 
 
 class LinkedQuestion(Struct, frozen=True):
-    """What a link leads to."""
+    """The question behind a link."""
 
     run: str
     goal: str
@@ -54,7 +54,7 @@ class LinkedQuestion(Struct, frozen=True):
     command: str
     open: bool
     said: str = ""
-    """What became of it, as a sentence; empty: it waits."""
+    """Its outcome, as a sentence; empty: it waits."""
 
 
 # ── making and opening ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -66,7 +66,7 @@ def make_token(root: Path, run: str, seq: int, until: float) -> str:
 
 
 def open_token(root: Path, token: str) -> tuple[str, int]:
-    """The run and the event that asks. `NotFound` for a token that nobody made here, `UsageError` for an old one."""
+    """Return the run and the event that asks. Raises `NotFound` for a foreign token, `UsageError` for an old one."""
     named, _, seal = token.rpartition(".")
     if not token.isascii() or len(token) > 500 or not hmac.compare_digest(seal, _seal(root, named)):
         raise NotFound(
@@ -93,14 +93,14 @@ def _seal(root: Path, named: str) -> str:
 
 
 def announce_server(root: Path, url: str) -> None:
-    """Let whoever tells of a question know where it can be answered."""
+    """Announce where questions can be answered, for later notices."""
     outbox = Outbox(root)
     with suppress(OSError), outbox.lock(SERVER):  # Without a home there are no links.
         Place(outbox.folder, SERVER).write(msgspec.json.encode({"url": url, "worker": worker_id()}), 0o600)
 
 
 def make_links(root: Path) -> Link:
-    """Links as long as somebody serves the project: empty ones otherwise."""
+    """Return links while somebody serves the project; otherwise empty ones."""
 
     def link(run: str, waiting: Waiting) -> str:
         with suppress(OSError, KeyError, *UNREADABLE):
@@ -117,7 +117,7 @@ def make_links(root: Path) -> Link:
 
 
 async def _find(journal: Journal, run: str, seq: int) -> tuple[Waiting, WaitingView, bool]:
-    """What the event asks, what is known since, and whether it still waits."""
+    """Return the event's question, the facts since, and whether it still waits."""
     seen, asked = WaitingView(), None
     for record in await journal.store.read(run, kinds=KINDS):
         seen.see(record)
@@ -142,7 +142,7 @@ async def read_question(journal: Journal, token: str) -> LinkedQuestion:
 
 
 async def answer_by_link(session: Session, token: str, text: str) -> str:
-    """Answer the question of a link, and no other; returns its run. The first answer counts, wherever it is given."""
+    """Answer the question of a link, and no other; return its run. The first answer counts, from anywhere."""
     run, seq = open_token(session.root, token)
     waiting, seen, is_open = await _find(session, run, seq)
     if not is_open:

@@ -1,4 +1,4 @@
-"""Run again what was shown: by a receipt, or by a run on a main that has moved. No model is called."""
+"""Runs evidence again: from a receipt, or of a run on a main that has moved. No model is called."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Measuring(Struct, eq=False):
         return {**tests, **await self.probe(tree, probes), receipts.CHECK: ended}
 
     async def require(self, tree: str) -> None:
-        """Refuse to say anything where the check cannot run at all."""
+        """Refuse if the check cannot run at all."""
         task = replace(self._make_task(tree), base=tree)
         known = await self.ports.verifier.at_base(self.run, task, self.check, lambda line: None)
         if known.lacking:
@@ -78,10 +78,10 @@ class Measuring(Struct, eq=False):
 async def open_measuring(
     session: Session, base: str, command: str, folder: str, choices: Choices
 ) -> AsyncIterator[Measuring]:
-    """`folder`: where the command runs, below the top of the project."""
+    """Prepare the runs. `folder`: where the command runs, below the top of the project."""
     from bough.app.run_ports import open_ports
 
-    # A command that was given runs where the person stands, a found one at the top.
+    # A given command runs in the person's folder, a found one at the top.
     step = Step(GOAL, "Run it again.", test_command=command if folder else None)
     rules = choices.rules(session.config.limits)
     name = f"{INSPECTION}{os.urandom(6).hex()}"
@@ -100,7 +100,7 @@ async def open_measuring(
 
 
 async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
-    """What a finished run shows, seen once more, with what it claims."""
+    """Run a finished run's evidence once more, and add its claims."""
     run, task = await session.run(name), await session.task(name)
     verdict = task.acceptance.verdict
     if run.end is None or verdict is None or not verdict.command or task.base == task.tree:
@@ -130,12 +130,12 @@ async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt
 
 
 def sign_receipt(session: Session, body: bytes, key: Path) -> tuple[str, bytes]:
-    """The ending of the signature's file, and the signature."""
+    """Return the suffix of the signature's file, and the signature."""
     return ssh_signatures.ENDING, ssh_signatures.sign(body, key, session.root)
 
 
 def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Receipt, str]:
-    """A receipt, and who signed it; empty: nobody."""
+    """Read a receipt and its signer; empty: nobody."""
     try:
         body = read_own(Path(file), LARGEST + 1)
     except OSError as error:
@@ -157,7 +157,7 @@ def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Rec
 
 
 async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) -> list[str]:
-    """What differs from what it says; empty: nothing. What differs once by chance does not count."""
+    """List the differences from the receipt; empty: none. A difference that occurs only once is chance."""
     rerun, edited = receipt.predicate.rerun, receipts.list_edits(receipt)
     if session.config.sandbox.mode == "none":
         raise UsageError(

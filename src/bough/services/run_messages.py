@@ -35,7 +35,7 @@ LONGEST = 20_000
 
 
 def find_person() -> str:
-    """The person, as the system knows them."""
+    """Return the person's name in the system."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -59,7 +59,7 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> 
 
 
 async def _post_drop(journal: Journal, name: str, words: str) -> None:
-    """Where a message or an answer drops requirements, the goal is without them from now on."""
+    """Post the dropped requirements of a message or an answer."""
     rows = (await journal.evidence(name)).rows
     refuted = [row.requirement.number for row in rows if row.standing == "refuted"]
     dropped = read_drop(words, [row.requirement for row in rows], refuted)
@@ -103,7 +103,7 @@ async def answer_question(journal: Journal, name: str, text: str, task: str = ""
 
 
 def refuse_second(name: str, seen: WaitingView, kind: str, task: str, otherwise: str, id: str = "") -> NoReturn:
-    """Tell whoever answers second, at whichever place, who was first; `otherwise`, where nothing was asked."""
+    """Tell the second of two people who answers who was first; `otherwise`: the message if nothing was asked."""
     for each in seen.answered:
         if each.kind == kind and task in ("", each.task) and id in ("", each.id):
             who = f", by {each.by}" if each.by else ""
@@ -119,7 +119,7 @@ async def find_question(journal: Journal, name: str) -> str:
 
 
 async def load_waiting(journal: Journal, name: str, until: int = 0) -> WaitingView:
-    """What the run has asked a person, and what they answered; as it was before that event, if one is given."""
+    """Load the run's questions to a person, and their answers; as of before that event, if one is given."""
     found = WaitingView()
     for record in await journal.store.read(name, kinds=KINDS):
         if not until or record.seq < until:
@@ -128,7 +128,7 @@ async def load_waiting(journal: Journal, name: str, until: int = 0) -> WaitingVi
 
 
 async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = "") -> list[Waiting]:
-    """What waits for a person now: of that kind and that task, if they are given."""
+    """List the open questions now: of that kind and that task, if they are given."""
     waiting = (await load_waiting(journal, name)).open(live=await journal.holder(name) is not None)
     return [each for each in waiting if kind in ("", each.kind) and task in ("", each.task)]
 
@@ -136,8 +136,8 @@ async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = 
 async def answer_once(
     journal: Journal, name: str, waiting: Waiting, said: e.PlanRuled | e.CommandRuled | e.ChangesAnswered | e.PersonSaid
 ) -> None:
-    """Post an answer, from whichever place. The journal decides which was first: that one counts, and whoever comes
-    second is told."""
+    """Post an answer, from any place. The journal decides which was first: that one counts, and the second person is
+    told."""
     mine = await journal.store.post(name, CONTROL, said)
     seen = await load_waiting(journal, name, until=mine.seq)
     if waiting.seq not in [each.seq for each in seen.open(live=True)]:
@@ -167,7 +167,7 @@ async def _require_unfinished(journal: Journal, name: str) -> None:
 
 
 def read_own_plan(plan: Plan, text: str) -> Approval:
-    """A person's answer to a plan that they edited as TOML."""
+    """Read a person's answer to a plan that they edited as TOML."""
     from bough.core.workflow.loading import load
 
     goal = load(text, "plan.toml", inputs={}).plan.goal
@@ -176,7 +176,7 @@ def read_own_plan(plan: Plan, text: str) -> Approval:
 
 
 async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Waiting, Plan]:
-    """The plan that waits for an answer, and what waits; of several, that task's."""
+    """Find the plan that waits for an answer, and its question; of several, that task's."""
     for each in await list_waiting(journal, name, task=task):
         if each.plan is not None:
             return each, each.plan
@@ -204,7 +204,7 @@ class AskAnywhere(Struct, frozen=True, eq=False):
     _recorded: Callable[[e.Record], None] = lambda record: None
 
     async def __call__(self, line: str, task: str = "") -> str | None:
-        """Their answer; None: none came."""
+        """Return their answer; None: none came."""
         post, look = self._inbox.post, self._inbox.look
         if post is None or look is None:
             return await self._terminal(line, task) if self._terminal else None

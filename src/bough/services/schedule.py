@@ -23,7 +23,7 @@ UNITS = "systemd/user"
 
 
 class Schedule(Struct, frozen=True):
-    """When a list is worked on, and how that is begun."""
+    """The time at which work on a list begins, and its command."""
 
     root: Path
     list: str
@@ -70,7 +70,7 @@ def make_schedule(root: Path, name: str, at: str, labels: tuple[str, ...] = ()) 
 
 
 def _call(root: Path, *argv: str, feed: bytes = b"") -> str | None:
-    """What a program of the system says; None: it fails, or is not there."""
+    """Return a system program's output; None: it fails or is missing."""
     try:
         done = run_program(argv, project=root, env=make_environment(), feed=feed, timeout=30)
     except NoProgram:
@@ -79,7 +79,7 @@ def _call(root: Path, *argv: str, feed: bytes = b"") -> str | None:
 
 
 def _read_crontab(chosen: Schedule) -> list[str]:
-    """The person's other lines. What cannot be read must not be written over."""
+    """Return the person's other lines; raise if the table cannot be read, so that it is not overwritten."""
     done = run_program(("crontab", "-l"), project=chosen.root, env=make_environment(LC_ALL="C"), timeout=30)
     if done.returncode and b"no crontab for" not in done.stderr:
         raise Unavailable(f"`crontab -l` failed: {done.stderr.decode('utf-8', 'replace').strip() or 'no reason'}.")
@@ -94,7 +94,7 @@ def _write_crontab(root: Path, lines: list[str]) -> None:
 
 
 def install(chosen: Schedule) -> str:
-    """Install the timer in place of an earlier one; returns which system has it."""
+    """Install the timer in place of an earlier one; return its system."""
     systemd = _call(chosen.root, "systemctl", "--user", "show-environment") is not None
     if not systemd and find_program("crontab", chosen.root) is None:
         raise Unavailable("Neither systemd (for users) nor cron is there: start `bough backlog run` in your own way.")

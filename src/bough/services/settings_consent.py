@@ -1,5 +1,5 @@
-"""The settings that apply in a project: where each comes from, and whether the repository's own may go beyond the
-defaults: the person's answers, and asking them once."""
+"""The settings of a project: the source of each, and whether the repository's own may go beyond the defaults: the
+person's answers, and the one question to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bough.services.permission_store import SETTINGS, Permissions
 
 
 def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
-    """The project around a folder, and what its settings ask for that the person has neither allowed nor refused."""
+    """Return the project around a folder, and its settings' requests that the person has not answered."""
     root, env = find_project_root(folder), dict(os.environ)
     found: dict[str, str] = {}
     config.list_layers(root, env, make_consent(root, env, ask=lambda _, wishes: found.update(wishes)))
@@ -25,7 +25,7 @@ def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
 
 
 def answer_wishes(folder: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
-    """Keep the person's answer with their own state, for the project around the folder."""
+    """Store the person's answer in their own state, for the project around the folder."""
     Permissions(dict(os.environ), find_project_root(folder)).keep(SETTINGS, wishes, allowed=allowed)
 
 
@@ -43,7 +43,7 @@ def make_consent(
     ask: Ask | None = None,
     tell: Tell = lambda ignored: None,
 ) -> Callable[[Mapping[str, str]], Collection[str]]:
-    """A function that says which of that folder's wishes are allowed. With `trust` all are, from now on."""
+    """Return a function that says which of that folder's wishes are allowed. With `trust` all are, from now on."""
 
     def allow(wishes: Mapping[str, str]) -> Collection[str]:
         permissions = Permissions(env, root)
@@ -81,7 +81,7 @@ class EffectiveSettings(Struct, frozen=True):
     project_file: str
     settings: tuple[Setting, ...]
     ignored: dict[str, str]
-    """What the repository asks for and the person has not allowed."""
+    """Settings that the repository asks for and the person has not allowed."""
 
 
 def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
@@ -108,7 +108,7 @@ def find_effective_settings(folder: Path | str, everything: bool = False) -> Eff
 
 
 def _render_value(loaded: config.Config, section: str, key: str) -> str:
-    """The value as it is written in a file."""
+    """Render the value as in a file."""
     within: Any = getattr(loaded, section)
     value = within[key] if isinstance(within, dict) else getattr(within, key)
     plain = msgspec.to_builtins(value)

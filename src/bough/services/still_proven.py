@@ -1,5 +1,5 @@
-"""Is a run's work still proven on a main that has moved? Both are merged in a checkout of bough's own; what carried the
-requirements runs first, then the whole check. No model is called, and nothing of the person's changes."""
+"""Whether a run's work is still proven on a main that has moved. Both are merged in a checkout of bough's own; the
+tests that carried the requirements run first, then the whole check. No model is called, and the person's files stay."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from bough.views.run_view import RunView
 
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
 FAR = 1_000
-"""Commits of main among which the one that broke it is looked for."""
+"""The most commits of main that are searched for the one that broke it."""
 SHOWN = 3
 
 
 class CarriedProof(Struct, frozen=True):
-    """What a run's work was proven by."""
+    """The evidence that proved a run's work."""
 
     base: str
     head: str
@@ -47,7 +47,7 @@ def find_carried(base: str, task: Task) -> CarriedProof:
 
 
 async def list_proven_runs(session: Session, what: str) -> list[str]:
-    """The run of that name, or those whose work is proven: of a backlog, or (empty) of the whole project."""
+    """List the run of that name, or those whose work is proven: of a backlog, or (empty) of the whole project."""
     if what and what in await list_backlogs(session):
         found = [item.run for item in list_proven(await load_backlog(session, what)) if item.removed is None]
     elif what:
@@ -66,8 +66,8 @@ def _has_changes(view: RunView) -> bool:
 
 
 async def recheck_night(session: Session, backlog: Backlog, choices: Choices) -> list[str]:
-    """Check a night's proven work again, if main has got commits that the night did not start from. Returns what could
-    not be checked, a sentence each."""
+    """Check a night's proven work again, if main has new commits since the night's start. Return what could not be
+    checked, a sentence each."""
     commits, night = PersonCommits(session.root), backlog.open_night
     if night is None or not (began := night.started.commit):
         return []
@@ -85,7 +85,7 @@ async def recheck_night(session: Session, backlog: Backlog, choices: Choices) ->
 
 
 async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
-    """Merge, run, and record what came of it. `onto`: a branch or commit; empty: main."""
+    """Merge, run, and record the result. `onto`: a branch or commit; empty: main."""
     run, task = await session.run(name), await session.work(name)
     verdict = task.acceptance.verdict
     if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
@@ -108,7 +108,7 @@ def _find_tip(commits: PersonCommits, onto: str) -> str:
 
 
 class MovedMain(Struct, frozen=True):
-    """A main that may have moved since, and what has to hold on it."""
+    """A main that may have moved, and the evidence that has to hold on it."""
 
     session: Session
     commits: PersonCommits
@@ -137,12 +137,12 @@ class MovedMain(Struct, frozen=True):
         return tree
 
     async def _merge(self, commit: str) -> Merged:
-        """The work on that commit."""
+        """Return the work merged with that commit."""
         return await self.session.workspaces.merge(self.carried.base, await self._bring(commit), self.carried.head)
 
     async def _find_failing(self, merged: str) -> list[str]:
-        """What fails on the merge and not by main's own fault: what carried the requirements first, since that is
-        quick. Everything that fails has failed twice."""
+        """Find failures on the merge that are not main's own: the tests that carried the requirements first, since they
+        are quick. Every failure was seen twice."""
         probes = await self._list_failing_probes(merged, self.carried.probes)
         if probes:
             return probes
@@ -157,7 +157,7 @@ class MovedMain(Struct, frozen=True):
                 f"`{self.measuring.check.command}` fails on {self.tip[:10]} without the work, too: it says nothing now."
             )
         new = [name for name in failing if before.get(name) not in ("failed", "error")]
-        if new:  # Not by chance.
+        if new:  # not by chance
             _, again = await self.measuring.run_tests(merged, new)
             new = [name for name in new if again.get(name) in ("failed", "error")]
         return [*new, *lost] or (["the check"] if not failing and ended == "failed" else [])
@@ -180,7 +180,7 @@ class MovedMain(Struct, frozen=True):
         return any(tests.get(name, "failed") in ("failed", "error") for name in failing) if tests else ended == "failed"
 
     async def _find_first(self, is_bad: Callable[[str], Awaitable[bool]]) -> str:
-        """The first commit of main since the work began that is bad, by halving; empty: where that was is unknown."""
+        """Find the first bad commit of main since the work began, by halving; empty: the start is unknown."""
         commits = await asyncio.to_thread(self.commits.list_since, self.carried.base, self.tip, FAR)
         first, last = 0, len(commits) - 1
         while first < last:

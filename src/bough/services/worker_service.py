@@ -34,7 +34,7 @@ from bough.ports import Ports, Store
 from bough.services.permissions import describe_wants, list_refused
 
 NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
-"""What running a task loads."""
+"""Modules that running a task loads."""
 Ended = Literal["drained", "lost"]
 Say = Callable[[str], None]
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -45,8 +45,8 @@ _NEEDS_STORE = "Workers need a shared journal: pass --store postgresql://…."
 
 
 def make_worker_name(folder: Path | str) -> str:
-    """The same at every start, and different in every folder of every machine: two workers with one name would take
-    each other's tasks."""
+    """Return a name that is the same at every start, and different in every folder of every machine: two workers with
+    one name would take each other's tasks."""
     place = require_folder(folder)
     return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:6]}"
 
@@ -99,7 +99,7 @@ class Serving:
                 return "drained"  # it has nothing left to finish
             if ended == "drained":
                 await asyncio.to_thread(intake.stop)
-                with suppress(StoreError):  # then its heartbeat stops, which says the same
+                with suppress(StoreError):  # the heartbeat's end says the same
                     await asyncio.to_thread(member.leave)
             return ended
 
@@ -146,9 +146,9 @@ class Serving:
             await asyncio.sleep(pause)
 
     async def _beat(self, intake: Intake) -> tuple[bool, str] | None:
-        """Whether we are asked to drain, and why we are set aside; None: we were removed, or the server was away for a
-        lease: others may have our tasks, and nothing here knows what of them was recorded. So all of it ends, and the
-        worker starts again as another one, which releases what this one held."""
+        """Return whether to drain, and why this worker is set aside; None: it was removed, or the server was away for a
+        lease: others may have its tasks, and it cannot know what was recorded. So everything ends, and the worker
+        starts again as another one, which releases what this one held."""
         try:
             return await asyncio.to_thread(self._member.beat)
         except StoreError as error:
@@ -157,7 +157,7 @@ class Serving:
             return None
 
     async def _run_task(self, handed: QueuedTask, rests: Callable[[], None]) -> str:
-        """One task, until it rests. Errors go to the coordinator, which finds another worker."""
+        """Run one task until it halts. Errors go to the coordinator, which finds another worker."""
         name = f"{handed.run} {handed.path}"
         self._say(f"{name}: started")
         try:
@@ -182,8 +182,8 @@ class Serving:
 
     @asynccontextmanager
     async def _ports(self, name: str) -> AsyncIterator[Ports]:
-        """The ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's. What
-        the run opens beyond that is what its owner's settings allow."""
+        """Return the ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's.
+        More is open to the run only if the machine owner's settings allow it."""
         run = await self._session.run(name)
         if refused := list_refused(self._session, run):
             raise PermissionNeeded(
@@ -201,7 +201,7 @@ class Serving:
             outside=outside,
             began=run.protocols,
         ) as ports:
-            # The run is the coordinator's. What this worker may do stands or falls with its own row among the workers.
+            # The coordinator holds the run. This worker may act as long as its own row among the workers exists.
             ports.fence.hold(self._check_member)
             yield replace(ports, worker=self._member.id)
 
@@ -222,7 +222,7 @@ async def list_workers(store: Store) -> list[Worker]:
 
 
 async def list_waiting(store: Store) -> list[tuple[str, str]]:
-    """Runs that wait for something, and for what."""
+    """List the runs that wait, and for what."""
     query = (
         "SELECT run, to_jsonb(runs) ->> 'waiting' FROM runs WHERE to_jsonb(runs) ->> 'waiting' <> '' ORDER BY number"
     )
@@ -244,7 +244,7 @@ def _require_shared_store(store: Store) -> PostgresStore:
 
 @contextmanager
 def _lock_folder(home: Path) -> Iterator[None]:
-    """One worker per folder: two would share checkouts."""
+    """Lock the folder for one worker: two would share checkouts."""
     lock = os.open(home / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:

@@ -1,4 +1,4 @@
-"""What tests of programs that use bough need, and its own: a scripted model, a journal in memory, a fault fuse."""
+"""Tools for tests of programs that use bough, and for its own: a scripted model, a journal in memory, a fault fuse."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Fuse:
             raise Blown(name)
 
     def wrap(self, ports: Ports) -> Ports:
-        """The same ports, with the fuse in every wire."""
+        """Return the same ports, with the fuse around every call."""
 
         def name_append(claim: Any, events: Any, expected: int) -> str:
             return "append " + "+".join(type(event).__name__ for event in events)

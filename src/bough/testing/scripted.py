@@ -16,7 +16,7 @@ from bough.core.messages import Answer, Call, Prompt
 
 Reply = Answer | Awaitable[Answer]
 Item = Answer | Callable[[Prompt], Reply] | BaseException
-"""What a script is made of: an answer, a function of the prompt, or an error to raise (`TransientError`, `Refused`)."""
+"""An item of a script: an answer, a function of the prompt, or an error to raise (`TransientError`, `Refused`)."""
 
 
 class ScriptExhausted(AssertionError):
@@ -51,7 +51,7 @@ class ScriptedModel:
         return replace(answer, calls=self._add_ids(answer.calls), model=answer.model or self.name)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Close; nothing is held."""
 
     @property
     def left(self) -> int:

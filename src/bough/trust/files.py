@@ -46,7 +46,7 @@ class Place:
     __slots__ = ("_links", "name", "root")
 
     def __init__(self, root: Path | str, name: str = "", *, links: bool = False) -> None:
-        """`links`: those that stay beneath the root are followed."""
+        """Make a place. `links`: follow those that stay beneath the root."""
         self.root, self.name, self._links = os.fspath(root), name.strip("/"), links
 
     def __truediv__(self, name: str) -> Place:
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def shown(self) -> Path:
-        """The path as text for messages, and for what a sandbox opens in its own view; bough itself never opens it."""
+        """Return the path as text for messages, and for a sandbox's own view; bough itself never opens it."""
         return Path(str(self))
 
     def above(self) -> Place:
@@ -66,7 +66,7 @@ class Place:
 
     @property
     def kind(self) -> Kind:
-        """What is there; empty: nothing that can be reached."""
+        """Return what is there; empty: nothing that can be reached."""
         try:
             with self._open_parent() as (parent, last):
                 found = os.stat(last or ".", dir_fd=parent, follow_symlinks=False)
@@ -86,19 +86,19 @@ class Place:
         return self.kind == "folder"
 
     def read(self, most: int = LONGEST) -> bytes:
-        """The beginning of a regular file. `OSError` for everything else."""
+        """Read the beginning of a regular file. Raises `OSError` for everything else."""
         with self._opened(0) as handle:
             return _read_regular(handle, str(self), most)
 
     def text(self, most: int = LONGEST) -> str:
-        """The same as `read`, decoded as text; empty when it cannot be read."""
+        """Read as text; empty if it cannot be read."""
         try:
             return self.read(most).decode(errors="replace")
         except OSError:
             return ""
 
     def list(self) -> list[tuple[str, Kind]]:
-        """The names in a folder with what they are, sorted; nothing when it is none."""
+        """List the names in a folder with their kinds, sorted; empty if it is no folder."""
         try:
             with self._opened(os.O_DIRECTORY) as handle, os.scandir(handle) as entries:
                 return sorted((entry.name, _get_kind(entry)) for entry, _ in zip(entries, range(MOST), strict=False))
@@ -121,14 +121,14 @@ class Place:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
 
     def make_parents(self) -> None:
-        """Create the folders that it lies in, where nothing is in their way."""
+        """Create its parent folders, where nothing is in their way."""
         names = self.name.split("/")[:-1]
         for depth in range(1, len(names) + 1):
             handles.make_folder(os.fsencode(self.root), os.fsencode("/".join(names[:depth])))
 
     def write(self, body: bytes, mode: int = 0o644, *, keep_mode: bool = False) -> None:
-        """Replace it as a whole; a link there is replaced, not followed. Its folder must exist. `keep_mode`: a file
-        that is there passes its mode on."""
+        """Replace it in one step; a link there is replaced, not followed. Its folder must exist. `keep_mode`: an
+        existing file passes its mode on."""
         with self._open_parent() as (parent, last):
             part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
             try:
@@ -146,7 +146,7 @@ class Place:
 
     @contextmanager
     def _open_parent(self) -> Iterator[tuple[int, str]]:
-        """The folder that it is in, and its name there."""
+        """Open its folder; return the handle and its name there."""
         above, _, last = self.name.rpartition("/")
         if last in ("..", "."):
             raise OSError(errno.ENOENT, "is not a path beneath its root", str(self))
@@ -162,7 +162,7 @@ class Place:
 
 
 def read_own(path: Path, most: int = LONGEST) -> bytes:
-    """The beginning of a file of the person's own, which may be a link: settings in the home often are."""
+    """Read the beginning of a file of the person's own, which may be a link: settings in the home often are."""
     with handles.OpenHandle(os.open(path, _FLAGS)) as handle:
         return _read_regular(handle, str(path), most)
 
@@ -202,7 +202,7 @@ def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> in
 
 @lru_cache(maxsize=1)
 def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
-    """The call; None where there is none: an older kernel, another system, a filter that denies it."""
+    """Return the call; None: an older kernel, another system, a filter that denies it."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -215,7 +215,7 @@ def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
             handle = libc.syscall(_OPENAT2, top, ctypes.c_char_p(name), ctypes.c_char_p(how), len(how))
             if handle >= 0:
                 return int(handle)
-            if ctypes.get_errno() != errno.EAGAIN:  # a rename somewhere: it may be none of ours
+            if ctypes.get_errno() != errno.EAGAIN:  # a rename somewhere, perhaps none of ours
                 break
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(name))
 

@@ -1,6 +1,6 @@
-"""Folders by handle: swapping a folder for a link meanwhile does not lead bough elsewhere.
+"""Folders by handle: a folder swapped for a link meanwhile does not lead bough elsewhere.
 
-A path below `top` is walked name by name without following any link. An agent put what is in a checkout there.
+A path below `top` is walked name by name without following any link, since an agent wrote what is in a checkout.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -22,7 +22,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_top(top: bytes, own: bool = True) -> int:
-    """The folder that a checkout is. `own`: one that an agent has made inaccessible is made accessible."""
+    """Open the folder of a checkout. `own`: make it accessible if an agent has made it inaccessible."""
     opening = partial(os.open, top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     if not own:
         return opening()
@@ -80,7 +80,7 @@ class Folders:
         self._open = {b"": open_top(top, own)}
 
     def at(self, path: bytes) -> int:
-        """Valid until the next call. `NotADirectoryError` when no folder is there (or it is gone)."""
+        """Return a handle that is valid until the next call. Raises `NotADirectoryError` if no folder is there."""
         if (known := self._open.get(path)) is not None:
             return known
         above, names = path, []
@@ -118,7 +118,7 @@ class Folders:
 
 
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
-    """A folder in a folder; one of our own that is not accessible (or writable) is made so."""
+    """Open a folder in a folder; make one of our own accessible (or writable) if it is not."""
     handle = read_with_access(parent, name, partial(os.open, name, _FOLDER, dir_fd=parent))
     if writing and not (mode := os.fstat(handle).st_mode) & stat.S_IWUSR:
         os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
@@ -148,7 +148,7 @@ def _make_below(parent: int, name: bytes) -> int:
 
 
 def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Create something new in a folder; what has its place is removed."""
+    """Create something new in a folder; whatever is in its place is removed."""
     for _ in range(8):
         try:
             return _retry_with_access(parent, action)
@@ -158,7 +158,7 @@ def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
 
 
 def remove_below(top: bytes, path: bytes) -> None:
-    """Remove what is at a path below `top`; nothing there is fine, and so is a path whose folder is gone."""
+    """Remove what is at a path below `top`, if anything is there."""
     parent, _, name = path.rpartition(b"/")
     try:
         with open_folder(top, parent) as handle:
@@ -169,7 +169,7 @@ def remove_below(top: bytes, path: bytes) -> None:
 
 
 def remove_in(parent: int, name: bytes) -> None:
-    """Remove a file, a link (never its target) or a whole folder from a folder; nothing there is fine."""
+    """Remove a file, a link (never its target) or a whole folder from a folder, if it exists."""
     try:
         found = os.lstat(name, dir_fd=parent)
         if not stat.S_ISDIR(found.st_mode):
@@ -181,7 +181,7 @@ def remove_in(parent: int, name: bytes) -> None:
 
 
 def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
-    """Move what a folder has under a name to another folder; nothing there is fine."""
+    """Move an entry of a folder to another folder, if it exists."""
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
             os.close(open_below(parent, name, writing=True))  # moving a folder writes to it
@@ -220,7 +220,7 @@ def _remove_files(handle: int) -> list[bytes]:
 
 
 def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
-    """Do it; when a folder of our own forbids it, make it accessible and retry."""
+    """Act; if a folder of our own forbids it, make it accessible and retry."""
     try:
         return action()
     except PermissionError:
@@ -229,10 +229,10 @@ def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
 
 
 def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Do something with a file or folder of our own in a folder; when it is not readable, make it so and retry."""
+    """Use a file or folder of our own in a folder; if it is not readable, make it so and retry."""
     with suppress(PermissionError):
         return action()
-    # A link that takes its place at this moment is not followed: changing its own mode fails.
+    # A link that replaces it at this moment is not followed: changing its own mode fails.
     with OpenHandle(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):

@@ -16,7 +16,7 @@ from bough.trust.files import Place
 _FOLDERS = ("", "work", "scratch", "repo.git", *(f"repo.git/{name}" for name in ("objects", "refs", "info", "log")))
 _FILES = ("journal.db", "journal.db-wal", "journal.db-shm", "repo.git/config", "repo.git/HEAD", "repo.git/info/exclude")
 _NEVER_MADE = ("commondir", "hooks", "config.worktree", "worktrees", "modules", "objects/info/alternates", "shallow")
-"""What leads git elsewhere or starts programs in a repository, and bough never creates."""
+"""Files that lead git elsewhere or start programs in a repository, and that bough never creates."""
 
 
 _CHECKOUTS = ("work", "scratch", "spare", "trash", "desk")
@@ -24,7 +24,7 @@ _CHECKOUTS = ("work", "scratch", "spare", "trash", "desk")
 
 
 def is_mine(home: Path) -> bool:
-    """A folder of this user's; another user's, above a project, does not concern it."""
+    """Whether a folder is this user's; another user's, above a project, does not concern it."""
     try:
         return home.lstat().st_uid == os.geteuid()
     except OSError:
@@ -32,7 +32,7 @@ def is_mine(home: Path) -> bool:
 
 
 def check_home(home: Path) -> None:
-    """`WorkspaceError` when it exists and cannot be trusted."""
+    """Raise `WorkspaceError` if it exists and cannot be trusted."""
     for name in (*_FOLDERS, *_FILES):
         _check(home, home / name, folder=name in _FOLDERS)
     for name in _NEVER_MADE:
@@ -42,7 +42,7 @@ def check_home(home: Path) -> None:
 
 
 def _check_below(home: Path, folder: Place, depth: int) -> None:
-    """Nothing in it is a link, a pipe or a device: bough, git and SQLite open what is in there by path."""
+    """Check that nothing in it is a link, a pipe or a device: bough, git and SQLite open its files by path."""
     for name, kind in folder.list():
         place = folder / name
         if kind not in ("file", "folder"):

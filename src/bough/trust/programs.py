@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import asyncio
 
 ELSEWHERE = "/"
-"""Where programs start: a folder that exists everywhere and that nobody prepared."""
+"""The folder in which programs start: it exists everywhere, and nobody prepared it."""
 HOOK_OUTPUT = 4_000
 """The most bytes of a hook's output that are kept."""
 _NAMES = frozenset(
@@ -40,13 +40,13 @@ _NAMES = frozenset(
     GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE
     """.split()  # noqa: SIM905
 )
-"""What programs see of the person's variables. None of bough's keys, and nothing that names another repository."""
+"""The person's variables that programs see: none of bough's keys, and none that names another repository."""
 _PREFIXES = ("LC_", "XDG_", "SSL_CERT_")
 _TRACKERS = {
     "gh": re.compile(r"(GH|GITHUB)_(ENTERPRISE_)?TOKEN|GH_(HOST|REPO|CONFIG_DIR)"),
     "glab": re.compile(r"GITLAB_((ACCESS_)?TOKEN|HOST|URI|REPO)|GLAB_CONFIG_DIR|GL_HOST"),
 }
-"""What says who the person is at a tracker, and which one: for that program, and for no other."""
+"""Variables that identify the person at a tracker, or choose it: for that program only."""
 _PYTHON = frozenset(
     """
     PYTHONDONTWRITEBYTECODE PYTHONUTF8 PYTHONIOENCODING PYTHONUNBUFFERED PYTHONHASHSEED PYTHONNOUSERSITE PYTHONUSERBASE
@@ -60,7 +60,7 @@ _INTERPRETER = re.compile(r"python[\d.]*")
 
 
 class NoProgram(FileNotFoundError):
-    """It is not on PATH, or only where a repository could have put it."""
+    """A program that is not on PATH, or only where a repository could have put it."""
 
 
 @lru_cache(maxsize=64)
@@ -69,7 +69,7 @@ def _find(name: str, path: str, project: str) -> str | None:
         program = f"{folder}/{name}"
         if not folder.startswith("/") or not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
-        # Both the folder and what a link in it leads to: `~/bin/x` may be a link into the project.
+        # Both the folder and the target of a link in it: `~/bin/x` may be a link into the project.
         if not project or not any(is_within(os.path.realpath(place), project) for place in (folder, program)):
             return program
     return None
@@ -81,8 +81,8 @@ def is_within(place: str, folder: str) -> bool:
 
 
 def find_program(name: str, project: Path | None, env: Mapping[str, str] = os.environ) -> str | None:
-    """The program of that name on the person's PATH, outside the project. A path that the person wrote is taken as it
-    is: `~/bin/x`, `./x`."""
+    """Find the program of that name on the person's PATH, outside the project. A path that the person wrote is taken as
+    it is: `~/bin/x`, `./x`."""
     if "/" in name:
         place = os.path.abspath(os.path.expanduser(name))
         return place if os.access(place, os.X_OK) else None
@@ -90,14 +90,14 @@ def find_program(name: str, project: Path | None, env: Mapping[str, str] = os.en
 
 
 def list_program_folders(project: Path | None, env: Mapping[str, str]) -> str:
-    """The person's PATH without what a repository can write to."""
+    """Return the person's PATH without folders that a repository can write to."""
     root = os.path.realpath(project) if project else ""
     folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
     return os.pathsep.join(f for f in folders if not root or not is_within(os.path.realpath(f), root))
 
 
 def resolve_command(argv: Sequence[str], project: Path | None, env: Mapping[str, str]) -> list[str]:
-    """A command line of the person's for the sandbox, found before it enters a checkout, in which other programs may
+    """Resolve a command line of the person's for the sandbox before it enters a checkout, in which other programs may
     have its name. A path stays as written."""
     if "/" in argv[0]:
         return [os.path.expanduser(argv[0]), *argv[1:]]
@@ -140,7 +140,7 @@ def run_program(
     feed: bytes = b"",
     timeout: float | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run it to its end. `project`: what must not contain it."""
+    """Run a program to its end. `project`: the folder that must not contain it."""
     env = make_environment() if env is None else env
     words = _prepare(argv, project)
     return subprocess.run(words, cwd=cwd, env=env, input=feed, capture_output=True, check=False, timeout=timeout)
@@ -160,9 +160,9 @@ def start_program(
 def run_hook(
     command: str | Sequence[str], *, project: Path, feed: bytes, own: Mapping[str, str], timeout: float
 ) -> tuple[int | None, str, str]:
-    """Run a command that the person wrote in their own settings, with their own environment; only what a repository
-    could have put on its way is out of reach. Returns the exit status, and the end of what it wrote to its output and
-    to its errors. None: it was killed, with all that it started."""
+    """Run a command that the person wrote in their own settings, with their own environment; only programs that a
+    repository could have put in its way are out of reach. Returns the exit status, and the end of its output and of its
+    errors. None: it was killed, with all that it started."""
     env = {**_make_own_environment(project), "PATH": list_program_folders(project, os.environ), **own}
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else _prepare(command, project)
     pipe = subprocess.PIPE
@@ -191,7 +191,7 @@ def run_hook(
     except subprocess.TimeoutExpired:
         os.killpg(hook.pid, signal.SIGKILL)
         hook.wait()
-    for worker in workers:  # What it left in the background may hold its output open for long.
+    for worker in workers:  # Its background processes may hold its output open for long.
         worker.join(1.0)
     out, err = (ends[name].decode("utf-8", "replace") for name in ("out", "err"))
     return status, out, err
@@ -237,7 +237,7 @@ def start_own(
     err: IO[bytes] | int = subprocess.PIPE,
     feed: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """`bough ARGUMENTS` for a project, in a session of its own: Ctrl-C at the terminal is not for it, and it does not
+    """Start `bough ARGUMENTS` for a project, in a session of its own: it gets no Ctrl-C from the terminal, and does not
     end with this process."""
     argv, env = _make_own_command(arguments), _make_own_environment(project)
     return subprocess.Popen(argv, cwd=ELSEWHERE, env=env, stdin=feed, stdout=out, stderr=err, start_new_session=True)

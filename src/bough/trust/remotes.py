@@ -1,6 +1,6 @@
 """The only way to a remote: git and the clients of forges run in a repository of bough's own.
 
-It has the project's objects, one branch and the address of the project's `origin`, and nothing else of it: no hooks,
+That has the project's objects, one branch and the address of the project's `origin`, and nothing else of it: no hooks,
 helpers, monitors, ssh command, receive-pack, includes or rewritten addresses, which an archive's `.git` could bring.
 The person's own settings (`~/.gitconfig`, their keys and credentials) apply as ever.
 """
@@ -21,10 +21,11 @@ from bough.trust.programs import is_within, make_environment, make_tracker_envir
 
 PROTOCOLS = "file:git:ssh:http:https"
 HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
-"""What keeps a repository's own settings from starting programs while bough only reads it."""
+"""Options that keep a repository's own settings from starting programs while bough only reads it."""
 _RECEIVE = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false"
 _RECEIVE += " -c receive.denyCurrentBranch=refuse receive-pack"
-"""How git receives a push to a repository on this machine, which may have come in an archive: it runs no hooks."""
+"""The program that receives a push on this machine, where a repository may have come in an archive: it runs no
+hooks."""
 _REMOTE = re.compile(r"(?:https?|ssh|git)://[^-\s]\S*|(?:[\w.-]+@)?\w[\w.-]*:(?![:/])\S+")
 _LFS = b"version https://git-lfs"
 _POINTER = 1024
@@ -32,7 +33,7 @@ _POINTER = 1024
 
 @contextmanager
 def open_clean_repository(root: Path, branch: str = "") -> Iterator[Path]:
-    """A repository with the address of the project's `origin`, where it has one, and with that branch."""
+    """Open a repository with the address of the project's `origin`, if it has one, and with that branch."""
     with tempfile.TemporaryDirectory(prefix="bough-remote-") as made:
         own = Place(made, ".git/config")
         own.make_parents()
@@ -55,7 +56,7 @@ def open_clean_repository(root: Path, branch: str = "") -> Iterator[Path]:
 
 
 def push_branch(root: Path, branch: str, timeout: float) -> list[str]:
-    """Push a branch to `origin` with the person's own rights; returns what they should know."""
+    """Push a branch to `origin` with the person's own rights; return a remark for them."""
     if not (url := _find_address(root)):
         raise Unavailable("The repository has no remote `origin`: add one with `git remote add origin URL`.")
     if lfs := _find_lfs(root, branch):
@@ -70,7 +71,7 @@ def push_branch(root: Path, branch: str, timeout: float) -> list[str]:
 
 
 def _find_address(root: Path) -> str:
-    """The address that the project pushes to; `Unavailable` when it is of a kind that could start programs."""
+    """Return the address that the project pushes to; raise `Unavailable` if its kind could start programs."""
     url = _read_setting(root, "remote.origin.pushurl") or _read_setting(root, "remote.origin.url")
     local = url.removeprefix("file://")
     safe = local.startswith("/") and not is_within(os.path.realpath(local), os.path.realpath(root))
@@ -83,7 +84,7 @@ def _find_address(root: Path) -> str:
 
 
 def _find_lfs(root: Path, branch: str) -> str:
-    """A file that the branch changes and that is a pointer of Git LFS; empty: none is."""
+    """Find a file that the branch changes and that is a pointer of Git LFS; empty: none."""
     for line in _ask(root, "diff-tree", "-r", "--no-ext-diff", "HEAD", f"refs/heads/{branch}").splitlines():
         head, _, path = line.partition("\t")
         blob = head.split()[3]
@@ -99,12 +100,12 @@ def _find_common(root: Path) -> str:
 
 
 def _read_setting(root: Path, name: str) -> str:
-    """The first value in the repository's own file."""
+    """Return the first value in the repository's own file."""
     return next(iter(_ask(root, "config", "--local", "--no-includes", "--get-all", name).splitlines()), "")
 
 
 def _ask(root: Path, *args: str) -> str:
-    """What git reads in the project; empty when it fails. Nothing that it reads starts a program."""
+    """Return git's answer about the project; empty if it fails. Nothing that it reads starts a program."""
     done = run_program(("git", *HARMLESS, *args), project=root, env=make_git_environment(), cwd=root, timeout=60)
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 

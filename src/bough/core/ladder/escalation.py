@@ -1,4 +1,4 @@
-"""When work is stuck: what to do next, as one pure table.
+"""The reaction to stuck work, as one pure table.
 
 `escalate` takes the situation of a task and returns the first rung of `LADDER` that applies. The table is read from top
 to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. A rung that was
@@ -30,20 +30,20 @@ Rung = Literal[
     "give_up",
 ]
 PROTOCOL = "protocol"
-"""The pattern of work that does not move because the model cannot act in its protocol."""
+"""The pattern of work that is stuck because the model cannot act in its protocol."""
 EMPTY = "empty"
-"""The pattern of a model that answers with nothing: asking it once more, in whatever way, costs and brings nothing."""
+"""The pattern of a model that answers with nothing: asking it again in any way costs and brings nothing."""
 UNUSABLE = 5
-"""Further attempts at a task without a usable answer."""
+"""The most further attempts at a task without a usable answer."""
 SWITCHES = 2
-"""Changes of the protocol in a task: there, and back."""
+"""The most changes of the protocol in a task: there, and back."""
 Level = Literal["subtask", "task", "goal"]
 Cause = Literal["signal", "soft_limit", "repairs", "faults", "children"]
 
 
 class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     rungs: tuple[Rung, ...] = get_args(Rung)
-    """The ones that may be taken. `zoom_out` and `give_up` cannot be left out: something has to come last."""
+    """The allowed rungs. `zoom_out` and `give_up` cannot be left out: something has to come last."""
     task_rounds: int = 16
     """Rounds on the goal or a task without a rung before its soft limit is reached."""
     subtask_rounds: int = 8
@@ -57,21 +57,21 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Further attempts at a task whose check fails, if its model uses the text protocol: a small model that is wrong
     rarely finds out why. 1: none."""
     answers: int = 8
-    """Answers that such an attempt asks for at once, where the server gives several to one question: the question is
-    most of the cost. Each is tried; together they count as one attempt."""
+    """Answers that such an attempt asks for at once, if the server gives several to one question: the question is most
+    of the cost. Each is tried; together they count as one attempt."""
     tactics: tuple[Tactic, ...] = get_args(Tactic)
-    """How these attempts may be made."""
+    """The allowed forms of these attempts."""
     nudges: int = 12
-    """How often the agents of a task are told that they are stuck."""
+    """The most messages to a task's agents that they are stuck."""
     few_actions: int = 3
     """A stuck subtask with fewer actions than this was too big to start: it is split. Otherwise it was honestly
     tried."""
     prunes: int = 1
-    """How often a task's context is pruned."""
+    """The most prunings of a task's context."""
     approaches: int = 3
-    """Plans that a task may have, the first one included."""
+    """The most plans of a task, the first one included."""
     asks: int = 1
-    """How often the person is asked."""
+    """The most questions to the person."""
 
 
 class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -87,7 +87,7 @@ class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class EscalationOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is available to escalate with."""
+    """The means of escalation."""
 
     stronger: bool = False
     """A stronger model is configured."""
@@ -96,7 +96,7 @@ class EscalationOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class Situation(Struct, frozen=True):
-    """The situation of a task: all that the ladder looks at."""
+    """The situation of a task, complete for the ladder."""
 
     trouble: Trouble
     depth: int
@@ -108,32 +108,32 @@ class Situation(Struct, frozen=True):
     working: bool = False
     """An agent is at work and can receive a message."""
     nudged: frozenset[str] = frozenset()
-    """Patterns that the agent was told about."""
+    """Patterns that the agent got a message about."""
     actions: int = 0
-    """Tool calls that changed the workspace, and checks that changed what fails."""
+    """Tool calls that changed the workspace, and checks with other failures than before."""
     rounds_left: int = 0
     parent: bool = False
     """It has children; all of them have ended."""
     completed: int = 0
     """Children that succeeded."""
     blocked: int = 0
-    """Children that did not."""
+    """Children that failed."""
     changed: bool = False
     """Files differ from the base."""
     errors: bool = False
     """The last child to end left a failing check."""
     approaches: int = 0
-    """Plans that it has had."""
+    """Number of its plans so far."""
     in_text: bool = False
     """The agent acts through blocks in its text."""
     may_change: bool = False
-    """Nothing says which protocol suits its model."""
+    """It is unknown which protocol suits its model."""
     provable: bool = False
-    """A check has told wrong work from right."""
+    """A check can tell wrong work from right."""
     spare: bool = False
     """An answer to the last question was paid for and not tried yet."""
     hinted: bool = False
-    """The person has answered, and no plan has used the answer yet."""
+    """The person answered, and no plan has used the answer yet."""
 
     @property
     def goal(self) -> bool:
@@ -145,7 +145,7 @@ class Situation(Struct, frozen=True):
 
     @property
     def may_split(self) -> bool:
-        """A leaf that can still become a parent. Smaller steps do not help a model that gives unusable answers."""
+        """Whether a leaf can still become a parent. Smaller steps do not help a model that gives unusable answers."""
         return (
             not self.parent
             and self.depth < self.planning.max_depth
@@ -156,7 +156,7 @@ class Situation(Struct, frozen=True):
 
     @property
     def may_try_again(self) -> bool:
-        """A check can judge another attempt by a model that acts in text, or its answer was unusable."""
+        """Whether a check can judge another attempt by a model that acts in text, or its answer was unusable."""
         return (
             self.in_text
             and (self.provable or (self.trouble.cause == "faults" and self.times("attempts") < UNUSABLE))
@@ -169,7 +169,7 @@ class Situation(Struct, frozen=True):
 
     @property
     def shows_size(self) -> bool:
-        """The trouble shows that there is too much to do, not that something does not work."""
+        """Whether the trouble is that there is too much to do, not that something does not work."""
         return self.trouble.cause == "soft_limit" or self.trouble.pattern in ("no_progress", "paging")
 
     @property
@@ -221,13 +221,13 @@ LADDER: tuple[Row, ...] = (
         "a fresh start with only what matters may help",
         lambda s: s.working and s.trouble.recommended == "prune" and s.times("prune") < s.rules.prunes,
     ),
-    # What keeps failing the same way does so in smaller steps too: first a fresh agent tries that knows the dead end.
+    # A repeated failure repeats in smaller steps too: first try a fresh agent that knows the dead end.
     Row(
         "prune",
         "a fresh attempt, with the dead end written down",
         lambda s: s.working and s.trouble.recommended == "other_approach" and s.times("prune") < s.rules.prunes,
     ),
-    # Below a task with children the tree is changed by replanning; here a leaf becomes one.
+    # Below a task with children the tree is changed by replanning; here a leaf gets children.
     Row(
         "decompose",
         "the goal has no siblings to continue with, so it is split",
@@ -243,12 +243,12 @@ LADDER: tuple[Row, ...] = (
         "smaller steps may get past it",
         lambda s: s.may_split and s.little_done,
     ),
-    # A leaf ends here. What follows is for its parents and for the goal, which see more than it does.
+    # A leaf ends here. The rungs below are for its parents and for the goal, which see more than it does.
     Row("zoom_out", "the rest continues without it", lambda s: not s.parent and not s.goal),
     Row(
         "stronger_model",
         "a stronger model is configured",
-        # Once only: the second time it would be the same model that did not get there.
+        # Only once: the second time it would be the same model that failed.
         lambda s: s.means.stronger and not s.times("stronger_model") and (not s.parent or s.blocked > 0),
     ),
     Row(
@@ -278,7 +278,7 @@ LADDER: tuple[Row, ...] = (
         ),
     ),
     Row("zoom_out", "it has no approaches left", lambda s: not s.goal),
-    # A soft limit alone says that it takes long, not that it is lost: while the budget lasts, the agent continues.
+    # A soft limit alone means that it takes long, not that it is lost: while the budget lasts, the agent continues.
     Row(
         "nudge",
         "nothing else is left to do",
@@ -289,11 +289,11 @@ LADDER: tuple[Row, ...] = (
 )
 LAST: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
 ASKING: frozenset[Rung] = frozenset({"attempts", "prune", "decompose", "replan"})
-"""Rungs that ask a model something."""
+"""Rungs that call a model."""
 
 
 def escalate(situation: Situation) -> Decision:
-    """The rung to take now."""
+    """Return the rung to take now."""
     for row in LADDER:
         if row.applies(situation) and (row.rung in situation.rules.rungs or row.rung in LAST):
             return Decision(row.rung, situation.level, f"{situation.trouble.says} ({row.why})")

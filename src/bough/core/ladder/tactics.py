@@ -1,8 +1,8 @@
-"""How a model that acts in text is asked again, and which way is next.
+"""The forms in which a model that acts in text is asked again, and the choice of the next one.
 
 A small model that is wrong repeats itself: shown its own failing file, it answered with the same file in 129 of 147
-cases, and corrected it in 2 (`bench/weak.py`, Qwen2.5-Coder 1.5B). What helps is a fresh attempt from another point of
-view, and the more points of view, the more tasks. The measured one that promises most comes next.
+cases, and corrected it in 2 (`bench/weak.py`, Qwen2.5-Coder 1.5B). A fresh attempt from another point of view helps,
+and more points of view solve more tasks. The form with the best measured result comes next.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ MEASURED: dict[Tactic, float] = {"tests_first": 7.0, "short": 5.5, "whole": 5.3,
 """Tasks completed for 100,000 tokens where the task is one file and the first attempt failed. With `whole` and `repair`
 alone 34 of 80 exercises are solved instead of 37."""
 SEVERAL: dict[Tactic, float] = {"whole": 4.0, "repair": 10.0}
-"""The measure where the task is several files: what is right in them should not be lost."""
+"""The same measure for tasks of several files: the right parts of them should not be lost."""
 LATER: frozenset[Tactic] = frozenset({"hinted", "repair"})
-"""They need something that failed."""
+"""Tactics that need an earlier failure."""
 
 
 def choose_tactic(allowed: tuple[Tactic, ...], tried: Mapping[str, int], *, alone: bool, failed: bool) -> Tactic:
-    """The most promising one. `tried`: how often on this task: what has failed on it is worth less there. `alone`: the
-    task is one file; `failed`: something has been tried."""
+    """Choose the most promising tactic. `tried`: how often each was tried on this task: a failed one is worth less
+    there. `alone`: the task is one file; `failed`: an earlier attempt failed."""
     defaults = MEASURED if alone else SEVERAL
     usable = [tactic for tactic in defaults if tactic in allowed and (failed or tactic not in LATER)]
     return max(

@@ -1,7 +1,7 @@
-"""Where a change reaches beyond the files it changes: what runs on its own, or leads elsewhere, once it is applied.
+"""Active files of a change: files that run on their own, or lead elsewhere, once they are applied.
 
-A person who applies a run's work looks at code before they run it. These take effect before that: when a folder is
-entered, a project opened, a commit made or pushed, tests collected, or a link followed.
+A person who applies a run's work looks at code before they run it. These files take effect before that: when a folder
+is entered, a project opened, a commit made or pushed, tests collected, or a link followed.
 """
 
 from __future__ import annotations
@@ -55,13 +55,12 @@ _BY_NAME = (
         "instructs agents",
     ),
 )
-# Of any case: most systems of people who apply changes take `.VSCode` for the same folder.
+# Case is ignored: most systems of people who apply changes take `.VSCode` for the same folder.
 _NAMES = [(re.compile(pattern, re.IGNORECASE), why) for pattern, why in _BY_NAME]
 
 
 def find_edge(path: str, before: str, after: str, target: str) -> ActiveFile | None:
-    """Judge a file that a change leaves behind by its path, its mode before (empty: new) and after, and the target of a
-    link."""
+    """Judge a changed file by its path, its mode before (empty: new) and after, and the target of a link."""
     if after == LINK:
         if posixpath.isabs(target) or leads_out(path, target):
             return ActiveFile(path, f"is a link out of the project, to {target}")

@@ -1,5 +1,5 @@
-"""The brief for the agent that resolves a conflict: both intents, and every place where they disagree; and whether a
-merge lost tests."""
+"""The brief for the agent that resolves a conflict: both intents, and every place where they disagree; and the tests
+that a merge lost."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 ROOM = 40_000
-"""The most characters of hunks in a brief; what does not fit is listed by line."""
+"""The most characters of hunks in a brief; others are listed by line."""
 INTENT = 4_000
-"""The most characters of what a step was for, and of what it says it did."""
+"""The most characters of a step's purpose, and of its summary."""
 
 
 def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:
-    """The steps merged into a task's head since it was at `base`, in order."""
+    """List the steps merged into a task's head since it was at `base`, in order."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     since = next((at for at in range(len(done), 0, -1) if done[at - 1].tree == base), 0)
     return done[since:]
 
 
 def build_check_step(step: Step) -> Step:
-    """The part of a step that defines its check."""
+    """Return the part of a step that defines its check."""
     return Step(
         step.name,
         test_command=step.test_command,
@@ -39,7 +39,7 @@ def build_check_step(step: Step) -> Step:
 
 
 def describe_intent(step: Step, result: str) -> str:
-    """What a step was for, and what it says it did."""
+    """Describe a step's purpose, and its summary."""
     parts = [_shorten_part(step.instructions, INTENT)]
     if result.strip():
         parts.append(f"It says: {_shorten_part(result, INTENT)}")
@@ -47,7 +47,7 @@ def describe_intent(step: Step, result: str) -> str:
 
 
 def describe_intents(task: Task, beside: Iterable[ChildSettled], conflicts: Iterable[str]) -> str:
-    """Describe the steps that were finished first: whole for those that changed a file in which there is a conflict."""
+    """Describe the steps that were finished first: in full if they changed a file in conflict."""
     wanted, steps = set(conflicts), {step.name: step for step in task.plan.steps}
     texts, others = [], []
     for child in beside:
@@ -92,30 +92,30 @@ def render_conflicts(paths: Iterable[str], says: Iterable[str], texts: Mapping[s
 
 
 NAMED = 5
-"""Tests named in a sentence."""
+"""Most tests named in a sentence."""
 
 
 def read_outcomes(cases: bytes | None) -> dict[str, str]:
-    """Tests and their outcomes, as a verdict keeps them."""
+    """Read tests and their outcomes from a verdict's stored cases."""
     if not cases:
         return {}
     return {each["id"]: each["outcome"] for each in msgspec.json.decode(cases, type=list[dict[str, str | float]])}  # type: ignore[misc]
 
 
 def shorten_test_id(id: str) -> str:
-    """A test by its own name: without its file, its class and its parameters."""
+    """Return a test's own name: without its file, its class and its parameters."""
     return id.partition("[")[0].replace("::", ".").rpartition(".")[2].strip()
 
 
 def find_missing(needed: Iterable[str], now: Mapping[str, str]) -> list[str]:
-    """The needed tests that do not pass now. One that only moved to another file or class passes there."""
+    """Find the needed tests that do not pass now. One that only moved to another file or class passes there."""
     wanted = sorted(needed)
     free = {shorten_test_id(id) for id, outcome in now.items() if outcome == "passed" and id not in wanted}
     return [id for id in wanted if now.get(id) != "passed" and not (id not in now and shorten_test_id(id) in free)]
 
 
 def describe_lost_tests(lost: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """A sentence that names the tests and their steps."""
+    """Name the lost tests and their steps, in a sentence."""
     one = len(lost) == 1
     gone, fails = ("is gone", "no longer passes") if one else ("are gone", "no longer pass")
     what = fails if any(id in now for id in lost) else gone

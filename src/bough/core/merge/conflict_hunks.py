@@ -1,4 +1,4 @@
-"""Merging two lines of work: the conflicts that git marked in a text, and which of them need no decision.
+"""Merging two lines of work: the conflicts that git marked in a text, and those that need no decision.
 
 A marked text has hunks in git's `diff3` form. Where both sides only added something at the same place, both additions
 stay, ours first; everything else needs a decision.
@@ -21,13 +21,13 @@ MARKER = 7
 """Length of a marker."""
 _OURS, _BASE, _MIDDLE, _THEIRS = (letter * MARKER for letter in (b"<", b"|", b"=", b">"))
 GENERATED = (b"@generated", b"DO NOT EDIT")
-"""A text that says so in its first lines is generated: a mix of two versions is neither."""
+"""Marks in the first lines of a generated text: a mix of two versions would be neither."""
 LEAVES = ("return", "raise", "break", "continue", "throw", "goto", "exit")
-"""Nothing after a line that begins like this is reachable."""
+"""Beginnings of lines after which nothing is reachable."""
 
 
 class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What must still hold after a merge: a step's check, and every test that passed in it."""
+    """The check of a step, and its passed tests, which must still pass after a merge."""
 
     step: Step
     """The part of the step that defines its check."""
@@ -40,7 +40,7 @@ class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a task merges. It works on `tree`, and is judged by how that differs from `ours`."""
+    """The two sides that a task merges. It works on `tree`, and is judged by the difference from `ours`."""
 
     base: str
     ours: str
@@ -55,7 +55,7 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """All that passed on either side: they must pass on the merge."""
+        """Return all probes that passed on either side: they must pass on the merge."""
         needed = (probe for need in self.needed for probe in need.probes)
         return tuple({probe.name: probe for probe in (*self.accepted, *needed)}.values())
 
@@ -66,7 +66,7 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 TEXT_END = re.compile(rb"[^=(\"']*(?:\"{3}|'{3})")
-"""The last line of a text over several lines: it names nothing."""
+"""The last line of a text over several lines: it defines no name."""
 
 
 class Hunk(Struct, frozen=True):
@@ -84,8 +84,8 @@ class Hunk(Struct, frozen=True):
 def parse_conflicts(
     text: bytes, ours: bytes = OURS.encode(), theirs: bytes = THEIRS.encode()
 ) -> list[bytes | Hunk] | None:
-    """A marked text in pieces; `ours` and `theirs` are the names of the sides in its markers. None if the markers do
-    not match up, or if a line in a hunk could be one of them."""
+    """Split a marked text into pieces; `ours` and `theirs` are the names of the sides in its markers. None if the
+    markers do not match up, or if a line in a hunk could be one of them."""
     first, last = b"%s %s" % (_OURS, ours), b"%s %s" % (_THEIRS, theirs)
     found: list[bytes | Hunk] = []
     at = done = 0
@@ -103,7 +103,7 @@ def parse_conflicts(
 
 
 def _find_marker(text: bytes, marker: bytes, at: int) -> int:
-    """The next line that is a marker; git adds the path where the sides have the file under different names."""
+    """Find the next marker line; git adds the path if the sides have the file under different names."""
     while (at := text.find(marker, at)) >= 0:
         if (at == 0 or text[at - 1 : at] == b"\n") and text[at + len(marker) : at + len(marker) + 1] in b":\r\n":
             return at
@@ -123,7 +123,7 @@ def _read_hunk(whole: bytes, line: int) -> Hunk | None:
 
 
 def name_sides(text: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """A text as git marked it, with the usual names of the sides: git uses commits that mean nothing to readers."""
+    """Rename the sides in git's markers to the usual names: git uses commits that mean nothing to readers."""
     labels = ((_OURS, ours, OURS), (_THEIRS, theirs, THEIRS))
     for marker, label, name in labels:
         text = text.replace(b"%s %s" % (marker, label), b"%s %s" % (marker, name.encode()))
@@ -140,13 +140,13 @@ def list_hunks(text: bytes) -> list[Hunk]:
 
 
 def find_leftover_markers(text: bytes) -> list[int]:
-    """Lines that are markers, from 1."""
+    """Return the numbers of marker lines, from 1."""
     markers = rb"(?m)^(?:<{7} ours|>{7} theirs)(?=[:\r\n]|\Z)"
     return [text.count(b"\n", 0, found.start()) + 1 for found in re.finditer(markers, text)]
 
 
 def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
-    """A marked text with both sides' additions; None if that would be a guess. `new`: both created the file."""
+    """Return a marked text with both sides' additions; None if that would be a guess. `new`: both created the file."""
     if len(pieces) == 1 or _is_generated(pieces[0]):
         return None
     whole: list[bytes] = []
@@ -165,9 +165,9 @@ def _is_generated(head: bytes | Hunk) -> bool:
 
 
 def _join_both(hunk: Hunk, new: bool) -> bytes | None:
-    """Ours, then theirs, where both only added."""
+    """Return ours, then theirs, if both only added."""
     ours, theirs, base = hunk.ours, hunk.theirs, hunk.base
-    # The base is in the hunk (diff3), and only with it can an addition be told from a change.
+    # Only with the base (diff3) can an addition be told from a change.
     if not (ours.startswith(base) and theirs.startswith(base)):
         return None
     ours, theirs = ours[len(base) :], theirs[len(base) :]
@@ -183,7 +183,7 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
 
 
 def _split_lines(text: bytes) -> list[bytes]:
-    """Keep their line ends. A carriage return alone ends no line."""
+    """Split with line ends kept. A carriage return alone ends no line."""
     return re.findall(rb"[^\n]*\n|[^\n]+", text)
 
 
@@ -196,24 +196,24 @@ def _skip_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _is_flat(lines: list[bytes]) -> bool:
-    """Every line is independent: entries of a list, imports, a changelog."""
+    """Whether every line is independent: entries of a list, imports, a changelog."""
     return len({_measure_indent(line) for line in _skip_blank(lines)}) <= 1 and not _is_unreachable(lines, lines)
 
 
 def _is_list(lines: list[bytes]) -> bool:
-    """Entries and prose, not a whole document with a beginning and an end."""
+    """Whether it consists of entries and prose, and is no whole document with a beginning and an end."""
     return _is_flat(lines) and not any(line.lstrip()[:1] in b"{[<" for line in _skip_blank(lines))
 
 
 def _count_shared(first: list[bytes], second: list[bytes]) -> int:
-    """Lines at the beginning that both added (a heading, the same import): they are needed once. A decorator of the
-    next line is needed each time."""
+    """Count the lines at the beginning that both added (a heading, the same import): they are needed once. A decorator
+    of the next line is needed each time."""
     same = takewhile(lambda both: both[0] == both[1] and not both[0].startswith(b"@"), zip(first, second, strict=False))
     return len(list(same))
 
 
 def _list_headings(lines: list[bytes]) -> set[bytes]:
-    """Outermost lines that begin a block: a second function of the same name hides the first."""
+    """List the outermost lines that begin a block: a second function of the same name hides the first."""
     solid = list(_skip_blank(lines))
     outer = min((_measure_indent(line) for line in solid), default=0)
     return {
@@ -224,7 +224,7 @@ def _list_headings(lines: list[bytes]) -> set[bytes]:
 
 
 def _is_unreachable(first: list[bytes], second: list[bytes]) -> bool:
-    """The first ends the block that the second continues."""
+    """Whether the first text ends the block that the second continues."""
     last, begin = next(_skip_blank(reversed(first)), b""), next(_skip_blank(second), b"")
     word = last.decode(errors="replace").strip().partition(" ")[0].rstrip(";")
     return word.partition("(")[0] in LEAVES and _measure_indent(begin) >= _measure_indent(last)
@@ -246,5 +246,5 @@ _COMMANDS = {
 
 
 def find_remake_command(path: str) -> str | None:
-    """The command that regenerates the file at a path, to run in its folder; None: it is not a lock file."""
+    """Return the command that regenerates the file at a path, to run in its folder; None: it is not a lock file."""
     return _COMMANDS.get(path.rpartition("/")[2])

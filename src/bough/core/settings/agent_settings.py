@@ -1,4 +1,4 @@
-"""How a person describes an agent that is not bough's own."""
+"""The settings of an agent that is not bough's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """An outside agent. Not in a repository's file."""
 
     command: str | None = None
-    """How it is started, so that it speaks the Agent Client Protocol on its standard input and output."""
+    """The command that starts it, speaking the Agent Client Protocol on its standard input and output."""
     network: str | None = None
     """What it, and every command it runs, can reach: off, loopback, registries, allow:HOST,… or on."""
     env: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def list_answering(models: Iterable[str | None]) -> set[str]:
-    """The outside agents among the models."""
+    """List the outside agents among the models."""
     return {name.removeprefix(MODEL) for name in models if name and name.startswith(MODEL)}
 
 

@@ -1,4 +1,4 @@
-"""The sections of the settings. What else may be set is in the rules (`core/rules.py` and its like)."""
+"""The sections of the settings. Thresholds are in the rules (`core/rules.py` and its like)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Preset(Section, frozen=True):
     """Their endpoint."""
 
     def named(self, tier: Literal["main", "fast", "strong"]) -> str:
-        """The model of a tier, with its endpoint."""
+        """Return the model of a tier, with its endpoint."""
         name = getattr(self, tier) or self.main
         return f"{name}@{self.base_url}" if self.base_url else str(name)
 
@@ -149,7 +149,7 @@ class BuilderSettings(Section, frozen=True):
     command), or `bough` for its own agent."""
 
     main: str | None = None
-    """Everything not named here."""
+    """All work that is not named here."""
     builder: str | None = None
     """The work itself."""
     bug_hunter: str | None = None
@@ -160,7 +160,7 @@ class BuilderSettings(Section, frozen=True):
     """The last repair, and stuck work."""
 
     def named(self) -> dict[str, str]:
-        """Role or tier → agent."""
+        """Return the agents by role or tier."""
         chosen = ((key, getattr(self, key)) for key in self.__struct_fields__)
         return {key: name for key, name in chosen if name}
 

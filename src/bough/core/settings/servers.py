@@ -1,4 +1,4 @@
-"""How a person, or a repository, describes a server of the Model Context Protocol whose tools agents get."""
+"""The settings of a server of the Model Context Protocol whose tools agents get, by a person or a repository."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def placed(text: str, env: Mapping[str, str]) -> str:
 
 
 def described(server: Mapping[str, Any]) -> str:
-    """All of it in one line: a person who allows it has seen what is started or called, and with what."""
+    """Describe it in one line for a person who allows it: what is started or called, and with what."""
     rest = {key: value for key, value in server.items() if key not in ("command", "args", "url", "type") and value}
     words = [str(server.get("command", "")), *map(str, server.get("args", ()))]
     what = str(server["url"]) if server.get("url") else " ".join(word for word in words if word)
@@ -68,7 +68,7 @@ def described(server: Mapping[str, Any]) -> str:
 
 
 def read(text: str) -> dict[str, dict[str, Any]]:
-    """The servers of a `.mcp.json`, as settings. What bough cannot use or talk to is left out."""
+    """Read the servers of a `.mcp.json` as settings, without those that bough cannot use."""
     try:
         servers = json.loads(text).get("mcpServers")
     except (ValueError, AttributeError, RecursionError):  # Not bough's file: its own tools will complain.

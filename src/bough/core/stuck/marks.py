@@ -1,4 +1,4 @@
-"""One act as a few short keys, and when it repeats an earlier one: actions and results are compared, never thoughts.
+"""One act as a few short keys, and whether it repeats an earlier one: actions and results are compared, never thoughts.
 
 Volatile text never tells two results apart: times, durations, addresses, identifiers, temporary paths, process numbers.
 Numbers do (`3 failed` is not `2 failed`, `epoch 3` is not `epoch 4`, 40 % is not 60 %), except the places in an error
@@ -19,9 +19,9 @@ from msgspec import Struct
 from bough.core.stuck.signals import Act, StuckRules
 
 READ = 16_000
-"""Characters of a result that are looked at, from both ends. With `SKETCHED` it bounds the cost of one call."""
+"""Characters of a result that are read, from both ends. With `SKETCHED` it bounds the cost of one call."""
 SKETCHED = 2_000
-"""The most characters of the arguments that likeness is measured on, from both ends."""
+"""The most characters of the arguments used to measure likeness, from both ends."""
 BRIEF = 600
 """A transport failure is at most this many characters; a failing test that mentions one is longer."""
 
@@ -61,7 +61,7 @@ def clip_text(text: str, most: int = READ) -> str:
 
 
 def mask_text(text: str) -> str:
-    """The text without what changes on its own."""
+    """Mask the text that changes on its own."""
     if "\x1b" in text:
         text = _COLOURS.sub("", text)
     text = _TEMPORARY.sub("<temporary>", text)
@@ -82,17 +82,17 @@ def _mask_identifier(found: re.Match[str]) -> str:
 
 
 def mask_numbers(masked: str) -> str:
-    """All numbers and quoted names removed as well."""
+    """Remove all numbers and quoted names as well."""
     return _QUOTED.sub("<quoted>", _DIGITS.sub("#", masked))
 
 
 def hash_text(text: str) -> int:
-    """Short enough to keep, long enough that two texts of one run do not share it by chance."""
+    """Return a hash short enough to store, and long enough that two texts of one run do not share it by chance."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big")
 
 
 def count_letters(text: str) -> int:
-    """Letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
+    """Count letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
     first = text[:256]
     if "<" in first or "exit" in first:
         first = _WRAPPING.sub("", first)
@@ -100,7 +100,7 @@ def count_letters(text: str) -> int:
 
 
 def sketch_text(text: str, size: int = 48) -> tuple[int, ...]:
-    """A bounded sample of the words of a text and their neighbours: enough to measure likeness without the text."""
+    """Return a bounded sample of a text's words and their neighbours, to measure likeness without the text."""
     words = _WORDS.findall(_DIGITS.sub("#", _ESCAPES.sub(" ", clip_text(text, SKETCHED))))
     grams = {*words, *map(" ".join, pairwise(words))}
     return tuple(sorted(crc32(gram.encode("utf-8", "surrogatepass")) for gram in grams)[:size])
@@ -116,7 +116,7 @@ def measure_likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
 
 
 def find_trouble(text: str, most: int = 12) -> tuple[str, ...]:
-    """What went wrong: the lines that say so, in order, each once. Names and values stay; line numbers go."""
+    """List the lines that report an error, in order, each once. Names and values stay; line numbers go."""
     first = list(islice(_walk_trouble_lines(text), most * 2))
     said = first if first else [line for line in text.splitlines() if line.strip()][-most:]
     return tuple(dict.fromkeys(mask_text(_PLACES.sub(r"\1\2#", line[:400])) for line in said))
@@ -136,14 +136,14 @@ def _walk_trouble_lines(text: str) -> Iterator[str]:
 
 
 def is_transient(text: str) -> bool:
-    """A service was temporarily unavailable: retrying is right. A long text is about something else."""
+    """Whether a service was temporarily unavailable: retrying is right. A long text is about something else."""
     return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None
 
 
 # ── one answer that keeps saying the same thing ───────────────────────────────────────────────────────────────────────
 
 PIECE = 50
-"""Characters of a piece of text that is looked for again in the answer."""
+"""Characters of a piece of text that is searched for in the rest of the answer."""
 APART = 500
 """The longest repeated text."""
 TAIL = 8_000
@@ -154,7 +154,7 @@ _STRUCTURE = re.compile(r"(?m)^[ \t]*(?:[#>|]|[-*+] |\d+[.)] |```).*$")
 
 
 def count_repetitions(text: str) -> int:
-    """How often the end of the text was said before, closely enough to be a loop.
+    """Count how often the end of the text occurs before, closely enough to be a loop.
 
     Code, tables, lists and headings repeat themselves in good answers: only plain prose after the last of them counts.
     """
@@ -170,12 +170,12 @@ def count_repetitions(text: str) -> int:
 
 
 Kind = Literal["same", "error", "refused"]
-"""How an act repeats another, see `classify_repeat`."""
+"""The way in which an act repeats another; see `classify_repeat`."""
 
 LITTLE = 12
 """A result with fewer letters than this (an exit status, an empty list) proves nothing on its own."""
 SPECIFIC = 20
-"""Letters an error needs to be recognised again whatever was tried."""
+"""Fewest letters by which an error is recognised again after other attempts."""
 
 
 class Mark(Struct, frozen=True):
@@ -184,7 +184,7 @@ class Mark(Struct, frozen=True):
     round: int
     tool: str
     call: int
-    """Tool and arguments, unmasked."""
+    """Hash of tool and arguments, unmasked."""
     shape: int
     """The hash without numbers and names: reads with different arguments share it."""
     result: int
@@ -195,18 +195,18 @@ class Mark(Struct, frozen=True):
     writes: bool
     transit: bool
     error: int
-    """Everything that went wrong; 0 if nothing did."""
+    """Hash of all errors; 0: none."""
     head: int
-    """The first line of it."""
+    """Hash of the first error line."""
     sketch: tuple[int, ...]
     era: int = 0
-    """How often the workspace had changed before it."""
+    """Number of earlier changes of the workspace."""
 
 
 def mark_act(act: Act, round_: int, era: int) -> Mark:
     shown = clip_text(act.result)
     masked = mask_text(shown)
-    # Only of failures: a successful `grep error` finds the word too.
+    # Only for failures: a successful `grep error` finds the word too.
     told = () if act.ok else find_trouble(shown)
     return Mark(
         round=round_,

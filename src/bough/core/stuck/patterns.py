@@ -1,11 +1,11 @@
-"""The stuck detector: is the work still making progress?
+"""The stuck detector: whether the work still makes progress.
 
 `observe_round` sees every round at its end. It is pure, and costs the same at round 400 as at round 10, because its
 memory is bounded: short keys of the last rounds (`marks`). After a signal the work should change, so the caller
 continues with `reset_memory(memory)`; the same signal can then be raised again.
 
-`TABLE` has every way of being stuck: what it sees in the memory, how sure that is, and what would help. The rows are
-tried from top to bottom; the first match wins. `signals` has the thresholds.
+`TABLE` has every way of being stuck: its finder, its confidence, and what would help. The rows are tried from top to
+bottom; the first match wins. `signals` has the thresholds.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ T = TypeVar("T")
 D = TypeVar("D", Mark, "RoundKey[int]")
 
 ACTS = 16
-"""Calls of one round that are examined."""
+"""The most calls of one round that are examined."""
 KNOWN = 64
-"""Results that are remembered to tell what is new."""
+"""The most results remembered, to tell what is new."""
 
 
 class RepeatedRound(Struct, frozen=True):
@@ -45,26 +45,26 @@ class RepeatedRound(Struct, frozen=True):
 
     round: int
     lag: int
-    """How many rounds back."""
+    """Distance to the repeated round."""
     kind: Kind
     verbatim: bool
-    """Exactly the calls of the round before."""
+    """It has exactly the calls of the round before."""
 
 
 class RoundKey(Struct, Generic[T], frozen=True):
-    """A key of what a round showed: a sketch, an error, a tree, a shape."""
+    """A key of a round's content: a sketch, an error, a tree, a shape."""
 
     round: int
     key: T
 
 
 class StuckMemory(Struct, frozen=True):
-    """What the detector remembers: short keys of the last rounds."""
+    """The detector's memory: short keys of the last rounds."""
 
     round: int = 0
     """Rounds seen so far."""
     era: int = 0
-    """How often the workspace has changed."""
+    """Number of changes of the workspace."""
     failing: int = 0
     marks: tuple[Mark, ...] = ()
     repeated: tuple[RepeatedRound, ...] = ()
@@ -75,23 +75,23 @@ class StuckMemory(Struct, frozen=True):
     said: tuple[RoundKey[tuple[int, ...]], ...] = ()
     """The sketches of the last answers in a row without a usable call."""
     failed: tuple[RoundKey[int], ...] = ()
-    """The errors of calls that failed. Kept if trees are known: only they show whether something changed in between."""
+    """The errors of failed calls. Only if trees are known: only they show whether something changed in between."""
     trees: tuple[RoundKey[str], ...] = ()
-    """The trees that the workspace had, each from that round on."""
+    """The trees of the workspace, each from that round on."""
     reading: tuple[RoundKey[int], ...] = ()
     """The shapes of the last calls in a row that only read something new."""
     known: tuple[int, ...] = ()
 
 
 def reset_memory(memory: StuckMemory) -> StuckMemory:
-    """An empty memory that keeps counting rounds: after a signal, or after a person's message."""
+    """Return an empty memory that keeps counting rounds: after a signal, or after a person's message."""
     return StuckMemory(round=memory.round)
 
 
 def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemory:
-    """The memory after one more round."""
+    """Return the memory after one more round."""
     now = memory.round + 1
-    if not turn.acts:  # Text alone changes nothing: what was repeating before it still is.
+    if not turn.acts:  # Text alone changes nothing: an earlier repetition continues.
         said = (*memory.said, RoundKey(now, sketch_text(turn.text)))
         return replace(memory, round=now, said=keep_last(said, rules.silent))
     memory = _note_tests(replace(memory, round=now, said=()), turn)
@@ -99,7 +99,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
     found: list[tuple[Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
         one = mark_act(act, now, memory.era)
-        # It would otherwise count as a repeat: a 429 looks the same each time.
+        # Otherwise it would count as a repeat: a 429 looks the same each time.
         if one.transit:
             continue
         # The nearest earlier round that did the same with the same result.
@@ -112,7 +112,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
 
 
 def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
-    """Different tests fail than before: the work is making progress, whatever it looks like."""
+    """Note that other tests fail than before: the work makes progress, whatever it looks like."""
     if turn.failing is None:
         return memory
     failing = hash_text("\n".join(sorted(turn.failing))) or 1
@@ -162,7 +162,7 @@ def _remember(
 def _list_repeated(
     memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
 ) -> tuple[RepeatedRound, ...]:
-    """A round is repeated if each of its calls is a repeat; one that is not resets the count."""
+    """Count repeated rounds: each call is a repeat; any other round resets the count."""
     again = [each for each in found if each is not None]
     if len(again) < len(found):
         return ()
@@ -182,7 +182,7 @@ def keep_last(items: tuple[T, ...], count: int) -> tuple[T, ...]:
 
 
 Found = tuple[tuple[int, ...], str]
-"""The rounds that show it, and the diagnosis."""
+"""The rounds that show the pattern, and the diagnosis."""
 Finder = Callable[[StuckMemory, Turn, StuckRules], Found | None]
 
 
@@ -190,7 +190,7 @@ Finder = Callable[[StuckMemory, Turn, StuckRules], Found | None]
 
 
 def repetitive_output(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """One answer says the same thing over and over; or answer after answer does nothing and says the same."""
+    """Find one answer that repeats the same text, or answers in a row that do nothing and say the same."""
     times = count_repetitions(turn.text)
     if times >= rules.chants:
         return (memory.round,), f"One answer says the same thing {times} times."
@@ -201,14 +201,14 @@ def repetitive_output(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Fou
 
 
 def monologue(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """Answer after answer without a usable call."""
+    """Find answers in a row without a usable call."""
     if len(memory.said) < rules.silent:
         return None
     return tuple(one.round for one in memory.said), f"{len(memory.said)} answers in a row call no tool."
 
 
 def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """The same error again and again: in a row, or whatever was tried in between."""
+    """Find the same error again and again: in a row, or after different attempts."""
     run = _find_loop(memory.repeated, rules)
     if run and run[-1].kind in FAILING:
         firm = all(one.kind == "error" and one.verbatim for one in run)
@@ -223,7 +223,7 @@ def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found 
 
 
 def circular_tools(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """A cycle of calls with the same results; the same thing read again unchanged."""
+    """Find a cycle of calls with the same results, or the same thing read again unchanged."""
     run = _find_loop(memory.repeated, rules)
     if len(run) < rules.repeats:
         return None
@@ -233,7 +233,7 @@ def circular_tools(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found 
 
 
 def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """The files go back and forth between states they had before."""
+    """Find files that go back and forth between earlier states."""
     trees = memory.trees
     if not trees or trees[-1].round != memory.round:
         return None
@@ -245,14 +245,14 @@ def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | N
 
 
 def no_progress(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """Nothing changed, the same tests pass and fail, and nothing new was read."""
+    """Find rounds without a change, with the same test results, and without new reading."""
     if len(memory.idle) < rules.idle or memory.idle[-1] != memory.round:
         return None
     return memory.idle, f"{len(memory.idle)} rounds in a row changed nothing and found nothing new."
 
 
 def paging(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """Read after read with different arguments, and none is used."""
+    """Find read after read with different arguments, none of which is used."""
     reading = memory.reading
     if len(reading) < rules.looks or len({one.key for one in reading}) > 1:
         return None
@@ -276,7 +276,7 @@ TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
 
 
 def _find_loop(repeated: Sequence[RepeatedRound], rules: StuckRules) -> tuple[RepeatedRound, ...]:
-    """The last repeated rounds that form one loop: all the same distance back, or all close."""
+    """Find the last repeated rounds that form one loop: all the same distance back, or all close."""
     same = close = len(repeated)
     while same and repeated[same - 1].lag == repeated[-1].lag <= rules.period:
         same -= 1
@@ -304,7 +304,7 @@ def _list_evidence(turn: Turn) -> tuple[str, ...]:
 
 
 def observe_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> tuple[StuckMemory, Signal | None]:
-    """The memory after one more round, and what is wrong, if anything is."""
+    """Return the memory after one more round, and the signal, if any."""
     memory = _note_round(memory, turn, rules)
     for pattern, find, confidence, recommended in TABLE:
         found = find(memory, turn, rules) if pattern in rules.patterns else None

@@ -1,4 +1,4 @@
-"""The vocabulary of the stuck detector: what it sees, what it reports, and every threshold it uses."""
+"""The vocabulary of the stuck detector: its input, its signals, and every threshold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Act(Struct, frozen=True):
 
     tool: str
     arguments: str
-    """The arguments as the model wrote them: what it chose is never masked."""
+    """The arguments as the model wrote them, never masked."""
     result: str
     ok: bool = True
     writes: bool = False
@@ -29,7 +29,7 @@ class Act(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """One round: what the model said, and the calls that it asked for."""
+    """One round: the model's text, and its calls."""
 
     text: str = ""
     acts: tuple[Act, ...] = ()
@@ -38,7 +38,7 @@ class Turn(Struct, frozen=True):
 
 
 class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Work is stuck: how, how sure, what repeats, and what would help."""
+    """Work is stuck: the pattern, the confidence, the evidence, and what would help."""
 
     pattern: Pattern | SoftLimit
     confidence: float
@@ -53,34 +53,34 @@ class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     patterns: tuple[Pattern, ...] = PATTERNS
-    """The ones that may be raised."""
+    """Patterns that may be raised."""
     window: int = 10
-    """How many rounds back a repeat may lie."""
+    """Rounds back within which a repeat counts."""
     period: int = 5
     """The longest cycle: rounds that repeat in step lie no further back."""
     repeats: int = 3
     """Rounds in a row that only repeat earlier ones, in step, before it is `circular_tools`."""
     errors: int = 3
-    """How often the same error occurs in a row before it is `repeated_error`."""
+    """Times that the same error occurs in a row before it is `repeated_error`."""
     errors_apart: int = 4
-    """How often it occurs with other work in between."""
+    """Times that it occurs with other work in between."""
     error_window: int = 24
-    """Rounds among which those are counted."""
+    """Rounds within which those are counted."""
     silent: int = 3
     """Answers in a row without a usable call: `monologue`, or `repetitive_output` if they say the same."""
     chants: int = 10
-    """How often one answer repeats the same piece of text before it is `repetitive_output`."""
+    """Times that one answer repeats the same piece of text before it is `repetitive_output`."""
     idle: int = 5
     """Rounds in a row without a change and without new information before it is `no_progress`."""
     returns: int = 3
-    """How often the workspace returns to an earlier tree before it is `oscillation`."""
+    """Times that the workspace returns to an earlier tree before it is `oscillation`."""
     looks: int = 14
     """Rounds in a row that read with different arguments, without using it, before it is `paging`."""
     shells: tuple[str, ...] = ("bash",)
     """Tools that run programs: when they fail, the details are about the project and not about the call."""
     alike_error: float = 0.55
-    """How similar two calls with the same error must be to count as one thing tried twice."""
+    """Least likeness of two calls with the same error that count as one thing tried twice."""
     alike_refused: float = 0.75
-    """How similar two writes must be that were refused with the same first line and different details."""
+    """Least likeness of two writes that were refused with the same first line and different details."""
     alike_call: float = 0.9
-    """How similar answers without a call must be to say the same."""
+    """Least likeness of answers without a call that say the same."""

@@ -1,4 +1,4 @@
-"""Text of a repository or a model, made harmless for where it goes: a terminal, a commit message, a pull request."""
+"""Text of a repository or a model, made harmless for its destination: a terminal, a commit message, a pull request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRAILER = r"(?m)^(?=[A-Za-z][\w-]*:\s|[A-Za-z-]+ #)"
 
 
 def escape_text(text: str) -> str:
-    """Multi-line text: escape sequences are removed, other control characters are spelled out."""
+    """Escape multi-line text: escape sequences are removed, other control characters are spelled out."""
     text = text.replace("\r\n", "\n")
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
@@ -28,25 +28,25 @@ def escape_text(text: str) -> str:
 
 
 def clean_message(text: str) -> str:
-    """A part of a commit message. A line that git would read as a trailer is indented: those are bough's to write."""
+    """Clean a part of a commit message. Lines that git would read as trailers are indented: only bough writes those."""
     return re.sub(_TRAILER, "  ", escape_text(text))
 
 
 def clean_markdown(text: str) -> str:
-    """A part of a Markdown page, as a quotation without HTML: it cannot pass for a section of the page."""
+    """Clean a part of a Markdown page: a quotation without HTML, which cannot pass for a section of the page."""
     plain = escape_text(text).replace("&", "&amp;").replace("<", "&lt;")
     return "\n".join(f"> {line}".rstrip() for line in plain.splitlines())
 
 
 def clean_markdown_line(text: str) -> str:
-    """A line of a Markdown page, in which nothing is markup."""
+    """Clean a line of a Markdown page, so that nothing in it is markup."""
     plain = " ".join(escape_text(text).split()).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{character}" if character in "[]*_`#|!" else character for character in plain)
 
 
 def repair_surrogates(text: str) -> str:
-    """The text with surrogate pairs joined and lone surrogates replaced (U+FFFD): JSON cannot hold them. File names,
-    output of programs and badly cut answers of models contain some."""
+    """Join surrogate pairs and replace lone surrogates (U+FFFD): JSON cannot hold them. File names, output of programs
+    and badly cut answers of models contain some."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Find the fenced blocks of a model's text, with the text around each, and out of that the file that each is for."""
+"""The fenced blocks of a model's text, with the text around each, and the file that each is for."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ _LANGUAGES = (
     ("Dart", "dart", "dart"),
     ("Zig", "zig", "zig"),
 )
-"""A language's name, unless it says nothing about a project; its tags in fences, the usual one first; its suffixes."""
+"""Languages: the name, unless it says nothing about a project; the tags in fences, the usual one first; suffixes."""
 SUFFIXES = {tag: tuple(suffixes.split()) for _, tags, suffixes in _LANGUAGES for tag in tags.split()}
 """File extensions of a language, by tag."""
 TAGS = {end: tags.split()[0] for _, tags, suffixes in reversed(_LANGUAGES) if tags for end in suffixes.split()}
@@ -139,13 +139,13 @@ class CandidateFiles(Struct, frozen=True):
     paths: tuple[str, ...] = ()
     """The files of the workspace."""
     meant: tuple[str, ...] = ()
-    """The paths that the task is about, the likeliest first."""
+    """The task's own paths, the likeliest first."""
     editors: frozenset[str] = EDITORS
     """The tools that change files."""
 
 
 def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> CandidateFiles:
-    """The files of a workspace, and which of them a task is about: named in its text, or changed so far."""
+    """Collect the files of a workspace, and those that a task is about: named in its text, or changed so far."""
     listed = tuple(paths)
     there = set(listed)
     found = {said: _find_existing(said, listed) for said in _PATH.findall(instructions)}
@@ -155,7 +155,7 @@ def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str
 
 
 def find_path(block: Block, known: CandidateFiles) -> str:
-    """The file that a block names, in one of the places where models name it; empty if it names none."""
+    """Find the file that a block names in one of the usual places; empty: none."""
     # ```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}.
     rest = block.info.strip("{} ")
     if block.language:
@@ -172,7 +172,7 @@ def find_path(block: Block, known: CandidateFiles) -> str:
     for line in reversed(lines[-2:]):
         if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):
             return path
-        # A line announces what it ends with; that may be a new file.
+        # A line announces what it ends with, perhaps a new file.
         end = len(line.rstrip(" :*`\"'"))
         paths = dict.fromkeys(_resolve_path(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
         suffixes = SUFFIXES.get(block.language)
@@ -186,7 +186,7 @@ def find_path(block: Block, known: CandidateFiles) -> str:
 
 
 def _resolve_path(said: str, known: CandidateFiles, sure: bool) -> str:
-    """The workspace's path for a name. `sure`: it is where only a path can be, so it may be a new file."""
+    """Return the workspace's path for a name. `sure`: only a path can stand there, so it may be a new file."""
     said = said.strip().strip("`*\"'()[]{}<>,;").removeprefix("./").replace("\\", "/")
     said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
     if not said or (said.startswith("/") and "." not in said):
@@ -203,7 +203,7 @@ def _resolve_path(said: str, known: CandidateFiles, sure: bool) -> str:
 
 
 def _find_existing(said: str, listed: tuple[str, ...]) -> str:
-    """The file of that path, or the only one whose path ends like that."""
+    """Find the file of that path, or the only one whose path ends like that."""
     if said in listed:
         return said
     ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]
@@ -211,7 +211,7 @@ def _find_existing(said: str, listed: tuple[str, ...]) -> str:
 
 
 def find_only_path(block: Block, known: CandidateFiles) -> str:
-    """The only file that a block without a name can be for: the task's own, in that language, and not a test."""
+    """Find the only file that a block without a name can be for: the task's own, in that language, and not a test."""
     suffixes = SUFFIXES.get(block.language)
     fitting = [path for path in known.meant if suffixes is None or path.rpartition(".")[2] in suffixes]
     code = [path for path in fitting if path.rpartition(".")[2] not in _WORDS]

@@ -1,5 +1,5 @@
-"""Parses Python, for everybody who does. One at a time, because CPython 3.11 counts how deep it is in one place for all
-threads: when a thread is interrupted halfway, another one's text fails with an internal error."""
+"""The one Python parser. It parses one text at a time: CPython 3.11 counts its depth in one place for all threads, so
+an interrupted thread makes another one's text fail with an internal error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PARSING = Lock()
 
 
 def parse_python(text: str) -> ast.Module | None:
-    """The syntax tree; None where the text is not Python, or nested too deeply to tell."""
+    """Return the syntax tree; None if the text is not Python, or nested too deeply."""
     with _PARSING:
         try:
             return ast.parse(text)

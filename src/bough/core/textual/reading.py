@@ -1,4 +1,4 @@
-"""Read a model's text as calls: do what a person would do who reads the answer and has to act on it.
+"""Reads a model's text as calls, as a person would who reads the answer and has to act on it.
 
 Whole files, edits and a command are in blocks; the file of a block is named in its first line, next to it or before it,
 or is clear from the task. A block that is cut off, or whose file is unknown, is ignored. Many small models write tool
@@ -41,7 +41,7 @@ FIELDS = {
 
 
 def find_written_calls(text: str) -> list[Call]:
-    """The calls in a text, in order. Only complete ones, and only of known tools."""
+    """Find the calls in a text, in order: complete ones of known tools."""
     found = [call for value in _find_objects(text) if (call := _read_call(value)) is not None]
     if found:
         return found
@@ -49,7 +49,7 @@ def find_written_calls(text: str) -> list[Call]:
     if broken is None or broken[2].count("\n") + broken[2].count("\\n") < 1:
         return []
     content = broken[2]
-    if content.startswith('""'):  # Three quotes, as in Python.
+    if content.startswith('""'):  # three quotes, as in Python
         content = content.strip('"').strip("\n")
     if content.count("\\n") > content.count("\n"):
         content = content.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
@@ -120,15 +120,15 @@ _SUMMARY = 300
 class Reading(Struct, frozen=True):
     calls: tuple[Call, ...] = ()
     done: str | None = None
-    """Its summary, if it says that it is done."""
+    """Its summary, if it claims to be done."""
     more: bool = False
-    """It says that it is not done yet."""
+    """It announces more work."""
     aside: tuple[str, ...] = ()
-    """Existing tests that would have been rewritten along with the work: they are left alone."""
+    """Existing tests that the answer rewrites along with the work: they are left alone."""
 
 
 def read_calls(text: str, known: CandidateFiles, stop: Stop = "end") -> Reading:
-    """`stop`: how the answer ended; the last block of one that was cut off is incomplete."""
+    """Read the calls of an answer. `stop`: how it ended; the last block of a cut-off one is incomplete."""
     text = _SPECIAL.sub("", _THINKING.sub("", text)).strip("\n")
     done = _DONE.search(text)
     more = bool(_MORE.search(text))
@@ -182,8 +182,7 @@ def _build_write(path: str, block: Block) -> Call:
 
 
 def _read_unnamed(unnamed: list[Block], known: CandidateFiles) -> list[Call]:
-    """Write the longest of the blocks that name no file: it is usually the file, and the others are examples of its
-    use."""
+    """Write the longest of the blocks that name no file: it is usually the file, and the others show its use."""
     found = ((paths.find_only_path(block, known), block) for block in unnamed)
     code = [(path, block) for path, block in found if path and _is_whole_file(block, path)]
     if not code:
@@ -192,7 +191,7 @@ def _read_unnamed(unnamed: list[Block], known: CandidateFiles) -> list[Call]:
 
 
 def _is_whole_file(block: Block, path: str) -> bool:
-    """It looks like that file: code, and not tests or program output."""
+    """Whether it looks like that file: code, and not tests or program output."""
     if _TESTS.search(block.text) and not is_test_path(path):
         return False
     if block.language in paths.SUFFIXES:
@@ -221,7 +220,7 @@ def _is_shell(block: Block) -> bool:
 
 
 def _read_bare_code(text: str, known: CandidateFiles) -> list[Call]:
-    """An answer that is just the file: no fence, no prose."""
+    """Read an answer that is just the file: no fence, no prose."""
     block = Block("python", text, "")
     path = paths.find_only_path(block, known)
     if "```" in text or not _CODE.match(text.lstrip()) or not path.endswith(".py"):
@@ -245,7 +244,7 @@ def _read_edits(block: Block, known: CandidateFiles) -> list[Call]:
 
 
 def _find_edited_path(block: Block, known: CandidateFiles) -> str:
-    """The file of an edit: its name may be inside, above the first marker."""
+    """Find the file of an edit, whose name may be inside, above the first marker."""
     for line in block.text.split("<<<<<", 1)[0].split("\n"):
         if line.strip() and (path := paths.find_path(Block("", "", line), known)):
             return path
@@ -253,13 +252,13 @@ def _find_edited_path(block: Block, known: CandidateFiles) -> str:
 
 
 def _build_edit(path: str, old: str, new: str) -> Call:
-    if not old.strip():  # Nothing to look for: the whole file.
+    if not old.strip():  # Nothing to search for: it is the whole file.
         return make_call("write", path=path, content=new)
     return make_call("edit", path=path, old=old, new=new)
 
 
 def _read_diff(block: Block, known: CandidateFiles) -> list[Call]:
-    """A unified diff as edits: the removed text is searched for, line numbers are ignored."""
+    """Read a unified diff as edits: the removed text is searched for, line numbers are ignored."""
     path, made = "", []
     for part in re.split(r"(?m)^(?=--- )", block.text):
         named = re.search(r"(?m)^\+\+\+ (?:b/)?(\S+)", part)
@@ -278,7 +277,7 @@ def _read_diff(block: Block, known: CandidateFiles) -> list[Call]:
 
 
 def _drop_tests(found: list[Call], known: CandidateFiles) -> tuple[list[Call], tuple[str, ...]]:
-    """Small models like to rewrite the tests along with the work. Existing ones stay, if there is other work."""
+    """Drop rewritten tests if there is other work: small models like to rewrite existing tests."""
     changes = [(call, _get_path(call)) for call in found if call.name in known.editors]
     there = set(known.paths)
     aside = [call for call, path in changes if is_test_path(path) and path in there]

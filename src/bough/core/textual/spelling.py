@@ -1,4 +1,4 @@
-"""Words in messages: the one that was probably meant, and a quotation in one line."""
+"""Words in messages: the nearest known word, and a quotation in one line."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 def find_similar(text: str, texts: Iterable[str], most: int = 3, likeness: float = 0.5) -> list[str]:
     """The texts most similar to `text`, best match first."""
-    import difflib  # only for a message, and the stuck detector, which is always loaded, needs the rest of this module
+    import difflib  # only for a message; the rest of this module is always loaded
 
     return difflib.get_close_matches(text, list(texts), most, likeness)
 
 
 def suggest_word(word: str, known: Iterable[str]) -> str | None:
-    """None if no known word is similar. A word from a model or a file may have any length; names are short."""
+    """Return the most similar known word; None: none is similar. Long words, from a model or a file, are cut."""
     return next(iter(find_similar(word[:80], known, 1)), None)
 
 

@@ -1,5 +1,5 @@
-"""What a model in the text protocol sees from the start, instead of asking for it: the files that the task is about,
-its tests, and what fails. Its conversation has no calls and no results, only text on both sides."""
+"""The first message to a model in the text protocol, instead of its questions: the task's files, its tests, and the
+failures. Its conversation has no calls and no results, only text on both sides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTPUT = 700
 
 
 def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
-    """bough reports results; adjacent messages of one side become one, which small models' templates expect."""
+    """Render the conversation as text; adjacent messages of one side are joined, as small models' templates expect."""
     told: list[Message] = []
     for message in _usable(messages):
         if isinstance(message, Replied):
@@ -49,13 +49,13 @@ def _usable(messages: Iterable[Message]) -> list[Message]:
 
 
 def rebuild_messages(brief: str, messages: Sequence[Message]) -> list[Message]:
-    """The brief as it would be written now, and only the last exchange: what came before it is in the files."""
+    """Return the current brief and only the last exchange: earlier results are in the files."""
     last = max((n for n, message in enumerate(messages) if isinstance(message, Replied)), default=len(messages))
     return [Said(brief), *messages[last:]]
 
 
 SMALL_WINDOW = 16_384
-"""Tokens up to which a window is small: conversations are rebuilt there rather than continued."""
+"""Largest small window, in tokens: there conversations are rebuilt rather than continued."""
 UNKNOWN_WINDOW = 8_192
 """The assumed window of a model that does not report one."""
 RESERVED = 2_500
@@ -66,35 +66,35 @@ FILES = 12
 """The most files to show."""
 MOST_NAMES = 60
 FAILURES = 3
-"""Failing tests to show; one says what to do next, thirty hide it."""
+"""Failing tests to show: one directs the next change, thirty hide it."""
 FAILURE = 350
-"""Tokens of each."""
+"""Tokens of each failing test."""
 HINT = 80
-"""Tokens of how a hinted test failed."""
+"""Tokens of a hinted test's failure."""
 _COMMENT = re.compile(r"\s*(#|//)")
 _ADDRESS = re.compile(r"\[[^\]]+\]:")
-"""Where a link leads."""
+"""The address of a link."""
 LINES = 12
 """The most lines of an output without recognisable errors."""
 ENDLESS = "It was stopped after {} seconds without a result: the code is far too slow, or a loop never ends."
 _MARKED = re.compile(r"[E>]\s")
-"""How pytest marks the line that failed, and why."""
+"""Marks by which pytest shows the line that failed, and why."""
 _TELLING = re.compile(
     r"^\s*assert\b|\b\w*(?:Error|Exception|Failure|Failed|panic(?:ked)?)\b|\bexpected\b|\bgot\b", re.I
 )
 
 
 class View(Struct, frozen=True):
-    """How much of the files an attempt sees, and in which order."""
+    """An attempt's view of the files: how much, and in which order."""
 
     most: int = 0
-    """Tokens of the tests, and of each text; 0: as many as fit."""
+    """Most tokens of the tests, and of each text; 0: as many as fit."""
     tests_first: bool = False
     tests: bool = True
     hints: int = 0
     """Failing tests to show beside the files."""
     lead: str = ""
-    """What is said about them."""
+    """The sentence before them."""
 
 
 WHOLE = View()
@@ -104,17 +104,17 @@ VIEWS = {
     "hinted": View(800, tests_first=True, hints=3, lead="A first version was wrong. Mind what these tests expect:"),
     "repair": View(330, tests=False, hints=1, lead="This code is wrong: do not repeat it. It has to do this too:"),
 }
-"""What a tactic shows of a task that is one file; others show everything."""
+"""Views of a task that is one file, by tactic; others show everything."""
 
 
 def compute_room(window: int) -> int:
-    """Tokens for files."""
+    """Compute the tokens for files."""
     window = min(window or UNKNOWN_WINDOW, SMALL_WINDOW)
     return max(window - RESERVED - window // 8, window // 4)
 
 
 def choose_files(known: CandidateFiles) -> list[str]:
-    """The paths to show, the most needed first: the work, its tests, then what else the task names."""
+    """Choose the paths to show, the most needed first: the work, its tests, then other files that the task names."""
     there = set(known.paths)
     meant = [path for path in known.meant if path in there]
     product = [path for path in meant if not is_test_path(path) and not _is_prose(path)]
@@ -127,7 +127,7 @@ def choose_files(known: CandidateFiles) -> list[str]:
 
 
 def render_files(texts: Mapping[str, str], order: Sequence[str], most: int, view: View = WHOLE) -> str:
-    """Each file in a block under its path. The work and its tests come last: small models weigh what they read last."""
+    """Render each file in a block under its path. The work and its tests come last: small models weigh the end most."""
     kept: dict[str, str] = {}
     for path in order:
         if path not in texts or "\0" in texts[path][:1000] or (is_test_path(path) and not view.tests):
@@ -142,7 +142,7 @@ def render_files(texts: Mapping[str, str], order: Sequence[str], most: int, view
 
 
 def _condense(path: str, text: str, view: View) -> str:
-    """A text or a test without what says nothing, as far as the view shows it."""
+    """Remove the uninformative parts of a text or test, as far as the view asks."""
     if not view.most or not (is_test_path(path) or _is_prose(path)):
         return text
     empty = _ADDRESS if _is_prose(path) else _COMMENT
@@ -155,7 +155,7 @@ def _condense(path: str, text: str, view: View) -> str:
 
 
 def render_hints(verdict: Verdict, texts: Mapping[str, str], view: View) -> str:
-    """The failing tests that an attempt should mind, with their source."""
+    """Render the failing tests that an attempt should mind, with their source."""
     if not view.hints:
         return ""
     shown = []
@@ -184,7 +184,7 @@ def _find_test(text: str, name: str) -> str:
 
 
 def render_failing(verdict: Verdict) -> str:
-    """What the check said, shortened to what failed."""
+    """Render the check's output, shortened to the failures."""
     if verdict.exit_status is None and verdict.seconds:
         return f"$ {verdict.command}\n{ENDLESS.format(round(verdict.seconds))}"
     if not verdict.failures:
@@ -201,7 +201,7 @@ def render_failing(verdict: Verdict) -> str:
 
 
 def extract_errors(text: str) -> str:
-    """The lines that say what is wrong; the last ones if none do."""
+    """Extract the error lines; the last lines if there are none."""
     lines = [line for line in text.strip().split("\n") if line.strip()]
     marked = [line for line in lines if _MARKED.match(line)]
     kept = marked or [line for line in lines if _TELLING.search(line)] or lines[-LINES:]
@@ -209,7 +209,7 @@ def extract_errors(text: str) -> str:
 
 
 def find_target(known: CandidateFiles) -> str:
-    """The one file to write, if it is clear which; otherwise empty."""
+    """Find the one file to write, if it is clear which; otherwise empty."""
     return find_only_path(Block("", "", ""), known)
 
 
@@ -219,7 +219,7 @@ def list_others(known: CandidateFiles, path: str) -> list[str]:
 
 
 def render_closing(known: CandidateFiles) -> str:
-    """The last sentence of a brief: what to answer with. A small model does what it read last."""
+    """Render the last sentence of a brief, which asks for the answer: a small model does what it read last."""
     path = find_target(known)
     if not path or list_others(known, path):
         return "Answer with the blocks for every file that has to change."

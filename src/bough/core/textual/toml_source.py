@@ -10,8 +10,8 @@ _LONG_KEY = re.compile(r"(?:\.[ \t]*[\w\"'-]+[ \t]*){100}")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The table; `ValueError` or `RecursionError` for what is none. The parser would take minutes for a key of many
-    parts."""
+    """Parse a table; raises `ValueError` or `RecursionError`. Keys of many parts are refused: they would take
+    minutes."""
     if _LONG_KEY.search(text):
         raise ValueError("a key has more than 100 parts")
     return tomllib.loads(text)

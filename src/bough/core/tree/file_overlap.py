@@ -1,7 +1,7 @@
-"""Say which steps may run in parallel: which files a step will change, and whether two steps conflict.
+"""The choice of steps that may run in parallel: the files that a step will change, and whether two steps conflict.
 
-What a step declares counts and, once it has changed something, that too.
-Two steps that both only add to a file (`CHANGELOG.md+`) do not conflict: both additions are kept.
+A step's declared files count and, once it has changed something, those too. Two steps that both only add to a file
+(`CHANGELOG.md+`) do not conflict: both additions are kept.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterable, Mapping
 from bough.core.planning.plan import Step
 
 ADDS = "+"
-"""Follows the name of a declared file that the step only adds to."""
+"""Suffix of a declared file that the step only adds to."""
 
 Touched = dict[str, bool]
 """Files that a step changes, and whether it only adds to them."""
 
 
 def find_expected_files(step: Step) -> Touched:
-    """The files that a step says it changes."""
+    """Return the files that a step declares."""
     return {path.removesuffix(ADDS): path.endswith(ADDS) for path in step.files}
 
 
 def find_busy_files(running: Iterable[Step], touched: Mapping[str, Touched]) -> dict[str, tuple[str, bool]]:
-    """The files that running steps change: by which step, and whether it only adds. `touched`: what they have
-    really changed so far, by step."""
+    """Find the files that running steps change: by which step, and whether it only adds. `touched`: actual changes so
+    far, by step."""
     found: dict[str, tuple[str, bool]] = {}
     for step in running:
         its = find_expected_files(step)
@@ -37,7 +37,7 @@ def find_busy_files(running: Iterable[Step], touched: Mapping[str, Touched]) -> 
 
 
 def find_blocking_step(step: Step, files: Mapping[str, tuple[str, bool]]) -> tuple[str, tuple[str, ...]] | None:
-    """The step that this one has to wait for because both change the same files, and those files."""
+    """Find the step that this one has to wait for because both change the same files, and those files."""
     both = {
         path: files[path][0]
         for path, adds in find_expected_files(step).items()

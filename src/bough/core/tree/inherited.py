@@ -1,4 +1,4 @@
-"""What a task knows from its parents and siblings when it begins."""
+"""A task's knowledge from its parents and siblings when it begins."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Recorded when the task begins, so that a prompt is always a projection of the journal."""
 
     above: tuple[str, ...] = ()
-    """What the tasks above it are for, the goal first."""
+    """The purposes of the tasks above it, the goal first."""
     results: tuple[str, ...] = ()
-    """What finished siblings made, one line each."""
+    """The results of finished siblings, one line each."""
     dead_ends: tuple[str, ...] = ()
-    """What was tried elsewhere and does not work."""
+    """Failed approaches elsewhere."""
     decisions: tuple[str, ...] = ()
-    """What was decided elsewhere and holds here too."""
+    """Decisions from elsewhere that hold here too."""
     beside: tuple[str, ...] = ()
-    """What siblings are working on when it begins, one line each."""
+    """The work of siblings when it begins, one line each."""
     later: tuple[str, ...] = ()
     """The steps after a phase, which is planned when it begins, one line each."""
     allowed: tuple[AllowedChange, ...] = ()
@@ -29,7 +29,7 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     requirements: tuple[Requirement, ...] = ()
     """The goal's requirements that it has to meet, in full."""
     conventions: tuple[str, ...] = ()
-    """What holds for every step of the plan."""
+    """Conventions for every step of the plan."""
     interfaces: tuple[str, ...] = ()
     """Names and signatures that the steps it needs provide, and those that it must provide to others."""
     loop: bool = False
@@ -37,13 +37,13 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Subject(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a critic judges."""
+    """The work that a critic judges."""
 
     since: str
     """The change is everything since this tree."""
     verdicts: tuple[str, ...] = ()
-    """What checks said about it."""
+    """The results of its checks."""
     earlier: str = ""
-    """What this critic found last time; only old journals have it."""
+    """The critic's last findings; only in old journals."""
     probes: tuple[Probe, ...] = ()
     """Its probes that failed last time; they run again and count."""

@@ -1,4 +1,4 @@
-"""What the smaller steps of a task need next. Pure, and recomputed after every event."""
+"""The next moves of a task's smaller steps. Pure, and recomputed after every event."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
 LEAST_RAISE = 3
-"""The grant of a step that its parent can do without is not raised by fewer rounds than this."""
+"""Fewest rounds by which the grant of a dispensable step is raised."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 NOTHING: Mapping[str, Touched] = MappingProxyType({})
 LONGEST_WAIT = 86_400.0
-"""Seconds that a retry waits at most: a day."""
+"""Longest wait of a retry in seconds: a day."""
 AHEAD = 8
-"""Ready steps to look for at a time: this is recomputed after every event, and a plan may have thousands."""
+"""Most ready steps to look for at a time: this is recomputed after every event, and a plan may have thousands."""
 
 
 class Begin(Struct, frozen=True):
@@ -51,13 +51,13 @@ class Begin(Struct, frozen=True):
 
 
 Move = Begin | ChildSettled | PassEnded | TransitionTaken
-"""A step to run, or what is to be recorded: a step that is skipped or leaves the pass, the end of a pass, the way from
-one state to another."""
+"""A step to run, or an event to record: a step that is skipped or leaves the pass, the end of a pass, the transition
+from one state to another."""
 
 
 def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
-    """All moves that are possible now. None while running steps have to end first, or when all steps have ended.
-    `touched`: files that running steps have really changed, by step."""
+    """List all moves that are possible now. None while running steps have to end first, or when all steps have ended.
+    `touched`: actual changes of running steps, by step."""
     if find_fatal_step(task):
         return []
     if control_flow.get_machine(task) is not None:
@@ -71,7 +71,7 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
 
 
 def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHeld]:
-    """Steps that could begin if no running step changed the same files, where that is news."""
+    """List the steps held back because a running step changes the same files, if not recorded yet."""
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
@@ -115,7 +115,7 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
 
 
 def _choose_first_move(task: Task, step: Step) -> Move:
-    """The first move of a ready step."""
+    """Return the first move of a ready step."""
     if why := control_flow.explain_skip(task, step):
         return _skip(task, step, why)
     if not step.do:
@@ -136,7 +136,7 @@ def _end_pass(task: Task) -> list[Move]:
 
 
 def _list_machine_moves(task: Task) -> list[Move]:
-    """The next move of a state machine: its current state, a transition, or none."""
+    """Return the next move of a state machine: its current state, a transition, or none."""
     state = control_flow.find_current_state(task)
     if state is None or task.children.running:
         return []
@@ -154,12 +154,12 @@ def _list_machine_moves(task: Task) -> list[Move]:
 
 
 def is_over(task: Task) -> bool:
-    """Nothing runs, and nothing can begin."""
+    """Whether nothing runs and nothing can begin."""
     return not task.children.running and not list_moves(task)
 
 
 def has_succeeded(task: Task) -> bool:
-    """The steps have ended, and the task can build on them."""
+    """Whether the steps have ended and the task can build on them."""
     if (state := control_flow.find_current_state(task)) is not None:
         turn = control_flow.find_next_state(task)
         over_well = turn is not None and turn.to is None and (turn.success or state.on_error == "skip")
@@ -171,7 +171,7 @@ def has_succeeded(task: Task) -> bool:
 
 
 def find_fatal_step(task: Task) -> ChildSettled | None:
-    """The step whose failure fails the task: `on_error = "fail"`, or its retries are exhausted."""
+    """Find the step whose failure fails the task: `on_error = "fail"`, or its retries are exhausted."""
     if (state := control_flow.find_current_state(task)) is not None:
         # A state whose failure no transition handles, or a machine that loops forever.
         child, turn = control_flow.find_broken_state(task), control_flow.find_next_state(task)
@@ -191,7 +191,7 @@ def find_fatal_step(task: Task) -> ChildSettled | None:
 
 
 def list_unsuccessful(task: Task) -> list[ChildSettled]:
-    """Steps that did not succeed and that nothing excuses."""
+    """List the steps that failed without an excuse."""
     if (state := control_flow.find_current_state(task)) is not None:
         child = control_flow.find_broken_state(task)
         return [child] if child is not None and state.on_error != "skip" else []
@@ -203,7 +203,7 @@ def list_unsuccessful(task: Task) -> list[ChildSettled]:
 
 
 def is_joined(task: Task) -> bool:
-    """One step succeeded, and that is enough."""
+    """Whether one step succeeded and that is enough."""
     return task.plan.parallel and task.step.join == "any" and has_succeeded(task)
 
 
@@ -217,7 +217,7 @@ def _has_succeeded(task: Task, step: Step) -> bool:
 
 
 def _will_retry(task: Task, step: Step) -> bool:
-    """It failed and will be retried."""
+    """Whether a failed step will be retried."""
     child = task.children.settled.get(step.name)
     if child is None or child.state in WELL:
         return False
@@ -225,7 +225,7 @@ def _will_retry(task: Task, step: Step) -> bool:
 
 
 def compute_wait(step: Step, tries: int) -> float | None:
-    """Seconds to wait before a failed step is retried, after `tries` tries; None: it is not."""
+    """Return the seconds to wait before a failed step is retried, after `tries` tries; None: no retry."""
     if step.on_error != "retry" or tries > step.max_retries:
         return None
     try:
@@ -235,7 +235,7 @@ def compute_wait(step: Step, tries: int) -> float | None:
 
 
 def _has_needs_met(task: Task, step: Step) -> bool:
-    """The steps that it needs have succeeded. One that is no longer in the plan was given up and replaced."""
+    """Whether the steps that it needs have succeeded. One that is no longer in the plan was given up and replaced."""
     needed = (other for other in task.plan.steps if other.name in step.needs) if step.needs else ()
     return all(_has_ended(task, other) and _has_succeeded(task, other) for other in needed)
 
@@ -254,13 +254,13 @@ def build_segment(step: Step, times: int) -> str:
 
 
 def is_fatal(task: Task, step: Step) -> bool:
-    """Its failure would fail its parent, only for lack of rounds: then the parent halts instead."""
+    """Whether its failure for lack of rounds would fail its parent: then the parent halts instead."""
     joins_all = not task.step.parallel or task.step.join == "all"
     return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
 
 
 def can_afford(task: Task, step: Step, spend: Spend) -> bool:
-    """The step used up its grant, and the task could still continue without it."""
+    """Whether the step used up its grant, and the task could continue without it."""
     charged = task.children.charged.get(task.children.running[step.name].task, Spend())
     running = {name: started for name, started in task.children.running.items() if name != step.name}
     after = replace(
@@ -272,7 +272,7 @@ def can_afford(task: Task, step: Step, spend: Spend) -> bool:
 
 
 def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
-    """The used-up grant of a step's task, raised by what the parent still has for it; None: not enough for one more
+    """Raise the used-up grant of a step's task by what the parent still has for it; None: not enough for one more
     round."""
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
@@ -282,7 +282,7 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
-    """The grant of a running step that has more to do than planned: its work conflicts with the head."""
+    """Enlarge the grant of a running step that has more to do than planned: its work conflicts with the head."""
     return add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
@@ -298,8 +298,8 @@ def _compute_raise(task: Task, step: Step) -> Limits:
 
 
 def list_regrants(task: Task) -> list[ChildStarted]:
-    """New grants for steps that were running before a restart, where they differ: more if the budget was raised, less
-    if what was reserved has since been spent elsewhere (the run was rewound)."""
+    """List changed grants for steps that were running before a restart: more if the budget was raised, less if the
+    reserve has since been spent elsewhere (the run was rewound)."""
     changed: list[ChildStarted] = []
     for step in (step for step in task.plan.steps if step.name in task.children.running):
         before, now = task.children.running[step.name].grant, compute_step_grant(task, step)
@@ -315,8 +315,8 @@ def list_regrants(task: Task) -> list[ChildStarted]:
 
 
 def compute_step_grant(task: Task, step: Step) -> Limits:
-    """What a step that begins (or resumes) now may spend, on top of what was already charged for its task: one that was
-    blocked or rewound continues from there."""
+    """Compute the grant of a step that begins or resumes now, on top of earlier charges for its task: a blocked or
+    rewound one continues from there."""
     again = step.name in task.children.reopened or step.name in task.children.running
     times = task.children.begun.get(step.name, 0) + (not again)
     fresh = grants.compute_grant(
@@ -346,13 +346,13 @@ def _needs_rounds(step: Step) -> bool:
 
 _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = OrderedDict()
-"""The orders by identity of the steps, which are looked up after every event; kept with them, so that no other has the
+"""Orders of steps, looked up by identity after every event; kept together with the steps, so that no others get the
 same id."""
 
 
 def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps, those with the longest chain of others waiting for them first, since that is the least time the whole
-    plan takes, however many run in parallel; equal chains in the plan's order."""
+    """Sort the steps by the longest chain of others that wait for them, which bounds the time of the whole plan however
+    many run in parallel; equal chains in the plan's order."""
     known = _orders.get(id(steps))
     if known is not None and known[0] is steps:
         return known[1]
@@ -365,7 +365,7 @@ def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
-    """Units of work on the longest path from the start of each step to the end of the last that waits for it."""
+    """Compute the work on the longest path from the start of each step to the end of the last that waits for it."""
     named = {step.name: step for step in steps}
     needs = {step.name: set(step.needs) & named.keys() for step in steps}
     chains = dict.fromkeys(named, 0)
@@ -381,7 +381,7 @@ def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
 
 
 def weight(step: Step) -> int:
-    """Units of work that a step takes in sequence."""
+    """Return the units of work that a step takes in sequence."""
     if not step.steps:
         return 1
     if not step.parallel:

@@ -1,12 +1,12 @@
-"""The scope a step runs in: what it is told of the tree around it, and when it need not run.
+"""The scope of a step: its view of the tree around it, and whether it need not run.
 
-What a step sees depends on its `context`:
+A step's view depends on its `context`:
 
     isolated    nothing of the parent's: only its own instructions
     shared      the parent's own: its notes are the parent's too, and all who share or inherit the context see them
     inherited   it sees the parent's, and its notes stay its own
 
-Everything here is a value made from the journal; what a step is told is recorded when it begins.
+Everything here is a value made from the journal; a step's view is recorded when it begins.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ RESULTS = 20
 
 
 def build_inherited(task: Task, step: Step) -> Inherited:
-    """What a step of a task is told when it begins."""
+    """Build a step's view when it begins."""
     loop = task.step.repeat > 1 or task.inherited.loop
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
     path = "/".join((*above, step.name))  # in the written plan
     requirements = list_covered(step, path, task.asked, task.plan.steps)
-    if step.context == "isolated":  # It is still told what it has to meet, and what `break` means.
+    if step.context == "isolated":  # It still gets its requirements, and the meaning of `break`.
         return Inherited(loop=loop, requirements=requirements)
     needs = find_all_needs(step, task.plan.steps)
     others = [other for other in task.plan.steps if other.name != step.name]
@@ -52,7 +52,7 @@ def build_inherited(task: Task, step: Step) -> Inherited:
     if task.rules.planning.context == "list":  # Everything that was finished before, anywhere in the tree.
         way, results = way[:1], (*known, *finished)[-RESULTS:]
     else:
-        # What was finished before the task was split: its steps replace it and need to know what it knew.
+        # Results from before the task was split: its steps replace it and need its knowledge.
         results = (*known, *finished) if task.state is State.DECOMPOSED else finished
     return Inherited(
         above=way,
@@ -69,8 +69,8 @@ def build_inherited(task: Task, step: Step) -> Inherited:
 
 
 def _list_finished(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
-    """The siblings that a step needs, and the latest. Includes those of earlier passes: a builder that shares the
-    context knows the result of its last version."""
+    """List the siblings that a step needs, and the latest, also of earlier passes: a builder that shares the context
+    knows the result of its last version."""
     completed = [child for child in task.children.ended.values() if child.state is State.COMPLETED]
     needed = [child for child in completed[:-RESULTS] if child.child in needs]
     return tuple(
@@ -80,19 +80,19 @@ def _list_finished(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
 
 
 def _list_decisions(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
-    """What was decided above, and by the steps that this one builds on."""
+    """List decisions from above, and of the steps that this one builds on."""
     theirs = (child for child in task.children.ended.values() if child.child in needs and not child.shared)
     told = (f"{child.child}: {text}" for child in theirs for text in child.decisions)
     return tuple(dict.fromkeys((*context.list_decisions(task), *told)))[-task.rules.notes :]
 
 
 def compute_key(step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
-    """A key of all that a step's outcome depends on: an agent's work is reused if its instructions, its inputs, the
-    model and the starting tree are the same. Empty for commands and checks, which always run: their results may depend
-    on the outside world."""
+    """Compute a key of all that a step's outcome depends on: an agent's work is reused if its instructions, its inputs,
+    the model and the starting tree are the same. Empty for commands and checks, which always run: their results may
+    depend on the outside world."""
     if classify_step(step) != "agent":
         return ""
-    known = replace(told, beside=())  # What runs in parallel is chance.
+    known = replace(told, beside=())  # Parallel work is chance.
     # Without the fields that only decide when it runs.
     plain = Step(step.name)
     step = replace(step, needs=(), condition=None, rounds=None, title="", runs_on=())

@@ -34,7 +34,7 @@ from bough.core.tree.task_groups import (
 from bough.core.tree.task_state import SETTLED, State
 
 ENDLESS = 60.0
-"""Seconds that a check may take at least, whatever others took."""
+"""Shortest limit of a check in seconds, whatever others took."""
 
 
 class Attempt(Struct, frozen=True):
@@ -49,7 +49,7 @@ class Attempt(Struct, frozen=True):
     window: int = 0
     """The model's context window in tokens; 0: unknown."""
     used: int = 0
-    """Tokens of the conversation: as the provider counted in the last round, plus an estimate for what came since."""
+    """Tokens of the conversation: the provider's count of the last round, plus an estimate for what came since."""
     compacted: bool = False
     """Compacted since the last round."""
     exceeded: str = ""
@@ -58,11 +58,11 @@ class Attempt(Struct, frozen=True):
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """The ladder may switch to the other protocol: nothing says which one suits the model."""
+    """The ladder may switch to the other protocol: it is unknown which one suits the model."""
     changed: bool = False
     """It has changed a file."""
     tactic: str = ""
-    """How it was asked, if it acts in text."""
+    """The form of its question, if it acts in text."""
     agent: str = ""
     """The name of the outside agent; empty: bough's own."""
     pictured: bool = False
@@ -70,12 +70,12 @@ class Attempt(Struct, frozen=True):
 
 
 def quote_person(text: str) -> str:
-    """A person's words, as a note for the agents."""
+    """Return a person's words as a note for the agents."""
     return f"The person says: {text}"
 
 
 class Task(Struct, frozen=True):
-    """Everything the policies need to know about a task."""
+    """Everything that the policies need to know about a task."""
 
     id: str
     version: int = 0
@@ -88,10 +88,10 @@ class Task(Struct, frozen=True):
     step: Step = Step("", "")
     rules: Rules = Rules()
     inherited: Inherited = Inherited()
-    """What the task was told about the work around it."""
+    """The task's view of the work around it."""
     base: str = ""
     tree: str = ""
-    """The tree of the workspace after the last finished call that wrote: what a restore returns to."""
+    """The tree of the workspace after the last finished writing call: a restore returns to it."""
     attempt: Attempt | None = None
     origin: TaskOrigin = TaskOrigin()
     budget: TaskBudget = TaskBudget()
@@ -109,56 +109,56 @@ class Task(Struct, frozen=True):
 
     @property
     def created(self) -> bool:
-        """The task has started, and was not rewound to before its start."""
+        """Whether the task has started, and was not rewound to before its start."""
         return bool(self.base)
 
     @property
     def in_text(self) -> bool:
-        """The current agent acts by blocks in its text."""
+        """Whether the current agent acts by blocks in its text."""
         return self.attempt is not None and self.attempt.protocol == "text"
 
     @property
     def takes_spare(self) -> bool:
-        """The agent's next answer is one that was paid for with the last question."""
+        """Whether the agent's next answer was paid for with the last question."""
         return bool(self.ladder.spare) and self.attempt is not None and self.attempt.rounds == 0
 
     @property
     def check_timeout(self) -> float:
-        """Seconds that the next check may take. A small model that has written a loop without an end writes it again,
-        and each would take all the time there is: after the first, a check gets ten times what others took."""
+        """Return the seconds for the next check. A small model that wrote an endless loop writes it again, and each
+        would take all the time there is: after the first, a check gets ten times what others took."""
         most, known = self.rules.check_timeout, self.acceptance
         repeats = self.in_text and known.endless and known.longest > 0
         return min(most, max(ENDLESS, 10 * known.longest)) if repeats else most
 
     @property
     def outside(self) -> bool:
-        """The current agent is not bough's own."""
+        """Whether the current agent is not bough's own."""
         return self.attempt is not None and self.attempt.protocol == "agent"
 
     @property
     def resting(self) -> bool:
-        """Nothing more to do for now."""
+        """Whether there is nothing more to do for now."""
         return self.state in SETTLED or self.halt is not None
 
     @property
     def gathering(self) -> bool:
-        """Its steps do the work; no agent of its own is active."""
+        """Whether its steps do the work, and no agent of its own is active."""
         carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
         return carried and bool(self.plan.steps) and self.attempt is None and self.acceptance.claim is None
 
     @property
     def proposal(self) -> str:
-        """What the complexity gate proposed."""
+        """Return the complexity gate's proposal."""
         return self.plan.estimate.proposal if self.plan.estimate else ""
 
     @property
     def left(self) -> Limits:
-        """What may still be spent, without what is reserved for running steps."""
+        """Return what may still be spent, without the reserve for running steps."""
         return compute_free(self.budget.limits, self.budget.spend, list(self.reserved.values()))
 
     @property
     def reserved(self) -> dict[str, Limits]:
-        """What running steps may still spend, by step, beyond what was charged for them."""
+        """Return what running steps may still spend beyond earlier charges, by step."""
         return {
             name: compute_remaining(self.children.charged.get(run.task, Spend()), run.grant)
             for name, run in self.children.running.items()
@@ -166,7 +166,7 @@ class Task(Struct, frozen=True):
 
     @property
     def may_change(self) -> tuple[AllowedChange, ...]:
-        """Original tests that may change: decided here or elsewhere in the run."""
+        """List the original tests that may change: decided here or elsewhere in the run."""
         return tuple(dict.fromkeys((*self.inherited.allowed, *self.test_changes.allowed)))
 
     @property
@@ -176,7 +176,7 @@ class Task(Struct, frozen=True):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What people have said about the task: no context may lose that."""
+        """List people's messages about the task: no context may lose them."""
         mark = quote_person("")
         own = (note.text for note in self.talk.notes if note.text.startswith(mark))
         return tuple(dict.fromkeys((*(text for text in self.inherited.decisions if text.startswith(mark)), *own)))

@@ -25,7 +25,7 @@ class Note(Struct, frozen=True):
 
 
 class TaskOrigin(Struct, frozen=True):
-    """What the task was created for. Never changes."""
+    """The task's origin, which never changes."""
 
     key: str = ""
     """Identifies the inputs: a step with the same key can reuse the result."""
@@ -35,7 +35,7 @@ class TaskOrigin(Struct, frozen=True):
 
 
 class TaskBudget(Struct, frozen=True):
-    """What the task may spend, and what it has spent."""
+    """The task's limits and spend."""
 
     limits: Limits = Limits()
     granted: bool = False
@@ -48,20 +48,20 @@ class TaskBudget(Struct, frozen=True):
 
 
 class TaskModels(Struct, frozen=True):
-    """What is known about the models in use, and when to call again after a failure."""
+    """The models in use, and the time of the next call after a failure."""
 
     tier: Tier | None = None
     """The tier for later agents, if it differs from the step's."""
     windows: dict[Tier, int] = {}
     """Context windows learned from refusals, by tier."""
     protocols: dict[Tier, AnswerProtocol] = {}
-    """What the last agent of each tier used, where that may change."""
+    """The protocol of each tier's last agent, if it may change."""
     calling: dict[Tier, int] = {}
-    """Answers with a usable tool call in this task, less those without one, by tier."""
+    """Answers with a usable tool call in this task, minus those without one, by tier."""
     serving: dict[Tier, str] = {}
     """The keys of the models that answer in place of the first ones of their chains, by tier."""
     quota_until: float = 0.0
-    """When the first quota is back that made another model answer; 0: none did."""
+    """Time at which the first exhausted quota is back; 0: none is exhausted."""
     transport_failures: int = 0
     retry_at: float = 0.0
     retry_wait: float = 0.0
@@ -80,7 +80,7 @@ class TaskRound(Struct, frozen=True):
     handed_over: bool = False
     """The hand-over round is over."""
     text: str = ""
-    """What the model said in the current round."""
+    """The model's text in the current round."""
     waiting: tuple[Call, ...] = ()
     """Calls of the last answer that have not started."""
     started: tuple[Call, ...] = ()
@@ -90,7 +90,7 @@ class TaskRound(Struct, frozen=True):
     acts: tuple[Act, ...] = ()
     """The finished calls of the round, as the stuck detector sees them."""
     faulty: str = ""
-    """What was wrong with the last answer as a whole, until the agent is told."""
+    """The fault of the last answer as a whole, until the agent gets it."""
     faults: int = 0
     """Unusable answers in a row, of one agent."""
     empty: int = 0
@@ -110,11 +110,11 @@ class TaskProgress(Struct, frozen=True):
     passing: dict[int, int] = {}
     """The most tests that passed in each of the agents' latest test commands, by hash of the command."""
     actions: int = 0
-    """Tool calls that changed the workspace, and checks that changed what fails."""
+    """Tool calls that changed the workspace, and checks with other failures than before."""
 
 
 class TaskLadder(Struct, frozen=True):
-    """What went wrong, and the rungs taken to deal with it."""
+    """The trouble, and the rungs taken against it."""
 
     means: EscalationOptions = EscalationOptions()
     trouble: Trouble | None = None
@@ -124,7 +124,7 @@ class TaskLadder(Struct, frozen=True):
     taken: dict[Rung, int] = {}
     """How often each rung was taken."""
     tactics: dict[str, int] = {}
-    """How often each tactic was tried."""
+    """Number of tries of each tactic."""
     spare: tuple[str, ...] = ()
     """Further answers to the last question, which were paid for and not tried yet."""
     soft_rounds: int = 0
@@ -140,9 +140,9 @@ class TaskPlan(Struct, frozen=True):
     proposed: tuple[Step, ...] = ()
     """A plan that the person has not answered yet."""
     wish: str = ""
-    """What the person wants changed in the next proposal."""
+    """The person's wishes for the next proposal."""
     leaf: bool = False
-    """Runs as one piece of work, although it could have been planned."""
+    """It runs as one piece of work, although it could have been planned."""
     steps: tuple[Step, ...] = ()
     """The current steps."""
     parallel: bool = False
@@ -154,9 +154,9 @@ class TaskPlan(Struct, frozen=True):
     split: tuple[Step, ...] = ()
     """Smaller steps that the agent asked for."""
     problems: tuple[str, ...] = ()
-    """What was wrong with a helper's plan, while it can still correct it."""
+    """Faults of a helper's plan, while it can still correct it."""
     answered: str = ""
-    """What a helper said last."""
+    """A helper's last answer."""
     hinted: bool = False
     """The person has answered, and the answer has not led to a plan yet."""
 
@@ -171,7 +171,7 @@ class TaskChildren(Struct, frozen=True):
     settled: dict[str, e.ChildSettled] = {}
     """Steps that have ended."""
     ended: dict[str, e.ChildSettled] = {}
-    """How each step last ended, in any pass."""
+    """The last end of each step, in any pass."""
     begun: dict[str, int] = {}
     """How often each step has started."""
     tries: dict[str, int] = {}
@@ -179,7 +179,7 @@ class TaskChildren(Struct, frozen=True):
     reopened: frozenset[str] = frozenset()
     """Blocked steps that were resumed, until they end."""
     charged: dict[str, Spend] = {}
-    """What the task was charged for each child, by path segment. A retried child continues to spend."""
+    """Charges to the task for each child, by path segment. A retried child continues to spend."""
     learned: tuple[str, ...] = ()
     """Dead ends of the steps: for planners and other steps, not for the task's own agents."""
     passes: int = 1
@@ -190,7 +190,7 @@ class TaskChildren(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What an agent said when it was done."""
+    """An agent's closing statement."""
 
     attempt: int
     role: Role
@@ -198,7 +198,7 @@ class Summary(Struct, frozen=True):
 
 
 class TaskAcceptance(Struct, frozen=True):
-    """What the agent claims, what the check says, and how often the work was sent back."""
+    """The agent's claim, the check's result, and the returns of the work."""
 
     claim: str | None = None
     """The agent's summary, once it claims to be done."""
@@ -214,7 +214,7 @@ class TaskAcceptance(Struct, frozen=True):
     longest: float = 0.0
     """Seconds of the longest check that ended by itself."""
     refuted: frozenset[str] = frozenset()
-    """The trees with which the check failed."""
+    """Trees with which the check failed."""
     repairs: int = 0
     probe_repairs: int = 0
     """How many of the repairs were for failing probes."""
@@ -237,7 +237,7 @@ class TaskTestChanges(Struct, frozen=True):
     allowed: tuple[AllowedChange, ...] = ()
     """Changes that were allowed here or in one of the steps."""
     disputes: dict[str, str] = {}
-    """What agents object to in a test, by test."""
+    """Agents' objections to a test, by test."""
     ruled_by_judge: str | None = None
     """The tree that the judge last ruled on."""
     ruled_by_person: str | None = None
@@ -249,7 +249,7 @@ class TaskTestChanges(Struct, frozen=True):
 
 
 class TaskExamination(Struct, frozen=True):
-    """What an examiner found in addition to the check, and its probes."""
+    """An examiner's findings besides the check, and its probes."""
 
     examined: e.Examined | e.ExaminationSkipped | None = None
     probes: tuple[Probe, ...] = ()
@@ -261,7 +261,7 @@ class TaskExamination(Struct, frozen=True):
     before: dict[str, str] = {}
     """The outcomes of probes on the files as they were before the run, by name."""
     seen: e.DifferenceSeen | None = None
-    """What the work changes, as of the tree it was last looked at."""
+    """The work's difference from the base, as of the last look."""
     results: dict[str, Probed] = {}
     contested: dict[str, str] = {}
     """Why a probe is contested, by name."""
@@ -270,15 +270,15 @@ class TaskExamination(Struct, frozen=True):
 
 
 class TaskTalk(Struct, frozen=True):
-    """Notes for later agents, and what people have said."""
+    """Notes for later agents, and people's messages."""
 
     notes: tuple[Note, ...] = ()
     heard: int = 0
     """The `seq` of the last message from a person that has reached the task."""
     read: int = 0
-    """The `seq` of the last message to the goal that was read for what it demands."""
+    """The `seq` of the last message to the goal whose demands were read."""
     unheard: tuple[str, ...] = ()
-    """Messages that the current agent has not been told yet."""
+    """Messages that the current agent has not received yet."""
     question: str = ""
     """The open question to the person."""
 
@@ -293,7 +293,7 @@ class TaskOutcome(Struct, frozen=True):
     """The result, if no agent states it: output of the command, or a summary of the steps."""
     summarized: bool = False
     report: str = ""
-    """What was tried and learned, once the task is given up."""
+    """The attempts and lessons, once the task is given up."""
     files: tuple[str, ...] = ()
     """Files changed since the base, as of the last checkpoint."""
     commit: str = ""

@@ -1,4 +1,4 @@
-"""What a task gives to others once it has ended: the text that conditions look at and later steps see."""
+"""A finished task's result: the text that conditions read and later steps see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOM = 16_000
 
 
 def render_task_result(task: Task) -> str:
-    """An agent's own summary, a command's output, a critic's failing probes; for a task with steps, their results."""
+    """Render an agent's own summary, a command's output or a critic's failing probes; for steps, their results."""
     verdict, results = task.acceptance.verdict, task.examination.results
     if task.step.role == "critic":
         text = "\n\n".join(render_failing_probe(probe, results[probe.name]) for probe in list_critic_probes(task))
@@ -27,35 +27,35 @@ def render_task_result(task: Task) -> str:
 
 
 def get_summary(task: Task) -> str:
-    """What the agent says that did the work, not those that repaired or disputed something after it."""
+    """Return the summary of the agent that did the work, not of those that repaired or disputed something after it."""
     built = [one.text for one in task.acceptance.summaries if one.role != "bug_hunter"]
     return (built[-1] if built else task.acceptance.claim or "").strip()
 
 
 def render_summaries(task: Task) -> str:
-    """What the agents said, side by side: who did the work, then those that repaired or disputed something."""
+    """Render the agents' summaries side by side: the worker's, then those of repairs and disputes."""
     own = get_summary(task)
     later = [one.text.strip() for one in task.acceptance.summaries if one.role == "bug_hunter"]
     return "\n\n".join(part for part in (own, *(f"Repair: {text}" for text in later if text != own)) if part)
 
 
 def join_step_results(task: Task) -> str:
-    """Each step with its result, in written order; steps without a result are left out."""
+    """Join the steps' results in written order; steps without a result are left out."""
     over = [task.children.ended[step.name] for step in task.plan.steps if step.name in task.children.ended]
     said = [child for child in over if child.state is State.COMPLETED and child.result.strip()]
     return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
 
 
 def list_asked_probes(task: Task) -> tuple[Probe, ...]:
-    """Its own probes and those of its steps, without those that are only about what a later message has replaced or
-    dropped."""
+    """List its own probes and those of its steps, without those that are only about a replaced or dropped
+    requirement."""
     replaced = {one.number for one in task.asked if not one.counts}
     return tuple(one for one in task.examination.probes if not one.requirements or {*one.requirements} - replaced)
 
 
 def list_live_probes(task: Task) -> tuple[Probe, ...]:
-    """The probes that count: those of steps that failed are among them, since what they had to meet is still asked for;
-    those that a judge found not to be asked for, and those that cannot run, are not."""
+    """List the probes that count: also those of failed steps, since their requirements are still open; without those
+    that a judge dropped and those that cannot run."""
     stuck = [child for child in task.children.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
     theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
     gone = _list_dropped(task) | {
@@ -66,18 +66,18 @@ def list_live_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def list_critic_probes(task: Task) -> tuple[Probe, ...]:
-    """A critic's failing probes that no judge has dropped."""
+    """List a critic's failing probes that no judge has dropped."""
     found, dropped = task.examination, _list_dropped(task)
     return tuple(probe for probe in select_failing(found.probes, found.results) if probe.name not in dropped)
 
 
 def _list_dropped(task: Task) -> set[str]:
-    """The names of the probes that a judge found not to be asked for."""
+    """Return the names of the probes that a judge dropped as not asked for."""
     return {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
 
 
 def has_errors(task: Task) -> bool:
-    """It left a failing check; for a critic: one of its probes fails."""
+    """Whether it left a failing check; for a critic: whether one of its probes fails."""
     if task.step.role == "critic" and list_critic_probes(task):
         return True
     if task.outcome.ran is not None and not task.outcome.ran.ok:
@@ -86,6 +86,6 @@ def has_errors(task: Task) -> bool:
 
 
 def describe_verdict(task: Task) -> str:
-    """What its check said; empty if there was none."""
+    """Return its check's result in words; empty: no check."""
     verdict = task.acceptance.verdict
     return verdict.reason if verdict is not None and verdict.command else ""

@@ -35,11 +35,11 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 }
 
 SETTLED = frozenset({S.COMPLETED, S.BLOCKED, S.SKIPPED, S.FAILED, S.CANCELLED})
-"""A leaf in one of these is not driven any further; a rung may still reopen it from BLOCKED."""
+"""A leaf in one of these states is not driven any further; a rung may still reopen it from BLOCKED."""
 
 
 def check_transition(current: State, to: State) -> State:
-    """`to`, or an error when the table does not allow it."""
+    """Return `to`, or raise an error if the table does not allow it."""
     if to not in TRANSITIONS[current]:
         allowed = ", ".join(sorted(TRANSITIONS[current])) or "nothing: it is final"
         raise IllegalTransition(f"A task cannot go from {current} to {to} (from {current} it can go to {allowed}).")

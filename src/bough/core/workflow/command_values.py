@@ -1,9 +1,9 @@
 """Placeholders in commands: a value reaches a command as one argument, and no shell ever reads it as code.
 
-A `run` command gets its values as environment variables: `{name}` becomes `"$INPUT_name"`. A check has to stay readable
-for whoever recognises its test runner, so its inputs are filled in, quoted. Both are right only between words or as a
-part of one: a placeholder inside quotes, a comment, a here-document, arithmetic or anything else that a shell reads
-twice is rejected when the file is loaded.
+A `run` command gets its values as environment variables: `{name}` becomes `"$INPUT_name"`. A check must stay readable
+for the code that recognises its test runner, so its inputs are filled in, quoted. Both are right only between words or
+as a part of one: a placeholder inside quotes, a comment, a here-document, arithmetic or anything else that a shell
+reads twice is rejected when the file is loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bough.core.workflow.placeholders import (
 )
 
 _SKIPPED = re.compile(r"""\\.|\$?'[^']*'|\$?"(?:\\.|[^"\\])*"|(?<![^\s;&|()])#[^\n]*""", re.DOTALL)
-"""What a shell takes literally: escaped characters, quoted text, comments."""
+"""Text that a shell takes literally: escaped characters, quoted text, comments."""
 _READ_TWICE = {
     "`": "backticks, $ quotes or a substitution in quotes",
     "${": "a `${`",
@@ -37,7 +37,7 @@ _READ_TWICE = {
     "[[": "`[[ … ]]`",
     "<<": "a here-document",
 }
-"""What begins something that a shell may read once more."""
+"""Beginnings of text that a shell may read a second time."""
 _ENDS = re.compile(r"[;&|()\n]")
 """Characters after which another command begins."""
 _STARTERS = frozenset(
@@ -46,7 +46,7 @@ _STARTERS = frozenset(
         *("exec", "env", "sudo", "nohup", "nice", "command", "builtin", "xargs"),
     )
 )
-"""Words that are followed by a command, or nearly so."""
+"""Words before a command."""
 _READERS = frozenset(
     "eval let declare typeset local source . trap alias unset read mapfile ssh su watch".split()  # noqa: SIM905
 )

@@ -87,7 +87,7 @@ def _matches(condition: Condition, result: ChildSettled) -> bool:
 
 
 class NextState(Struct, frozen=True):
-    """What follows a state."""
+    """The successor of a state."""
 
     to: str | None
     """The next state; None if the machine has ended."""
@@ -98,7 +98,7 @@ class NextState(Struct, frozen=True):
 
 
 def choose_next_state(machine: Machine, ended: ChildSettled, count: int) -> NextState:
-    """What follows a finished state, after `count` transitions so far.
+    """Choose the successor of a finished state, after `count` transitions so far.
 
     The first transition that holds is taken. A failure without one fails the machine, and so does the limit: neither a
     failure nor an endless loop counts as success.

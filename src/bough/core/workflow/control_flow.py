@@ -1,4 +1,4 @@
-"""What a written plan says about what comes next: conditions, passes, exits from them, and states. Pure.
+"""The control flow of a written plan: conditions, passes, exits from them, and states. Pure.
 
 A condition is only answered from the results of the steps; nothing in it is ever run. A plan that the ladder has
 changed is no longer the written one: then its steps run once, by their needs alone.
@@ -24,7 +24,7 @@ Do = Literal["", "break", "continue"]
 
 
 def is_as_written(task: Task) -> bool:
-    """The steps are still those that were written."""
+    """Whether the steps are still those that were written."""
     return task.plan.approaches <= 1
 
 
@@ -36,7 +36,7 @@ def get_machine(task: Task) -> Machine | None:
 
 
 def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]:
-    """The finished steps: as of this pass, otherwise of an earlier one. A skipped one has no result."""
+    """Return the finished steps: of this pass, otherwise of an earlier one. A skipped one has no result."""
     ended = {**task.children.ended, **task.children.settled}
     known = {name: child for name, child in ended.items() if child.state is not State.SKIPPED}
     if before is not None and before.name in task.children.settled and before.name in known:
@@ -48,7 +48,7 @@ def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]
 
 
 def explain_skip(task: Task, step: Step) -> str:
-    """Why a step that could start now does not run; empty if it does."""
+    """Explain why a step that could start now does not run; empty if it does."""
     if step.condition is None:
         return ""
     number = task.plan.steps.index(step)
@@ -62,7 +62,7 @@ def explain_skip(task: Task, step: Step) -> str:
 
 
 def find_exit_request(task: Task) -> ChildSettled | None:
-    """The step that asks to leave this pass, or an enclosing one."""
+    """Find the step that asks to leave this pass, or an enclosing one."""
     return next((child for child in task.children.settled.values() if child.do), None)
 
 
@@ -71,7 +71,7 @@ def is_repeating(task: Task) -> bool:
 
 
 def explain_rest_skipped(task: Task) -> str:
-    """Why the remaining steps of this pass are skipped; empty while the pass continues."""
+    """Explain why the remaining steps of this pass are skipped; empty while the pass continues."""
     asking = find_exit_request(task)
     if asking is None:
         return ""
@@ -81,7 +81,7 @@ def explain_rest_skipped(task: Task) -> str:
 
 
 def explain_next_pass(task: Task) -> str:
-    """Why another pass begins after a successful one; empty if none does."""
+    """Explain why another pass begins after a successful one; empty if none does."""
     step, asking = task.step, find_exit_request(task)
     if not is_repeating(task) or task.children.passes >= step.repeat or (asking is not None and asking.do == "break"):
         return ""
@@ -93,13 +93,13 @@ def explain_next_pass(task: Task) -> str:
 
 
 def find_outer_exit(task: Task) -> Do:
-    """What a finished task asks of its enclosing steps: it was left for a pass that is not its own."""
+    """Return a finished task's request to its enclosing steps: it was left for a pass that is not its own."""
     asking = find_exit_request(task)
     return asking.do if asking is not None and not is_repeating(task) and task.inherited.loop else ""
 
 
 def describe_passes(task: Task) -> str:
-    """How the passes ended, for people; empty if there is only one."""
+    """Describe the end of the passes for people; empty if there is only one."""
     step, asking = task.step, find_exit_request(task)
     if not is_repeating(task):
         return ""
@@ -125,7 +125,7 @@ def find_current_state(task: Task) -> Step | None:
 
 
 def find_next_state(task: Task) -> NextState | None:
-    """What follows the current state; None until it has ended."""
+    """Find the successor of the current state; None until it has ended."""
     turns, state = get_machine(task), find_current_state(task)
     child = task.children.settled.get(state.name) if state is not None else None
     if turns is None or child is None:
@@ -144,6 +144,6 @@ def find_broken_state(task: Task) -> ChildSettled | None:
 
 
 def has_exhausted_transitions(task: Task) -> bool:
-    """A machine has used up its transitions."""
+    """Whether a machine has used up its transitions."""
     turns = get_machine(task)
     return turns is not None and task.children.turns >= turns.limit

@@ -66,7 +66,7 @@ def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> 
 
 
 def render_value(type_: str, value: Any) -> tuple[str, str]:
-    """A value as it is filled into texts, and what is wrong with it, if anything."""
+    """Return a value as it is filled into texts, and what is wrong with it, if anything."""
     fits = {"bool": bool, "int": int, "float": int | float}.get(type_, str)
     if not isinstance(value, str) and (not isinstance(value, fits) or isinstance(value, bool) != (type_ == "bool")):
         return "", f"is not {_TYPES[type_]}"
@@ -91,7 +91,7 @@ def parse_value(type_: str, text: str) -> tuple[str, str]:
 
 
 def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
-    """`name=value` as it comes from a command line."""
+    """Parse `name=value` pairs of a command line."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

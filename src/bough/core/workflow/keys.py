@@ -1,9 +1,9 @@
-"""The keys of a workflow file: each key once, with what it takes, where it is allowed and what it is for.
+"""The keys of a workflow file: each key once, with its type, its place and its purpose.
 
 The loader, the JSON schema and the messages come from these definitions, so that they cannot diverge. A table of a file
 is read key by key, so that one wrong key hides no other: that is why these are dictionaries and not structs.
 
-`read_table` reads a table by these definitions; what is wrong with it is reported, key by key.
+`read_table` reads a table by these definitions, and reports faults key by key.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SLUG = {"pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 40}
 
 
 def _key(about: str, fits: tuple[Kind, ...] = (), **more: Any) -> Meta:
-    """What a key is for, and the kinds of steps in which it does something: all, unless some are named."""
+    """Return a key's purpose, and the kinds of steps in which it has an effect: all, unless some are named."""
     return Meta(description=about, extra={"fits": fits or tuple(KINDS)}, **more)
 
 
 class ActionKeys(TypedDict, total=False):
-    """What a step does when no agent gets its text."""
+    """The action of a step without an agent."""
 
     run: Annotated[str, _key("A command that is the whole step; it is done when it exits with status 0.")]
     check: Annotated[str, _key("A command whose verdict is the whole step.")]
@@ -63,7 +63,7 @@ class TransitionKeys(TypedDict, total=False):
 
 
 class InputKeys(TypedDict, total=False):
-    """What a workflow says about one of its inputs."""
+    """The definition of one of a workflow's inputs."""
 
     type: Annotated[Literal["string", "int", "float", "bool", "path"], _key("What its values are.")]
     default: Annotated[str | int | float | bool, _key("Its value; an input without a default must be given.")]
@@ -71,7 +71,7 @@ class InputKeys(TypedDict, total=False):
 
 
 class _WorkKeys(TypedDict, total=False):
-    """What steps, states and whole workflows have in common."""
+    """The keys that steps, states and whole workflows share."""
 
     title: Annotated[str, _key("A line for people.")]
     description: Annotated[
@@ -125,7 +125,7 @@ class _WorkKeys(TypedDict, total=False):
 
 
 class _ChildKeys(_WorkKeys, total=False):
-    """What steps and states have in common."""
+    """The keys that steps and states share."""
 
     name: Required[
         Annotated[
@@ -167,7 +167,7 @@ OWNERS: dict[Any, str] = {
     TransitionKeys: "A transition",
     InputKeys: "An input",
 }
-"""What messages call each table."""
+"""Names of each table in messages."""
 
 
 @cache
@@ -234,13 +234,14 @@ def needs_models(step: Step) -> bool:
 
 
 def is_tested_by_default(step_kind: Kind, role: str, named: bool) -> bool:
-    """The default of `requires_testing`. A command has its exit status and a critic changes nothing, so neither needs
-    another check, unless one is `named`."""
+    """Return the default of `requires_testing`. A command has its exit status and a critic changes nothing, so neither
+    needs another check, unless one is `named`."""
     return named or (step_kind != "run" and role != "critic")
 
 
 def build_schema() -> dict[str, Any]:
-    """Build it from the loader's own definitions. The loader checks more: names, order, conditions, placeholders."""
+    """Build the schema from the loader's definitions. The loader checks more: names, order, conditions,
+    placeholders."""
     _, tables = msgspec.json.schema_components([WorkflowKeys], ref_template="#/$defs/{name}")
     for table in tables.values():
         table["additionalProperties"] = False
@@ -263,7 +264,7 @@ _TABLES: dict[str, Any] = {
     "retry": Table,
     "inputs": Table,
 }
-"""Keys with tables of their own, which are read after this one: only their form matters here."""
+"""Keys with tables of their own, which are read afterwards: here only their form matters."""
 
 
 def read_table(source: Source, at: KeyPath, said: Table, shape: Any) -> Table:

@@ -1,4 +1,4 @@
-"""Load the text of a workflow file as a plan: every problem is found before anything runs."""
+"""Loads the text of a workflow file as a plan: every problem is found before anything runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def load(
     read: Read | None = None,
     max_depth: int = MAX_DEPTH,
 ) -> Workflow:
-    """The workflow in a text, or a `WorkflowError` with all problems.
+    """Load the workflow in a text, or raise a `WorkflowError` with all problems.
 
     `file` is its path in the project, for messages and for the files that it names, which `read` gives. `inputs` are
     its inputs by name; None leaves them open, to show a workflow without running it.
@@ -77,7 +77,7 @@ def load(
 
 
 def _build_step(node: Node) -> Step:
-    """A node as a step. Only nodes without problems make a plan, but all are checked."""
+    """Build a step from a node. Only nodes without problems make a plan, but all are checked."""
     fields = _read_fields(node)
     _check_together(node, fields)
     if "requires_testing" not in fields:
@@ -94,7 +94,7 @@ def _build_step(node: Node) -> Step:
 
 
 def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
-    """Keys that need another key."""
+    """Check keys that need another key."""
     if "join" in fields and not fields.get("parallel"):
         node.wrong("join", "`join` needs `parallel = true`: add it.")
     if "until" in fields and fields.get("repeat", 1) < 2:
@@ -116,7 +116,7 @@ _TEXTS = ("title", "test_file", "interfaces", "files")
 
 
 def _read_fields(node: Node) -> dict[str, Any]:
-    """The fields of a step, with those of the workflow that it includes."""
+    """Read the fields of a step, with those of the workflow that it includes."""
     table = node.table
     fields = {key: _read_value(node, key, value) for key, value in table.items() if key in _FIELDS}
     if "criteria" in table:
@@ -186,7 +186,7 @@ def _split_command(node: Node, key: str, text: str, *, results: bool) -> Parts:
 
 
 def _split(node: Node, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
-    """A text split into parts, its names resolved. With `into`, inputs are filled in."""
+    """Split a text into parts with its names resolved. With `into`, inputs are filled in."""
     try:
         pieces = split_places(text)
     except NotAPlace as error:
@@ -268,7 +268,7 @@ def _read_condition(node: Node, key: str) -> Condition | None:
 
 
 def _read_sibling_condition(node: Node) -> Condition | None:
-    """A question about a sibling that has ended by then."""
+    """Read a condition on a sibling that has ended by then."""
     condition, level, asked = _read_condition(node, "condition"), node.above, node.number - 1
     if condition is None or level is None:
         return None
@@ -306,7 +306,7 @@ def _read_until(node: Node) -> Condition | None:
 
 
 def _build_machine(node: Node) -> Machine:
-    """How the states of a node follow each other."""
+    """Build the transitions between the states of a node."""
     names = [each.name for each in node.nodes if each.name]
     start = node.get("start", names[0] if names else "")
     if names and start not in names:

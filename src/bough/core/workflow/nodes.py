@@ -1,7 +1,7 @@
 """Nodes: the tables of a workflow and of the files that it includes, each with its place among the others.
 
-A node keeps only what is valid; what is not is reported, and the rest is still checked, so that a person sees every
-problem at once.
+A node holds only valid keys; faults are reported, and the rest is still checked, so that a person sees every problem at
+once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Node(Struct, eq=False):
     source: Source
     at: KeyPath
     said: Table
-    """Everything that is written there."""
+    """The whole table as written."""
     table: Table
     """The valid keys."""
     above: Node | None = None
@@ -57,7 +57,7 @@ class Node(Struct, eq=False):
     nodes: list[Node] = []
     """Its own steps or states, or those of the workflow that is included here."""
     numbers: dict[str, int] = {}
-    """The number of each of them, by its name."""
+    """Their numbers by name."""
     specs: dict[str, InputSpec] = {}
     """The inputs of a whole workflow."""
     included: Node | None = None
@@ -76,11 +76,11 @@ class Node(Struct, eq=False):
 
     @property
     def body(self) -> Node:
-        """Where its steps are written."""
+        """Return the node in which its steps are written."""
         return self if self.included is None else self.included.body
 
     def get(self, key: str, default: Any = None) -> Any:
-        """What is written here or else in the included workflow."""
+        """Return a key's value from here or else from the included workflow."""
         inside = default if self.included is None else self.included.get(key, default)
         return self.table.get(key, inside)
 
@@ -91,20 +91,20 @@ class Node(Struct, eq=False):
         return own or (self.above is not None and self.above.again)
 
     def wrong(self, key: str, text: str, needle: str = "") -> None:
-        """Report what is wrong with a key, which may be written in the included workflow."""
+        """Report a fault of a key, which may be written in the included workflow."""
         (self if key in self.said else self.body).report((key,), text, needle)
 
     def report(self, at: KeyPath, text: str, needle: str = "") -> None:
         self.source.wrong((*self.at, *at), text, needle)
 
     def take(self, nodes: list[Node]) -> None:
-        """Have these steps."""
+        """Set these steps."""
         self.nodes, self.numbers = nodes, {node.name: at for at, node in reversed([*enumerate(nodes)])}
         for number, node in enumerate(nodes):
             node.above, node.number = self, number
 
     def needs(self, number: int) -> list[int]:
-        """The steps that one of its steps names as its needs."""
+        """List the steps that one of its steps names as its needs."""
         return [self.numbers[name] for name in self.nodes[number].table.get("needs", ()) if name in self.numbers]
 
     def waits(self, number: int, other: int) -> bool:
@@ -120,7 +120,7 @@ class Node(Struct, eq=False):
         return other in seen
 
     def check_steps(self) -> None:
-        """Duplicate names, and needs that are unknown, impossible or cyclic."""
+        """Report duplicate names, and needs that are unknown, impossible or cyclic."""
         parallel = self.get("parallel")
         for number, node in enumerate(self.nodes):
             if node.name and self.numbers[node.name] != number:
@@ -146,7 +146,7 @@ class Node(Struct, eq=False):
             waiting[circle[first]] = []
 
     def find_result(self, name: str) -> tuple[str, str]:
-        """The path of the task whose result `name` means here, or why there is none."""
+        """Find the path of the task whose result `name` means here, or say why there is none."""
         chain = [self] if self.above is not None else []
         """The nodes from the top of the file down to this one."""
         while chain and (top := chain[0].above) is not None and top.included is None and top.above is not None:
@@ -169,7 +169,7 @@ class Node(Struct, eq=False):
 
 
 def _explain_too_early(chain: list[Node], segments: list[str]) -> str:
-    """Why the result of the step at `segments` does not exist yet; empty if it does."""
+    """Explain why the result of the step at `segments` does not exist yet; empty if it does."""
     same = 0
     while same < min(len(segments), len(chain)) and chain[same].name == segments[same]:
         same += 1
@@ -280,7 +280,7 @@ class Reader(Struct, eq=False):
             node.kind = "run" if way == "run" else "check"
 
     def _include(self, node: Node, said: str, depth: int) -> str:
-        """Read a file for a step; why it cannot be included, if so."""
+        """Read a file for a step; return why it cannot be included, if so."""
         file = resolve_file(node.source.file, said)
         if file is None:
             return f"`{shorten_line(said)}` is not a file of this project: write a path relative to this file."

@@ -2,7 +2,7 @@
 
 A file's texts are split into parts when it is loaded, and inputs are filled in then. Results are left for later: in a
 loaded step's texts `{steps.PATH.result}`, with the path of the task, is a placeholder, `{brace}` is a literal `{`, and
-everything else is plain text. So a text that never came from a file means what it says, braces included.
+everything else is plain text. So a text that never came from a file is taken literally, braces included.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 _RESULT = r"steps\.(/?[a-z0-9-]+(?:/[a-z0-9-]+)*)\.result"
 _PIECES = r"\{\{|\}\}|\{[^{}\n]*\}|\{"
 LIVE = r"\{(?:steps\.([a-z0-9/-]+)\.result|brace)\}"
-"""What means something in a loaded text."""
+"""Pattern for placeholders in a loaded text."""
 
 
 class Input(Struct, frozen=True):
@@ -39,7 +39,7 @@ Parts = tuple[Part, ...]
 
 
 class NotAPlace(Exception):
-    """The text in braces is not a placeholder. `piece` is what was written."""
+    """The text in braces is not a placeholder. `piece` is the text as written."""
 
     def __init__(self, said: str, piece: str) -> None:
         super().__init__(said)
@@ -92,17 +92,17 @@ def merge_texts(pieces: Iterable[Part]) -> list[Part]:
 
 
 def render_loaded(pieces: Parts) -> str:
-    """The text of a loaded step, for `fill_places`. An input without a value stays as written."""
+    """Render the text of a loaded step, for `fill_places`. An input without a value stays as written."""
     return "".join(protect_text(p) if isinstance(p, str) else render_place(p) for p in pieces)
 
 
 def protect_text(text: str) -> str:
-    """Plain text in a loaded step: what only looks like a placeholder stays text."""
+    """Escape plain text for a loaded step: text that only looks like a placeholder stays text."""
     return re.sub(LIVE, lambda found: f"{{brace}}{found[0][1:]}", text)
 
 
 def render_plain(pieces: Parts) -> str:
-    """The text, with nothing to fill in later."""
+    """Render the text with nothing to fill in later."""
     return "".join(p if isinstance(p, str) else render_place(p) for p in pieces)
 
 
@@ -124,7 +124,7 @@ def split_loaded(text: str, results: Container[str]) -> Iterator[str | ResultPla
 
 
 def fill_places(text: str, results: Mapping[str, str]) -> str:
-    """A loaded step's text with all known results filled in.
+    """Fill all known results into a loaded step's text.
 
     `results` has those of the run's finished tasks by path; skipped ones are empty. Values are never expanded again: a
     result with braces in it stays as it is. A placeholder without a known value stays.
@@ -133,5 +133,5 @@ def fill_places(text: str, results: Mapping[str, str]) -> str:
 
 
 def escape_braces(text: str) -> str:
-    """Plain text as written in a file."""
+    """Return plain text as written in a file."""
     return text.replace("{", "{{").replace("}", "}}")

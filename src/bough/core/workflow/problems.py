@@ -1,7 +1,7 @@
-"""What is wrong with a workflow file: every problem at once, each with its place and a fix.
+"""The problems of a workflow file: all at once, each with its place and a fix.
 
-The standard library's parser says what a TOML text means but not where: to report a problem, a text that it has
-accepted is cut into its statements, which it reads one by one.
+The standard library's parser gives the meaning of a TOML text but no places: to report a problem, an accepted text is
+cut into its statements, which are parsed one by one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _TOKEN = re.compile(
 
 
 def find_offsets(text: str) -> dict[KeyPath, int]:
-    """Where the line begins that a key, a table or an element of an array is written on, or begins to be."""
+    """Find the offset of the line on which a key, a table or an element of an array begins."""
     offsets: dict[KeyPath, int] = {(): 0}
     numbers: dict[KeyPath, int] = {}
-    """The number of the last element of each array that is written as tables."""
+    """The number of the last element of each array of tables."""
     table: KeyPath = ()
     begin = depth = 0
     for token in _TOKEN.finditer(f"{text}\n"):
@@ -65,7 +65,7 @@ def _list_paths(value: Any, at: KeyPath) -> Iterator[KeyPath]:
 
 
 LONGEST_LIST = 12
-"""Words that a message lists at most if none is close."""
+"""Most words that a message lists if none is close."""
 
 
 class Problem(Struct, frozen=True):
@@ -92,7 +92,7 @@ Problems = dict[Problem, None]
 
 
 class Source:
-    """One workflow file: its text, its TOML value, and where things are in it."""
+    """One workflow file: its text, its TOML value, and the places in it."""
 
     def __init__(self, file: str, text: str, problems: Problems) -> None:
         self.file = file
@@ -111,7 +111,7 @@ class Source:
         """Record a problem with the value of a key; `needle` is the part of the value it is about."""
         self._offsets = self._offsets or find_offsets(self._text)
         if not needle and at in self._offsets and isinstance(key := (at or (0,))[-1], str):
-            needle = key  # The value that it is in may take several lines.
+            needle = key  # The value around it may take several lines.
         while at not in self._offsets:
             at = at[:-1]
         offset = self._offsets[at]
@@ -123,7 +123,7 @@ class Source:
 
 
 def _explain_refusal(text: str, said: str) -> tuple[int, str]:
-    """The line and the message for an error of the TOML parser."""
+    """Return the line and the message for an error of the TOML parser."""
     message, _, place = said.partition(" (at ")
     message = f"This is not valid TOML: {message[:1].lower()}{message[1:]}"
     if found := re.match(r"line (\d+), column (\d+)\)", place):
@@ -134,7 +134,7 @@ def _explain_refusal(text: str, said: str) -> tuple[int, str]:
 
 
 def _find_crowded_line(text: str, pattern: str) -> int:
-    """The line with the most matches: the likeliest one, if the parser names none."""
+    """Find the line with the most matches: the likeliest one, if the parser names none."""
     counts = [len(re.findall(pattern, line)) for line in text.split("\n")]
     return counts.index(max(counts)) + 1
 
@@ -146,7 +146,7 @@ def raise_for(problems: Problems, first: str) -> None:
 
 
 def suggest_nearest(word: str, words: Iterable[str]) -> str:
-    """The end of a sentence: the word that was probably meant, or the known ones."""
+    """Return the end of a sentence: the nearest known word, or all known ones."""
     known = list(words)
     if close := suggest_word(word, known):
         return f"did you mean `{shorten_line(close)}`?"

@@ -1,4 +1,4 @@
-"""Write a plan as the text of a workflow file that loads as the same plan, to edit and run."""
+"""Writes a plan as the text of a workflow file that loads as the same plan, to edit and run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEYS = [key for key in list_keys(StepKeys) if key in Step.__struct_fields__ and
 
 
 def write_workflow(plan: Plan) -> str:
-    """The plan as a workflow file. `UsageError` for a plan that a file cannot express."""
+    """Write the plan as a workflow file. Raises `UsageError` for a plan that a file cannot express."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
     title = slug(goal.title or shorten_line(goal.instructions, 60))
@@ -81,11 +81,11 @@ def _collect_machine(machine: Machine | None) -> dict[str, Any]:
 
 
 def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> dict[str, Any]:
-    """The keys of a step whose values are not the default."""
+    """Collect the keys of a step whose values are not the default."""
     kind = classify_step(step)
 
     def write(text: str) -> str:
-        """A text that may name the results of other steps."""
+        """Write a text that may name the results of other steps."""
         return _render_file_text(split_loaded(text, known), around)
 
     said: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
 
 
 def _render_file_text(pieces: Iterable[str | ResultPlace], around: tuple[frozenset[str], ...]) -> str:
-    """A text as written in a file. If a nearer step has the name of one at the top, the latter is named by path."""
+    """Render a text for a file. If a nearer step has the name of one at the top, the latter is named by path."""
     text = ""
     for piece in pieces:
         if isinstance(piece, str):
@@ -139,7 +139,7 @@ def _render_file_text(pieces: Iterable[str | ResultPlace], around: tuple[frozens
 
 
 def _render_value(value: Any) -> str:
-    """A value as TOML, which writes texts, numbers and truth as JSON does."""
+    """Render a value as TOML, which writes texts, numbers and truth as JSON does."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_render_value(each)}" for key, each in value.items()) + " }"
     if isinstance(value, list):
