@@ -167,7 +167,7 @@ def test_a_timeline_shows_how_long_a_finished_step_waits_for_its_turn() -> None:
     ]
     for number, (task, at, event) in enumerate(told):
         charts.see(e.Record(number, "r", task, number, at, event))
-    drawn = dict(charts.timeline(["goal", "a", "b@2"], 0.0, 100.0, 100.0, 800))
+    drawn = dict(charts.timeline(["goal", "a", "b@2"], 0.0, 100.0, 800))
     assert (drawn["goal"], drawn["a"]) == ([], [])
     assert drawn["b@2"] == [(12.0, 50.0, WAITING, "waits for its turn to merge", 1, 0)]
 

@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -185,8 +184,7 @@ def test_a_third_time_waits_for_nothing() -> None:
         raise AssertionError("it went on")
 
     page = TerminalOutput(io.StringIO(), False, False)
-    session: Any = None  # it is asked for nothing before a run has started
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(run_to_end(session, PlainDisplay(page), deaf))
+        asyncio.run(run_to_end(PlainDisplay(page), deaf))
     assert stopped == [False, True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

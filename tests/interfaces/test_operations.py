@@ -118,7 +118,7 @@ def hear_command_line(root: Path, calls: list[Call], capsys: pytest.CaptureFixtu
 
 async def hear_http(root: Path, calls: list[Call]) -> list[Heard]:
     heard: list[Heard] = []
-    served = make_app([root], "token", 80)
+    served = make_app([root], "token")
     transport, headers = httpx2.ASGITransport(served), {"x-bough": "token", "origin": "http://127.0.0.1"}
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
         top = f"/api/{name_project(root)}"

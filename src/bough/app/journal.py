@@ -20,13 +20,13 @@ from bough.core.ids import GOAL, INSPECTION, RUN
 from bough.core.verdict.language import is_test_path
 from bough.ports import Store
 from bough.trust.home import check_home
-from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, make_outcome, view_run
+from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, view_run
 
 if TYPE_CHECKING:
     from bough.core.acceptance.evidence_table import Proof, Table
     from bough.core.journal.run_fold import Run
     from bough.core.tree.task import Task
-    from bough.views.details import Point, TaskDetail
+    from bough.views.details import Point
 
 
 class Journal(Struct, frozen=True):
@@ -92,9 +92,10 @@ class Journal(Struct, frozen=True):
 
         return fold_run(name, await self.store.read(name, RUN))
 
-    async def task(self, name: str, task: str = GOAL) -> Task:
+    async def task(self, name: str, task: str = GOAL, *, planned: bool = False) -> Task:
+        """`planned`: it may not have started."""
         records = await self.store.read(name, task)
-        if not records:
+        if not records and not planned:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         from bough.core.journal.task_fold import fold_task
 
@@ -131,7 +132,9 @@ class Journal(Struct, frozen=True):
         return str(await ask(name)) if ask is not None else ""
 
     async def outcome(self, name: str) -> Outcome:
-        return make_outcome(await self.view(name))
+        run = await self.view(name)
+        status = run.exit_status if run.exit_status is not None else 1
+        return Outcome(name, run.status, run.summary, status, tuple(run.tasks.values()), run.spend, run.until)
 
     async def evidence(self, name: str) -> Table:
         """Load the evidence for each requirement of a run's goal."""
@@ -170,13 +173,6 @@ class Journal(Struct, frozen=True):
         from bough.views.details import point_of
 
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
-
-    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
-        """Load one task, even one that has not started."""
-        from bough.core.journal.task_fold import fold_task
-        from bough.views.details import detail_of
-
-        return detail_of(fold_task(task, await self.store.read(name, task)))
 
 
 @asynccontextmanager

@@ -131,7 +131,11 @@ class Charts:
             case e.CommandRuled(id=id):
                 for lane in self.lanes.values():
                     if id in lane.open:
-                        _split_tools(lane, lane.open[id][0], record.at)
+                        held = lane.open[id][0]
+                        for key, (begun, work, words) in list(lane.open.items()):
+                            if work == TOOL:  # It did not work while its command waited for the person.
+                                lane.add(begun, held, work, words)
+                                lane.open[key] = (record.at, work, words)
                         lane.end(id, record.at)
             case e.RunHalted() | e.RunFinished() | e.RunResumed():
                 for lane in self.lanes.values():
@@ -144,23 +148,21 @@ class Charts:
         """List the first event of each round of a task."""
         return self.lanes[path].rounds if path in self.lanes else []
 
-    def timeline(
-        self, paths: Iterable[str], start: float, end: float, now: float, pixels: int
-    ) -> list[tuple[str, list[Span]]]:
-        """Return the lanes between two moments, no finer than can be drawn."""
-        least = max((end - start) / max(pixels, 1), 1e-6)
+    def timeline(self, paths: Iterable[str], start: float, now: float, pixels: int) -> list[tuple[str, list[Span]]]:
+        """Return the lanes since a moment, no finer than can be drawn."""
+        least = max((now - start) / max(pixels, 1), 1e-6)
         drawn = []
         for path in paths:
             lane = self.lanes.get(path, Lane())
             under_way = [(begun, now, work, words, len(lane.rounds)) for begun, work, words in lane.open.values()]
-            drawn.append((path, _merge_close_spans([*lane.spans, *under_way], start, end, least)))
+            drawn.append((path, _merge_close_spans([*lane.spans, *under_way], least)))
         return drawn
 
     def burn(self) -> tuple[list[str], list[tuple[float, list[Spent]]]]:
         """Return the branches and the spend of each over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
         sums: dict[str, Spent] = dict.fromkeys(branches, (0.0, 0, 0))
-        points, shown = [], {*_thin_out(range(len(self.spent)))}
+        points, shown = [], {*thin_out(range(len(self.spent)))}
         for number, (at, branch, cost, tokens) in enumerate(self.spent):
             spent = sums[branch]
             sums[branch] = (spent[0] + cost, spent[1] + tokens, spent[2] + 1)
@@ -168,14 +170,11 @@ class Charts:
                 points.append((at, [sums[each] for each in branches]))
         return branches, points
 
-    def tests_over_time(self) -> list[TestCount]:
-        return _thin_out(self.tests)
-
 
 CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
 
 
-def _thin_out(points: Sequence[T]) -> list[T]:
+def thin_out(points: Sequence[T]) -> list[T]:
     """Return as many of the points as can be drawn, with the last."""
     return [*points[: -1 : max(1, -(-len(points) // POINTS))], *points[-1:]]
 
@@ -185,21 +184,11 @@ def _close(lane: Lane, at: float) -> None:
         lane.end(key, at)
 
 
-def _split_tools(lane: Lane, held: float, ruled: float) -> None:
-    """Remove from a tool's span the time in which its command waited for the person."""
-    for key, (begun, work, words) in list(lane.open.items()):
-        if work == TOOL:
-            lane.add(begun, held, work, words)
-            lane.open[key] = (ruled, work, words)
-
-
-def _merge_close_spans(
-    spans: list[tuple[float, float, int, str, int]], start: float, end: float, least: float
-) -> list[Span]:
+def _merge_close_spans(spans: list[tuple[float, float, int, str, int]], least: float) -> list[Span]:
     """Merge spans that are too close together to draw; drop waits that are too short."""
     made: list[Span] = []
     for begun, ended, work, words, number in spans:
-        if ended < start or begun > end or (work == WAITING and ended - begun < least):
+        if work == WAITING and ended - begun < least:
             continue
         last = made[-1] if made else None
         joins = last is not None and begun - last[1] < least and (last[2] == work or ended - last[0] < least)

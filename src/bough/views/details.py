@@ -1,45 +1,14 @@
-"""One task in detail, and the points to which it can be rewound: more than its line in the tree shows."""
+"""The points that a task can be rewound to."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from bough.core.acceptance.verdict import Verdict
 from bough.core.messages import Replied
 from bough.core.tree.task import Task
-from bough.core.tree.task_groups import Note
 from bough.views.formatting import first_line, one_line
 from bough.views.task_view import describe_call
 from bough.views.vocabulary import describe_state
-
-
-class TaskDetail(Struct, frozen=True):
-    path: str
-    base: str
-    tree: str
-    created: bool
-    verdict: Verdict | None
-    command: str
-    """Its own check; empty: none."""
-    claim: str | None
-    """The agent's statement about its work."""
-    notes: tuple[Note, ...]
-    halted: str
-    """Why it is halted; empty: it is not."""
-
-
-def detail_of(task: Task) -> TaskDetail:
-    return TaskDetail(
-        path=task.id,
-        base=task.base,
-        tree=task.tree,
-        created=task.created,
-        verdict=task.acceptance.verdict,
-        command=task.step.test_command or "",
-        claim=task.acceptance.claim,
-        notes=task.talk.notes,
-        halted=task.halt.message if task.halt else "",
-    )
 
 
 class Point(Struct, frozen=True):

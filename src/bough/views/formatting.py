@@ -6,6 +6,7 @@ Goals, file names, model answers, tool output and service errors are all untrust
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import unicodedata
@@ -34,6 +35,12 @@ def one_line(text: str) -> str:
 def first_line(text: str) -> str:
     """The first line that is not blank."""
     return next((one_line(line) for line in text.splitlines() if line.strip()), "")
+
+
+def shorten_home(place: str) -> str:
+    """`~/shop` for what is below the person's home."""
+    home = os.environ.get("HOME") or "/nonexistent"
+    return f"~{place.removeprefix(home)}" if place.startswith(f"{home}/") else place
 
 
 TITLE = 120

@@ -230,15 +230,3 @@ class Outcome(Struct, frozen=True):
     def completed(self) -> bool:
         """True only when a check that bough ran has passed (or the goal needs none), or a person accepted the work."""
         return self.status in ("completed", "accepted")
-
-
-def make_outcome(run: RunView) -> Outcome:
-    return Outcome(
-        run=run.name,
-        status=run.status,
-        summary=run.summary,
-        exit_status=run.exit_status if run.exit_status is not None else 1,
-        tree=tuple(run.tasks.values()),
-        spend=run.spend,
-        until=run.until,
-    )

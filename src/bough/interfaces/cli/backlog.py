@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,21 +26,17 @@ from bough.interfaces.cli.options import (
     list_option,
     option,
 )
-from bough.interfaces.cli.printing import print_json
+from bough.interfaces.cli.printing import print_json, read_text
 from bough.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from bough.core.backlog.reading import Issue, Named
     from bough.core.backlog.state import Backlog
 
-LONGEST = 16 << 20
-"""The most bytes of a list."""
-
 
 @click.group(
     "backlog",
     cls=BoughGroup,
-    short_help="Work through a list of goals and find proven branches in the morning.",
     epilog=format_example(
         'bough backlog add "Fix the totals of empty carts" --check "pytest -q"',
         "bough backlog add --file goals.md",
@@ -122,25 +117,10 @@ async def add(
         raise click.UsageError("give one GOAL, or a list with --file F")
     if file is not None and (item or _collect(said)):
         raise click.UsageError("options for one goal and --file are mutually exclusive: the file has them")
-    entries = read_list(_read_text(file), file if file != "-" else "stdin") if file is not None else []
+    entries = read_list(read_text(file), file if file != "-" else "stdin") if file is not None else []
     if goal is not None:
         entries = [(item, GoalEntry(goal, **_collect(said)))]
     await _add(folder, name, entries, as_json, again=file is not None)
-
-
-def _read_text(file: str) -> str:
-    from bough.trust.files import read_own
-
-    try:
-        body = sys.stdin.buffer.read(LONGEST + 1) if file == "-" else read_own(Path(file), LONGEST + 1)
-    except OSError as error:
-        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
-    if len(body) > LONGEST:
-        raise click.UsageError(f"{file} has more than {LONGEST >> 20} MB: that is no list of goals")
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise click.UsageError(f"{file} is not a text file in UTF-8") from None
 
 
 async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, **how: bool) -> None:
@@ -200,7 +180,7 @@ async def import_(
     from bough.services.issue_sync import read_tracker
 
     if stdin:
-        read = read_issues(_read_text("-"), "standard input")
+        read = read_issues(read_text("-"), "standard input")
         issues = [issue for issue in read if not labels or set(issue.labels) & set(labels)][:limit]
     else:
         issues = read_tracker(where, labels, limit, folder)[:limit]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import BoughCommand, dir_option, format_example, list_option, model_options
+from bough.interfaces.cli.options import bough_command, dir_option, list_option, model_options
 from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from bough.core.budget.limits import Spend
 
 
-@click.command(
-    "check",
-    cls=BoughCommand,
-    short_help="Read the goals before the night.",
-    epilog=format_example("bough backlog check", "bough backlog check --fast-model openai:gpt-5-mini --json"),
-)
+@bough_command("bough backlog check", "bough backlog check --fast-model openai:gpt-5-mini --json")
 @dir_option
 @list_option
 @model_options

@@ -12,11 +12,10 @@ import click
 from bough import app
 from bough.interfaces.cli.options import (
     POSITIVE,
-    BoughCommand,
+    bough_command,
     dir_option,
     enable_gc,
     flag,
-    format_example,
     list_option,
     option,
     work_options,
@@ -30,14 +29,9 @@ if TYPE_CHECKING:
     from bough.services.night import NightPlan
 
 
-@click.command(
-    "run",
-    cls=BoughCommand,
-    short_help="Work through the list.",
-    epilog=format_example(
-        "bough backlog run --jobs 3 --until 07:00 --max-cost 20 --per-goal 2",
-        "bough backlog run --apply-together night-2026-05-01 --checks 2",
-    ),
+@bough_command(
+    "bough backlog run --jobs 3 --until 07:00 --max-cost 20 --per-goal 2",
+    "bough backlog run --apply-together night-2026-05-01 --checks 2",
 )
 @option("--jobs", "N", "Goals at once (default: 1, or [backlog] jobs).", click.IntRange(1, 100))
 @option("--until", "HH:MM", "When the night is over: nothing begins then, and what runs is stopped.")

@@ -26,13 +26,12 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
         print_json(found)
         return
     from bough.interfaces.terminal.output import make_output
-    from bough.views.formatting import count_cells, one_line, pad
+    from bough.views.formatting import count_cells, one_line, pad, shorten_home
 
     page = make_output()
-    home = str(Path.home())
     for label, place in (("yours", found.person_file), ("project", found.project_file)):
         there = "" if place and Path(place).exists() else " (does not exist)"
-        page.line((pad(label, 9), "dim"), _shorten(place, home) + there)
+        page.line((pad(label, 9), "dim"), shorten_home(place) + there)
     page.line("")
     if not found.settings:
         page.paragraph(text="Nothing is set: `bough config --all` shows the defaults.")
@@ -40,15 +39,10 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
     for setting in found.settings:
         style = "dim" if setting.source == "default" else ""
         value = setting.value or "(none)"
-        page.line(
-            (pad(setting.name, width), style), "  ", (value, style), "  ", (_shorten(setting.source, home), "dim")
-        )
+        source = (shorten_home(setting.source), "dim")
+        page.line((pad(setting.name, width), style), "  ", (value, style), "  ", source)
     for name, value in found.ignored.items():
         page.paragraph(
             text=f"The project asks for {one_line(name)} = {one_line(value)}, which is ignored: "
             "`bough run --trust-config` allows it."
         )
-
-
-def _shorten(place: str, home: str) -> str:
-    return f"~{place.removeprefix(home)}" if place.startswith(f"{home}/") else place

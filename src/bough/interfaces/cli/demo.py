@@ -63,7 +63,7 @@ async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, 
     model = recorded_model(recording)
     choices = app.Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
     step = build_goal_step(demo.goal, check=demo.check)
-    outcome = await run_to_end(opened, display, lambda watch: opened.start(step, choices, watch))
+    outcome = await run_to_end(display, lambda watch: opened.start(step, choices, watch))
     return await finish_run(opened, outcome, apply=False, as_json=as_json)
 
 

@@ -6,6 +6,9 @@ import sys
 
 from bough import app
 from bough.interfaces.cli.options import bough_command, flag, open_run
+from bough.interfaces.cli.printing import write_output
+
+STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
 @bough_command("bough diff", "bough diff amber-heron --stat", "bough diff > changes.patch")
@@ -18,14 +21,14 @@ async def command(opened: app.Session, name: str, stat: bool) -> None:
     it started. In a pipe or a file the output is a plain patch.
     """
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.parts import print_diff
 
     diff = await opened.diff(name, stat)
     if not diff.strip():
         sys.stderr.write(f"{name} has changed nothing so far.\n")
     elif sys.stdout.isatty():
-        print_diff(make_output(), diff)
+        page = make_output()
+        for line in diff.splitlines():
+            page.text(line, next((style for start, style in STYLES if line.startswith(start)), ""))
     else:
         # A patch must stay exact, byte for byte: file names and contents may hold anything.
-        sys.stdout.flush()
-        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
+        write_output("-", diff.encode("utf-8", "surrogateescape"))

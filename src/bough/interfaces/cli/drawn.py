@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from bough import app
+from bough.core.errors import ClaimHeld
 from bough.interfaces.cli.options import (
     BoughCommand,
     bough_command,
@@ -24,7 +25,7 @@ from bough.interfaces.cli.options import (
 )
 from bough.interfaces.cli.printing import print_json
 from bough.operations import OPERATIONS
-from bough.operations.table import Operation, OperationResult
+from bough.operations.table import OperationResult
 
 METAVARS = {
     "task": "T",
@@ -69,11 +70,16 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
                 return 0
             result = await made.do(opened, *found, **arguments, **asked)
             if made.resumes and result.next:
+                from bough.adapters.stores.liveness import describe_worker
                 from bough.interfaces.cli.execution import make_display
-                from bough.interfaces.cli.resume import continue_run
+                from bough.interfaces.cli.resume import resume_run
 
                 (display := make_display(as_json)).notice(result.said)
-                return await continue_run(opened, found[0], display, choices, apply, as_json)
+                try:
+                    return await resume_run(opened, found[0], display, choices, apply, as_json)
+                except ClaimHeld as held:  # A night or another process was faster: the answer is taken there.
+                    display.notice(f"Answered: {describe_worker(held.holder)} continues {found[0]}.")
+                    return 0
         print_operation(result, as_json)
         return result.exit_status
 
@@ -127,16 +133,11 @@ class DrawnCommand(BoughCommand):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            made, key = _find_made(ctx.command_path), error.option_name.strip("-").replace("-", "_")
-            if made is not None and key not in {one for one, *_ in made.arguments}:
+            words, key = ctx.command_path.partition(" ")[2], error.option_name.strip("-").replace("-", "_")
+            made = next(made for made in OPERATIONS.values() if words in (made.command, made.name))
+            if key not in {one for one, *_ in made.arguments}:
                 made.read({key: ""})
             raise
-
-
-def _find_made(path: str) -> Operation | None:
-    """The operation of a command, by the words that were typed."""
-    words = path.partition(" ")[2]
-    return next((made for made in OPERATIONS.values() if words in (made.command, made.name)), None)
 
 
 def print_operation(result: OperationResult, as_json: bool) -> None:

@@ -54,7 +54,12 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS and name not in self.list_commands(ctx):
             return None
-        command = _load_command(name)
+        if Path(__file__).with_name(f"{name}.py").exists():
+            command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
+        else:  # It is drawn from the operation of that name.
+            from bough.interfaces.cli.drawn import draw_command
+
+            command = draw_command(name)
         command.name, command.short_help = name, (command.help or "").partition("\n")[0]
         return command
 
@@ -102,16 +107,6 @@ def read_operations(folder: Path) -> list[tuple[str, str, str]]:
     sources = [file.read_text("utf-8") for file in sorted(folder.glob("*.py"))]
     found = [one for source in sources for one in re.findall(OPERATION, source)]
     return [(name, "".join(re.findall(r'\bgroup="([^"]+)"', how)), about) for how, name, about in found]
-
-
-def _load_command(name: str) -> click.Command:
-    """A command that has no file of its own is drawn from the operation of that name."""
-    if not Path(__file__).with_name(f"{name}.py").exists():
-        from bough.interfaces.cli.drawn import draw_command
-
-        return draw_command(name)
-    command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
-    return command
 
 
 @click.group(

@@ -67,7 +67,7 @@ async def command(
         async def attend(self, session: app.Session, work: Any) -> Outcome:
             from bough.interfaces.cli.execution import retry_on_quota, run_to_end
 
-            return await run_to_end(session, display, retry_on_quota(session, display, choices, work))
+            return await run_to_end(display, retry_on_quota(session, display, choices, work))
 
     display, choices = make_display(as_json), app.Choices(**chosen)
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:

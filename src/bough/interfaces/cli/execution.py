@@ -209,7 +209,6 @@ LOOK = 30.0
 
 
 async def run_to_end(
-    session: Session,
     display: Display,
     work: Callable[[RunObserver], Awaitable[Outcome]],
     goal: Step | None = None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from bough import app
 from bough.interfaces.cli.options import bough_command, flag, option, run_argument
-from bough.interfaces.cli.printing import print_result
+from bough.interfaces.cli.printing import write_output
 
 
 @bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
@@ -36,12 +35,6 @@ async def command(run: str | None, folder: Path, as_html: bool, as_json: bool, o
         data = await export_run(opened, name)
     body = render_page(data, f"{name} · bough") if as_html else escape_json(msgspec.json.encode(data)).encode() + b"\n"
     target = output or (f"{name}.html" if as_html else "-")
-    if target == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(body)
-        return
-    try:
-        Path(target).write_bytes(body)
-    except OSError as error:
-        raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
-    print_result(False, f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")
+    write_output(target, body)
+    if target != "-":
+        click.echo(f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")

@@ -18,7 +18,6 @@ from bough.interfaces.cli.printing import print_json
 @click.group(
     "hooks",
     cls=BoughGroup,
-    short_help="List and try your hooks: what bough starts when something happens.",
     epilog=format_example("bough hooks list", "bough hooks test needs_you"),
 )
 def command() -> None:

@@ -1,9 +1,15 @@
-"""What commands print: data for a program, sentences for a person."""
+"""What commands print, and the files that a person names to read from and to write to."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
+from pathlib import Path
+
+import click
+
+LONGEST = 16 << 20
+"""The most bytes of a text that a person gives."""
 
 
 def print_json(document: object, indent: int = 2) -> None:
@@ -17,11 +23,29 @@ def print_json(document: object, indent: int = 2) -> None:
 print_json_line = partial(print_json, indent=-1)
 
 
-def print_result(as_json: bool, sentence: str, **facts: object) -> None:
-    """What a command did: the facts for a program, or a sentence for a person."""
-    from bough.interfaces.terminal.output import make_output
+def write_output(target: str, body: bytes) -> None:
+    """Write a file; `-` is standard output."""
+    if target == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(body)
+        return
+    try:
+        Path(target).write_bytes(body)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
 
-    if as_json:
-        print_json(facts)
-    else:
-        make_output().paragraph(text=sentence)
+
+def read_text(file: str) -> str:
+    """Read a file; `-` is standard input."""
+    from bough.trust.files import read_own
+
+    try:
+        body = sys.stdin.buffer.read(LONGEST + 1) if file == "-" else read_own(Path(file), LONGEST + 1)
+    except OSError as error:
+        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
+    if len(body) > LONGEST:
+        raise click.UsageError(f"{file} has more than {LONGEST >> 20} MB: that is no goal and no list of goals")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{file} is not a text file in UTF-8") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -34,23 +33,14 @@ async def write_receipt(
     opened: app.Session, name: str, output: str | None, sign: Path | None = None, quiet: bool = False
 ) -> None:
     from bough.core.acceptance.receipt import write_receipt as write
-    from bough.interfaces.cli.printing import print_result
+    from bough.interfaces.cli.printing import write_output
     from bough.operations import OPERATIONS
     from bough.services.recheck import sign_receipt
 
     body = write((await OPERATIONS["receipt"].does(opened, name)).facts["receipt"])
-    if output is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(body)
-        return
-    files = {output: body}
+    write_output(output or "-", body)
     if sign is not None:
         ending, signature = sign_receipt(opened, body, sign)
-        files[f"{output}{ending}"] = signature
-    for path, content in files.items():
-        try:
-            Path(path).write_bytes(content)
-        except OSError as error:
-            raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
-    if not quiet:
-        print_result(False, f"Wrote what {name} shows to {output}: `bough recheck {output}` runs it again anywhere.")
+        write_output(f"{output}{ending}", signature)
+    if output and not quiet:
+        click.echo(f"Wrote what {name} shows to {output}: `bough recheck {output}` runs it again anywhere.")

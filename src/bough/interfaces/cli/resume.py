@@ -64,19 +64,5 @@ async def resume_run(
     if wants and (said := ask_permission(opened.root, name, wants)) is not None:
         allow_run(opened, stored, wants, said)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
-    outcome = await run_to_end(opened, display, work, asks=asks)
+    outcome = await run_to_end(display, work, asks=asks)
     return await finish_run(opened, outcome, apply=apply, as_json=as_json)
-
-
-async def continue_run(
-    opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
-) -> int:
-    """Resume a run that was just answered, unless a night or another process was faster: the answer is taken there."""
-    from bough.adapters.stores.liveness import describe_worker
-    from bough.core.errors import ClaimHeld
-
-    try:
-        return await resume_run(opened, name, display, choices, apply, as_json)
-    except ClaimHeld as held:
-        display.notice(f"Answered: {describe_worker(held.holder)} continues {name}.")
-        return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from inspect import cleandoc
@@ -13,6 +12,7 @@ import click
 
 from bough import app
 from bough.interfaces.cli.options import BoughCommand, bough_command, dir_option, flag, option, run_options, run_to_end
+from bough.interfaces.cli.printing import read_text
 
 if TYPE_CHECKING:
     from bough.core.planning.plan import Plan, Step
@@ -178,17 +178,14 @@ def _read_work(
         "--flat": chosen["flat"],
         "--continue": chosen["continues"],
     }
-    twice = next((name for name, value in others.items() if value), None)
-    if twice:
+    if twice := next((name for name, value in others.items() if value), None):
         raise click.UsageError(f"--workflow and {twice} are mutually exclusive: the file defines the work")
     try:
         return plan_of(workflow, folder, parse_pairs(pairs))
     except WorkflowError as error:
-        if len(error.problems) > 1:
-            for problem in error.problems[:-1]:
-                click.echo(str(problem), err=True)
-            raise WorkflowError(error.problems[-1:]) from None
-        raise
+        for problem in error.problems[:-1]:
+            click.echo(str(problem), err=True)
+        raise WorkflowError(error.problems[-1:]) from None
 
 
 def read_goal(goal: str | None, file: str | None, name: str) -> str:
@@ -196,14 +193,7 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
     if (goal is None) == (file is None):
         both = "GOAL and --file are mutually exclusive" if goal is not None else "no goal given"
         raise click.UsageError(f"{both}; write `bough {name} GOAL`, or `bough {name} --file F`")
-    if goal is not None:
-        return goal
-    try:
-        return sys.stdin.read() if file == "-" else Path(str(file)).read_text("utf-8")
-    except UnicodeDecodeError:
-        raise click.UsageError(f"{file} is not a text file in UTF-8") from None
-    except OSError as error:
-        raise click.UsageError(f"cannot read the goal from {file}: {error.strerror}") from None
+    return goal if goal is not None else read_text(str(file))
 
 
 async def _run(
@@ -234,5 +224,5 @@ async def _run(
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = step if isinstance(step, Step) else None
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
-        outcome = await run_to_end(opened, display, work, asked, asks)
+        outcome = await run_to_end(display, work, asked, asks)
         return await finish_run(opened, outcome, apply=apply, as_json=as_json)

@@ -61,16 +61,9 @@ def _render_lines(made: Stats, runs: int) -> list[str]:
         lines.append(f"merging took {made.merge_seconds:.0f} s, {rounds} and {tokens}{price}")
     if made.tokens_by_role:
         lines.append(f"tokens by role: {describe_roles(made.tokens_by_role)}")
-    if made.signals:
-        counted = ", ".join(
-            f"{words} {format_times(made.signals[name])}" for name, words in PATTERNS.items() if name in made.signals
-        )
-        lines.append(f"stuck work: {counted}")
-    if made.rungs:
-        counted = ", ".join(
-            f"{words} {format_times(made.rungs[name])}" for name, words in RUNGS.items() if name in made.rungs
-        )
-        lines.append(f"rungs taken: {counted}")
+    for what, counts, words in (("stuck work", made.signals, PATTERNS), ("rungs taken", made.rungs, RUNGS)):
+        if said := [f"{words[name]} {format_times(counts[name])}" for name in words if name in counts]:
+            lines.append(f"{what}: {', '.join(said)}")
     for tier, share in sorted(made.tiers.items()):
         cost = f", {share.cost:.2f} USD" if share.cost else ""
         times = f"the check passed {format_times(share.won)} after its work"

@@ -1,4 +1,4 @@
-"""Parts of pages: changed files, diffs, reports, and what to do next."""
+"""Parts of pages: changed files, reports, and what to do next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
 MOST, MOST_AT_END = 20, 10
 """Files that are named, and those named at the end of a run."""
-DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
 def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: int = 2) -> None:
@@ -24,13 +23,6 @@ def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: i
         page.line(" " * indent, f"{one_line(change.path)}  ", (kind, STYLES.get(change.kind, "dim")))
     if len(changes) > MOST:
         page.line((" " * indent + f"… and {len(changes) - MOST} more", "dim"))
-
-
-def print_diff(page: TerminalOutput, diff: str) -> None:
-    """A diff for people: coloured and harmless."""
-    for line in diff.splitlines():
-        style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
-        page.text(line, style)
 
 
 def print_stat(page: TerminalOutput, stat: str) -> None:

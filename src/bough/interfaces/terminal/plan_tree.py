@@ -45,7 +45,7 @@ def _render_ending(step: Step, room: int) -> Row:
 
 def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[tuple[str, Step, Row]]:
     """A step and those below it, each with the branch lines that lead to it and with its marks."""
-    marks = [*_render_order(step), *_render_transitions(above, step.name), *_render_way(step)]
+    marks = [*_render_order(step, above), *_render_way(step)]
     yield lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))]
     for number, child in enumerate(step.steps, 1):
         last = number == len(step.steps)
@@ -63,14 +63,19 @@ def print_plan(page: TerminalOutput, plan: Plan, requirements: Sequence[Requirem
     page.lines(render_plan(plan, page.width))
 
 
-def _render_order(step: Step) -> Iterator[Span]:
-    """Say when it runs, and what for."""
+def _render_order(step: Step, machine: Machine | None) -> Iterator[Span]:
+    """Say when it runs, what for, and where it leads as a state."""
     if step.covers:
         yield f"covers {', '.join(map(str, step.covers))}", "blue"
     if step.needs:
         yield f"after {', '.join(step.needs)}", "yellow"
     if step.condition is not None:
         yield f"if {describe_condition(step.condition)}", "yellow"
+    states = machine.states if machine is not None else ()
+    ways = [way for state in states if state.name == step.name for way in state.transitions]
+    if ways:
+        said = (f"→ {way.to}" + (f" if {describe_condition(way.on)}" if way.on is not None else "") for way in ways)
+        yield ", ".join(said), "yellow"
 
 
 def _render_way(step: Step) -> Iterator[Span]:
@@ -109,15 +114,6 @@ def _describe_proof(step: Step) -> str:
         return f"check: {step.test_file}"
     silent = not step.requires_testing and is_tested_by_default(classify_step(step), step.role, False)
     return "no check" if silent else ""
-
-
-def _render_transitions(machine: Machine | None, name: str) -> Iterator[Span]:
-    """Say where a state leads."""
-    states = machine.states if machine is not None else ()
-    ways = [way for state in states if state.name == name for way in state.transitions]
-    if ways:
-        said = (f"→ {way.to}" + (f" if {describe_condition(way.on)}" if way.on is not None else "") for way in ways)
-        yield ", ".join(said), "yellow"
 
 
 def describe_condition(condition: Condition) -> str:

@@ -135,11 +135,7 @@ async def _start_run(root: Path, command: str, *words: str) -> str:
 
 async def find_check(root: Path) -> dict[str, Any]:
     """What `bough check` says."""
-    return await _ask_bough(root, "check")
-
-
-async def _ask_bough(root: Path, *words: str) -> dict[str, Any]:
-    said, complaint = await (await start_bough(root, *words, out=asyncio.subprocess.PIPE)).said
+    said, complaint = await (await start_bough(root, "check", out=asyncio.subprocess.PIPE)).said
     try:
         return msgspec.json.decode(said, type=dict[str, Any])
     except UNREADABLE:

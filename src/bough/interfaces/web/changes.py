@@ -30,17 +30,11 @@ def list_files(counts: Iterable[LineCount]) -> list[FileShape]:
             "added": one.added,
             "removed": one.removed,
             "binary": one.binary,
-            "kind": find_kind(one.path),
+            "kind": "tests" if is_test_path(one.path) else "data" if re.search(DATA, one.path, re.I) else "product",
         }
         for one in counts
     ]
     return sorted(made, key=lambda file: (ORDER.index(file["kind"]), file["name"]))
-
-
-def find_kind(name: str) -> str:
-    if is_test_path(name):
-        return "tests"
-    return "data" if re.search(DATA, name, re.IGNORECASE) else "product"
 
 
 def build_part(rows: Sequence[Row], start: int) -> DiffPart:

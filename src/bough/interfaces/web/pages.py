@@ -15,7 +15,7 @@ from bough.app.config import load_config
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
-from bough.core.planning.plan import Plan, Step
+from bough.core.planning.plan import Step
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import SETTLED, State
 from bough.core.workflow.writing import write_workflow
@@ -24,8 +24,8 @@ from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.services.activity import TaskActivity
 from bough.services.delivery import find_branch
 from bough.services.settings_consent import list_open_wishes, make_consent
-from bough.views.charts import WORK
-from bough.views.formatting import first_sentence, one_line
+from bough.views.charts import WORK, thin_out
+from bough.views.formatting import first_sentence, one_line, shorten_home
 from bough.views.next_steps import list_next_steps
 from bough.views.night import GoalLine, NightPage, describe_findings, describe_goal, describe_night, describe_spent
 from bough.views.task_rows import TaskRow, describe_task, describe_trouble
@@ -68,7 +68,7 @@ async def build_project(project: str, root: Path) -> shapes.ProjectShape:
         wishes = {}
     return {
         "project": project,
-        "root": shorten_home(root),
+        "root": shorten_home(str(root)),
         "branch": await asyncio.to_thread(find_branch, root),
         "total": 0,
         "runs": [],
@@ -133,12 +133,6 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> shapes.ChoicesShape:
         "limits": config.budget,
         "backlog": config.backlog,
     }
-
-
-def shorten_home(root: Path) -> str:
-    """`~/shop`, where that is shorter."""
-    home = Path(os.environ.get("HOME") or "/nonexistent")
-    return f"~/{root.relative_to(home)}" if root.is_relative_to(home) and root != home else str(root)
 
 
 def build_summary(run: LiveRun) -> shapes.RunShape:
@@ -224,7 +218,10 @@ def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
         "tests": list(waiting.tests),
     }
     if waiting.plan is not None:
-        made["plan"] = _plan_to_toml(waiting.plan)
+        try:
+            made["plan"] = write_workflow(waiting.plan)
+        except UsageError as error:  # A file cannot express everything that a plan can.
+            made["plan"] = f"# {error}\n"
         made["steps"] = [_step_to_dict(step) for step in waiting.plan.goal.steps]
     return made
 
@@ -240,13 +237,6 @@ def _step_to_dict(step: Step) -> shapes.PlanStep:
         "check": step.test_command or "",
         "steps": [_step_to_dict(below) for below in step.steps],
     }
-
-
-def _plan_to_toml(plan: Plan) -> str:
-    try:
-        return write_workflow(plan)
-    except UsageError as error:  # A file cannot express everything that a plan can.
-        return f"# {error}\n"
 
 
 # ── the tree ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -316,7 +306,7 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
     now = time.time() if run.holder else view.last_at
     lanes = [row.task.path for row in run.rows if row.task.started_at or row.task.path in made.lanes]
     branches, points = made.burn()
-    drawn = made.timeline(lanes[start : start + LANES], view.started_at, now, now, pixels)
+    drawn = made.timeline(lanes[start : start + LANES], view.started_at, now, pixels)
     return {
         "seq": run.seq,
         "from": view.started_at,
@@ -330,7 +320,7 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
         "branches": branches,
         "burn": points,
         "limits": view.limits,
-        "tests": made.tests_over_time(),
+        "tests": thin_out(made.tests),
     }
 
 

@@ -20,7 +20,6 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
-from bough.core.acceptance.evidence_table import Table
 from bough.core.decoding import UNREADABLE
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
@@ -133,10 +132,6 @@ class Query(Struct, frozen=True):
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_evidence(asked: Query) -> Table:
-    return await asked.live.journal.evidence(asked.live.view.name)
-
-
 async def build_files(asked: Query) -> list[shapes.FileShape]:
     """Every changed file, with counts."""
     async with open_session(asked.root) as opened:
@@ -173,7 +168,7 @@ OF_RUN: Mapping[str, Callable[[Query], Any]] = {
     "/find": lambda asked: event_pages.find_words(
         asked.live, asked.task, asked.request.query_params.get("words", "")[:WORDS]
     ),
-    "/evidence": build_evidence,
+    "/evidence": lambda asked: asked.live.journal.evidence(asked.live.view.name),
     "/ladder": lambda asked: event_pages.load_ladder(asked.live),
     "/files": build_files,
     "/diff": build_diff,
@@ -341,9 +336,7 @@ async def _handle_error(request: Request, error: Exception) -> Response:
     return make_response({"error": str(error)}, 404 if isinstance(error, NotFound) else 409)
 
 
-def make_app(
-    roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = (), beside: int | None = None
-) -> Starlette:
+def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside: int | None = None) -> Starlette:
     """`beside`: the process whose run the pages open with."""
     house = ServedProjects(roots)
 

@@ -101,7 +101,7 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
     for root in address.roots if until is None else ():  # What ends with a run is no place for links.
         announce_server(root, f"http://{address.reached_at}:{address.port}")
     hosts = (address.host, socket.gethostname())
-    app = make_app(address.roots, address.token, address.port, hosts, beside=until)
+    app = make_app(address.roots, address.token, hosts, beside=until)
     settings = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, ws="none"
     )
