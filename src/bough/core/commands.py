@@ -180,10 +180,9 @@ Changing = Estimate | MakePlan | Agree | Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | TakeWork | Summarise
 Command = Working | Judging | Changing | Alone | Conclude | ChangeState | Rest
 
-_LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Focus, Summarise)
-
-
-_SHOWN: dict[type, str] = {
+LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Focus, Summarise)
+"""What runs models, tools or checks. A person who is asked may take all the time they want."""
+SHOWN: dict[type, str] = {
     OpenWorkspace: "setting up the workspace",
     RollBack: "restoring the workspace",
     Examine: "examining the work",
@@ -195,13 +194,4 @@ _SHOWN: dict[type, str] = {
     MakePlan: "planning",
     Conclude: "finishing",
 }
-
-
-def describe_work(command: Command) -> str:
-    """Describe the command while no event says more; empty: its own events do."""
-    return _SHOWN.get(type(command), "")
-
-
-def takes_long(command: Command) -> bool:
-    """Whether it runs models, tools or checks. A person who is asked may take any time."""
-    return isinstance(command, _LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")
+"""Describes a command while no event says more."""

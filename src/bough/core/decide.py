@@ -139,7 +139,9 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
     if task.round.empty >= EMPTY_ANSWERS and not task.outside:
         says = f"the model gave {task.round.empty} empty answers in a row"
         return Trouble("faults", says, EMPTY)
-    switch = _may_switch(task)
+    # The ladder may switch the protocol: it is unknown which one suits the model, and not both were tried.
+    switch = attempt.may_change and "other_protocol" in ladder.rungs
+    switch = switch and task.ladder.taken.get("other_protocol", 0) < SWITCHES
     if not task.in_text:
         # Rounds without a change are the stuck detector's matter: reading is work, and only unusable answers count
         # against calls. They count sooner for a model that got tools because text failed.
@@ -157,12 +159,6 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
     else:
         return None
     return Trouble("faults", says, PROTOCOL if switch else "", "prune") if switch or again else None
-
-
-def _may_switch(task: Task) -> bool:
-    """Whether the ladder may switch the protocol: it is unknown which one suits the model, and not both were tried."""
-    rungs, taken = task.rules.ladder.rungs, task.ladder.taken.get("other_protocol", 0)
-    return task.attempt is not None and task.attempt.may_change and "other_protocol" in rungs and taken < SWITCHES
 
 
 def _is_too_long(task: Task) -> bool:
@@ -224,7 +220,12 @@ def _gather(task: Task) -> c.Command:
     if child := find_fatal_step(task):
         return c.Conclude(State.FAILED, f"its step {_describe_end(child)}")
     if has_succeeded(task):
-        return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
+        if task.step.summarize and not task.outcome.summarized:
+            return c.Summarise()
+        count, of = sum(one.state is State.COMPLETED for one in task.children.settled.values()), len(task.plan.steps)
+        said = f"all {count} steps are completed" if count == of else f"{count} of {of} steps are completed"
+        how = control_flow.describe_passes(task)
+        return c.ChangeState(State.TESTING, f"{said}, {how}" if how else said)
     if limit := find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Rest("budget", describe_spent(task.id, limit))
     said = "; ".join(map(_describe_end, list_unsuccessful(task)))
@@ -234,14 +235,6 @@ def _gather(task: Task) -> c.Command:
 def _describe_end(child: ChildSettled) -> str:
     how = "failed" if child.state is State.FAILED else f"is {child.state}"
     return f"{child.child} {how}: {child.why}"
-
-
-def _finish_gathering(task: Task) -> c.Command:
-    ended = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
-    count, of = len(ended), len(task.plan.steps)
-    said = f"all {count} steps are completed" if count == of else f"{count} of {of} steps are completed"
-    how = control_flow.describe_passes(task)
-    return c.ChangeState(State.TESTING, f"{said}, {how}" if how else said)
 
 
 def _judge(task: Task) -> c.Command:
@@ -326,19 +319,14 @@ def _repair(task: Task) -> c.Command:
         return c.StartAttempt("test_writer", _choose_tier(task))
     if list_unsuccessful(task):  # It was only verified because it might have been done.
         return c.Focus()
-    most, repairs = _count_allowed_repairs(task), task.acceptance.repairs - task.acceptance.probe_repairs
+    ladder, repairs = task.rules.ladder, task.acceptance.repairs - task.acceptance.probe_repairs
+    # Where further attempts are a rung, a repair is one of them.
+    most = 0 if task.in_text and "attempts" in ladder.rungs and ladder.attempts > 1 else task.rules.max_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
     # The last bug hunter uses the strongest model: a failure that survived two of them is hard.
     last = repairs == most - 1 and not task.in_text
     return c.StartAttempt("bug_hunter", "strong" if last else _choose_tier(task))
-
-
-def _count_allowed_repairs(task: Task) -> int:
-    """Return the most repairs; if further attempts are a rung, a repair is one of them."""
-    ladder = task.rules.ladder
-    again = task.in_text and "attempts" in ladder.rungs and ladder.attempts > 1
-    return 0 if again else task.rules.max_repairs
 
 
 def is_agentless(step: Step) -> bool:

@@ -374,7 +374,7 @@ _PERFORM: dict[type, Perform] = {
     c.ChangeState: _change_state,
     c.Rest: _rest,
     **dict.fromkeys((c.SeeDifference, c.Examine, c.RunProbes, c.Rule), _examine),
-    c.Climb: rungs.climb,
+    c.Climb: lambda command, task, runtime: rungs.EFFECTS[command.decision.rung](command.decision, task, runtime),
     c.Relay: person_messages.relay_message,
     c.ReadMessage: person_messages.read_message,
     c.Focus: rungs.focus_step,

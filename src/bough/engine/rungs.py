@@ -3,7 +3,7 @@ given up: built from the journal, never from what a model says about itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from bough.core.conversation import context, pruning
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.ids import GOAL, child_path
+from bough.core.ids import child_path
 from bough.core.journal.task_fold import fold_task
 from bough.core.ladder.escalation import Decision, Rung
 from bough.core.messages import Answer, AnswerProtocol
@@ -51,10 +51,6 @@ UNFIT = {"tools": "this model does not call tools reliably", "text": "this model
 """Why a model gets the other protocol."""
 PART = 24_000
 """Tokens of a conversation that a helper sees at once."""
-
-
-def climb(command: c.Climb, task: Task, runtime: TaskRuntime) -> Batches:
-    return EFFECTS[command.decision.rung](command.decision, task, runtime)
 
 
 async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
@@ -311,35 +307,28 @@ def render_report(task: Task, why: str, *, asks: bool = False) -> str:
     tried += [
         f"{child.child}: {child.why}" for child in task.children.settled.values() if child.state is not State.COMPLETED
     ]
+    left = [context.shorten_text(step.title or step.instructions, context.CRUMB) for step in open_]
+    if (verdict := task.acceptance.verdict) is not None and verdict.ruling != "passed":
+        left.append(f"the check: {verdict.reason}")
+        left += [f"{failure.id} ({failure.kind})" for failure in verdict.failures[:10]]
     parts = [
         f"{'Stuck' if asks else 'Given up'}: {why.rstrip('.')}.",
         _render_section("What was tried", tried),
         _render_section("What was learned", list(context.list_lessons(task))),
         _render_section("What is done", [context.render_result(child) for child in done]),
-        _render_section("What is left", _list_open_work(task, [step.title or step.instructions for step in open_])),
-        "" if asks else _render_section("How to continue", _list_next_steps(task)),
+        _render_section("What is left", left or [context.shorten_text(task.step.instructions, context.CRUMB)]),
+        "" if asks else _render_section("How to continue", HOW_TO_CONTINUE),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _list_open_work(task: Task, steps: list[str]) -> list[str]:
-    left = [context.shorten_text(step, context.CRUMB) for step in steps]
-    verdict = task.acceptance.verdict
-    if verdict is not None and verdict.ruling != "passed":
-        left.append(f"the check: {verdict.reason}")
-        left += [f"{failure.id} ({failure.kind})" for failure in verdict.failures[:10]]
-    return left or [context.shorten_text(task.step.instructions, context.CRUMB)]
+HOW_TO_CONTINUE = (
+    "`bough diff` shows the work so far; it is kept, and `bough apply --partial` applies it",
+    "`bough log` shows what happened, round by round",
+    "`bough rewind` rewinds the run to an earlier round, and `bough resume` continues from there",
+    "a narrower goal, or a check that proves less at once, often helps",
+)
 
 
-def _list_next_steps(task: Task) -> list[str]:
-    where = "" if task.id == GOAL else f" {task.id}"
-    return [
-        "`bough diff` shows the work so far; it is kept, and `bough apply --partial` applies it",
-        f"`bough log{where}` shows what happened, round by round",
-        "`bough rewind` rewinds the run to an earlier round, and `bough resume` continues from there",
-        "a narrower goal, or a check that proves less at once, often helps",
-    ]
-
-
-def _render_section(heading: str, lines: list[str]) -> str:
+def _render_section(heading: str, lines: Sequence[str]) -> str:
     return "\n".join(("", f"## {heading}", *(f"- {line}" for line in lines))) if lines else ""

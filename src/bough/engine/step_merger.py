@@ -110,7 +110,7 @@ class StepMerger(Struct, eq=False):
                     return MergedStep(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
                 if step.work:  # The step was finished on its own: what does not fit is left out, and reported.
                     return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
-                instructions = await self._render_brief(step, child, tried)
+                instructions = await self._render_brief(child, tried)
             # One that an earlier process started continues on any head: its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
@@ -240,7 +240,7 @@ class StepMerger(Struct, eq=False):
             ),
         )
 
-    async def _render_brief(self, step: Step, child: Task, tried: _Tried) -> str:
+    async def _render_brief(self, child: Task, tried: _Tried) -> str:
         merge = tried.merge
         assert merge is not None
         texts = await self.ports.workspaces.texts(merge.tree, tried.conflicts)

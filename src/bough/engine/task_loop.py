@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct, field
 
 from bough.core.budget.limits import seconds_left
-from bough.core.commands import Command, Conclude, ReadMessage, Rest, describe_work, takes_long
+from bough.core.commands import LONG, SHOWN, Climb, Command, Conclude, ReadMessage, Rest
 from bough.core.decide import decide
 from bough.core.errors import DiskFull
 from bough.core.events import AnyEvent, Record, TaskHalted
@@ -109,8 +109,9 @@ async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -
     """Run a command's effect, cut off when the task's time is up: it is recovered on resume, as after a crash."""
     timer, before = runtime.ports.timer, stream.task.budget.spend.seconds
     began, limits = timer(), stream.task.budget.limits
-    left = seconds_left(stream.task.budget.spend, limits) if takes_long(command) else None
-    what = describe_work(command)
+    long = isinstance(command, LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")
+    left = seconds_left(stream.task.budget.spend, limits) if long else None
+    what = SHOWN.get(type(command), "")
     try:
         # Around the whole effect, so that no tool, check or model call has to know the remaining time.
         async with asyncio.timeout(left) as limit:

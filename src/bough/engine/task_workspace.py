@@ -277,19 +277,12 @@ async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Bat
     commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{render_summaries(task) or why}")
     changes = await runtime.ports.workspaces.changes(task.base, task.tree)
     checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
-    if to is State.COMPLETED:
-        _remember_protocol(task, runtime)
+    if to is State.COMPLETED and task.attempt is not None and task.attempt.may_change:
+        name = runtime.find_model(task, task.attempt.tier).name
+        runtime.ports.protocols.learn(name, task.attempt.protocol, "it completed a task with it")
     judged = [e.EvidenceJudged(earned.list_shown(task), tuple(one.number for one in earned.list_missing(task)))]
     back = [
         e.ModelSwitched(tier, tier, runtime.ports.models[tier].name, "the next task begins with the first model")
         for tier in task.models.serving
     ]
     yield [checkpoint, *(judged if task.id == GOAL and is_agents_work(task) else []), *back, e.StateChanged(to, why)]
-
-
-def _remember_protocol(task: Task, runtime: TaskRuntime) -> None:
-    """Remember the protocol with which the model completed a task, for later runs."""
-    attempt = task.attempt
-    if attempt is not None and attempt.may_change:
-        name = runtime.find_model(task, attempt.tier).name
-        runtime.ports.protocols.learn(name, attempt.protocol, "it completed a task with it")

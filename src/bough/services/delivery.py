@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -21,12 +20,13 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run, list_settled_steps
 from bough.core.merge.active_files import ActiveFile
-from bough.core.textual.cleaning import clean_message, escape_text
+from bough.core.textual.cleaning import clean_message
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import get_summary
 from bough.ports import FileChange
 from bough.services.hooks import ask_before
 from bough.services.run_messages import find_person
+from bough.views.formatting import cut, first_sentence, one_line
 
 EDGES_SHOWN = 8
 WIDTH = 72
@@ -193,8 +193,7 @@ class Delivery(Project, frozen=True):
 
 def render_run_message(run: Run, task: Task) -> str:
     """Render one commit message for the whole run. The goal may be a page long: its first sentence is the subject."""
-    goal, verdict = run.plan.goal.instructions.strip(), task.acceptance.verdict
-    line = next((line.lstrip("# ") for line in goal.splitlines() if line.strip()), run.name)
+    verdict = task.acceptance.verdict
     steps = (
         f"- {one.child}: {shorten_text(one.summary, WIDTH)}" for one in task.children.settled.values() if one.summary
     )
@@ -204,7 +203,7 @@ def render_run_message(run: Run, task: Task) -> str:
     if verdict is not None and verdict.command:
         said_of_it = f"accepted by {run.accepted}" if run.accepted else f"{verdict.ruling}: {verdict.reason}"
         trailers += [f"Bough-Check: {verdict.command}", f"Bough-Verdict: {said_of_it}"]
-    return _render(line, said, trailers)
+    return _render(run.plan.goal.instructions.strip() or run.name, said, trailers)
 
 
 def render_step_message(run: str, step: e.ChildSettled, title: str, covers: Sequence[Requirement]) -> str:
@@ -216,16 +215,9 @@ def render_step_message(run: str, step: e.ChildSettled, title: str, covers: Sequ
 
 
 def _render(subject: str, said: str, trailers: Sequence[str]) -> str:
-    line = subject.strip().partition("\n")[0]
-    subject = _join_line(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0]).rstrip(".")
-    subject = subject if len(subject) <= WIDTH else f"{subject[: WIDTH - 1].rstrip()}…"
+    subject = cut(first_sentence(subject).rstrip("."), WIDTH)
     body = ["", *_wrap(clean_message(shorten_text(said, BODY)))] if said.strip() else []
-    return "\n".join([subject, *body, "", *map(_join_line, trailers)]) + "\n"
-
-
-def _join_line(text: str) -> str:
-    """Return text of a goal, a model or a check as one harmless line."""
-    return " ".join(escape_text(text).split())
+    return "\n".join([subject, *body, "", *map(one_line, trailers)]) + "\n"
 
 
 def _wrap(text: str) -> list[str]:

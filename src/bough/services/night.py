@@ -256,7 +256,10 @@ class NightWorker:
                 claim = await holding.enter_async_context(
                     store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
                 )
-                planned = await self._plan_or_settle(item, night, cost)
+                try:
+                    planned: e.GoalTaken | e.GoalSettled = await self._plan_taking(item, night, cost)
+                except (NotFound, UsageError, WorkspaceError) as error:  # The other goals do not wait for that.
+                    planned = e.GoalSettled(GoalReport("error", str(error)))
                 await store.append(claim, [planned], item.version)
                 held = holding.pop_all() if isinstance(planned, e.GoalTaken) else AsyncExitStack()
         except (ClaimHeld, ClaimLost, VersionConflict):
@@ -270,13 +273,6 @@ class NightWorker:
         item = self.backlog.items[item.name]
         self.live[item.name] = _Live(item, stop, asyncio.create_task(self._run_goal(item, claim, held, stop)))
         return True
-
-    async def _plan_or_settle(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken | e.GoalSettled:
-        """Return the run for a goal, or settle the goal with why there is none: the others do not wait for that."""
-        try:
-            return await self._plan_taking(item, night, cost)
-        except (NotFound, UsageError, WorkspaceError) as error:
-            return e.GoalSettled(GoalReport("error", str(error)))
 
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
         """Return the run for a goal: the one that began, unless it is finished or the goal has changed."""

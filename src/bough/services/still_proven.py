@@ -22,12 +22,12 @@ from bough.core.tree.task_result import list_live_probes
 from bough.ports import Merged
 from bough.services.backlog import list_backlogs, load_backlog
 from bough.services.recheck import Measuring, open_measuring
+from bough.views.formatting import name_some
 from bough.views.run_view import RunView
 
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
 FAR = 1_000
 """The most commits of main that are searched for the one that broke it."""
-SHOWN = 3
 
 
 class CarriedProof(Struct, frozen=True):
@@ -127,9 +127,8 @@ class MovedMain(Struct, frozen=True):
         failing = await self._find_failing(merged.tree)
         if not failing:
             return e.Rechecked(onto, self.tip, "proven")
-        named = ", ".join(failing[:SHOWN]) + (f" and {len(failing) - SHOWN} more" if len(failing) > SHOWN else "")
         culprit = await self._find_first(lambda commit: self._breaks(commit, failing))
-        return e.Rechecked(onto, self.tip, "broken", culprit, f"{named} fails")
+        return e.Rechecked(onto, self.tip, "broken", culprit, f"{name_some(failing)} fails")
 
     async def _bring(self, commit: str) -> str:
         tree = await asyncio.to_thread(self.commits.find_tree, commit)

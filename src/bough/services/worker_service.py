@@ -57,9 +57,7 @@ class Serving:
     def __init__(
         self, session: Session, name: str, slots: int, tags: Sequence[str], say: Say, lease: float | None = None
     ) -> None:
-        journal = find_shared_store(session.store)
-        if journal is None:
-            raise UsageError("A worker needs a shared journal: pass --store postgresql://….")
+        journal = _require_shared_store(session.store)
         if not _NAME.fullmatch(name):
             raise UsageError(f"`{name}` cannot be a worker's name: use letters, digits, `.`, `_` and `-`.")
         if odd := next((tag for tag in tags if not _TAG.fullmatch(tag)), None):

@@ -10,6 +10,7 @@ import os
 import re
 import time
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 
 from bough.core.budget.limits import Limits, Spend
@@ -107,6 +108,11 @@ def pad(text: str, room: int, right: bool = False) -> str:
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def name_some(names: Sequence[str], most: int = 3) -> str:
+    """`test_a, test_b, test_c and 4 more`"""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_count(number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bough.core.acceptance.evidence_table import Evidence, Table
 from bough.core.ids import GOAL
 from bough.core.textual.cleaning import clean_markdown_line
+from bough.views.formatting import name_some
 from bough.views.run_view import RunView
 from bough.views.vocabulary import describe_evidence, describe_needless, describe_status, list_shortcomings
 
@@ -50,7 +51,6 @@ def fold(title: str, lines: list[str]) -> list[str]:
 
 def _render_row(row: Evidence) -> str:
     by = ", ".join(row.shown.by) if row.shown is not None else ""
-    more = f" and {len(row.read) - PLACES} more" if len(row.read) > PLACES else ""
-    read = ", ".join(row.read[:PLACES]) + more
+    read = name_some(row.read, PLACES)
     cells = (str(row.requirement.number), row.requirement.whole, row.standing, by or row.cases, read)
     return f"| {' | '.join(clean_markdown_line(cell) for cell in cells)} |"

@@ -11,7 +11,7 @@ from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.events import NeedlessFound, Rechecked
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line, format_count, format_duration, one_line, pluralize
+from bough.views.formatting import first_line, format_count, format_duration, name_some, one_line, pluralize
 
 if TYPE_CHECKING:
     from bough.core.acceptance.evidence_table import RequirementStatus, Table
@@ -135,9 +135,8 @@ def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
         yield f"Nothing that was asked needs this: {part}", "yellow"
     for part in found.undecided:
         yield f"Not decided: {part}: {part.why}", "dim"
-    more = f" and {len(found.tests) - 3} more" if len(found.tests) > 3 else ""
     tried = "Every part that was tried is needed" if not found.needless else "That is by"
-    yield f"{tried}: {', '.join(found.tests[:3])}{more}; {found.checks} of at most {found.limit} checks.", "dim"
+    yield f"{tried}: {name_some(found.tests)}; {found.checks} of at most {found.limit} checks.", "dim"
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}

@@ -10,11 +10,19 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 from bough.core.backlog.state import Backlog, BacklogItem
+from bough.core.planning.plan import find_reachable
 from bough.core.tree.file_overlap import Touched, find_blocking_step, find_busy_files
 
 Kind = Literal["proven", "not_proven", "waiting", "given_up", "running", "ready", "not_begun", "dropped"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+WORDS: dict[Kind, str] = {
+    "not_proven": "finished but not proven",
+    "waiting": "waiting for an answer",
+    "running": "not finished yet",
+    "ready": "not finished yet",
+    "dropped": "not in the list",
+}
 DECIDED = frozenset({"completed", "not_proven", "failed", "budget"})
 """Ends of a run that another try would not change, unless the person changes the goal."""
 FOR_A_PERSON = frozenset({"waiting", "needs_approval"})
@@ -171,43 +179,22 @@ def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
 
 
 def _lacks(backlog: Backlog, item: BacklogItem, here: NightSituation) -> str:
-    """Return the unmet need, as a phrase; empty: all are met."""
+    """Return the unmet need, as a phrase; empty: all are met. Two people who edit a list at once can make a cycle
+    despite its checks."""
+
+    def needs(name: str) -> tuple[str, ...]:
+        return backlog.items[name].entry.needs if name in backlog.items else ()
+
     for need in item.entry.needs:
         other = backlog.items.get(need)
         if other is None or other.dropped:
             return f"it needs {need}, which is not in the list"
         standing = _explain_alone(backlog, other, here)
-        if standing.kind != "proven" and _needs(backlog, other, item.name):
+        if standing.kind != "proven" and item.name in find_reachable([need], needs):
             return f"it needs {need}, which needs it"
         if standing.kind != "proven":
-            return f"it needs {need}, which is {describe_kind(standing.kind)}"
+            return f"it needs {need}, which is {WORDS.get(standing.kind, standing.kind.replace('_', ' '))}"
     return ""
-
-
-def _needs(backlog: Backlog, item: BacklogItem, name: str) -> bool:
-    """Whether it needs that goal, directly or not. Two people who edit a list at once can make a cycle despite its
-    checks."""
-    reached, found = [item.name], set[str]()
-    while reached:
-        known = backlog.items.get(reached.pop())
-        for need in known.entry.needs if known is not None else ():
-            if need == name:
-                return True
-            if need not in found:
-                found.add(need)
-                reached.append(need)
-    return False
-
-
-def describe_kind(kind: Kind) -> str:
-    words: dict[Kind, str] = {
-        "not_proven": "finished but not proven",
-        "waiting": "waiting for an answer",
-        "running": "not finished yet",
-        "ready": "not finished yet",
-        "dropped": "not in the list",
-    }
-    return words.get(kind, kind.replace("_", " "))
 
 
 def decide(backlog: Backlog, here: NightSituation) -> list[Move]:

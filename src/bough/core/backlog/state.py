@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from bough.core.backlog.entry import GoalEntry, GoalFault, GoalReport
 from bough.core.budget.limits import Spend
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import BACKLOG
+from bough.core.planning.plan import find_circle
 
 REVIEW = "@review"
 """Stands among the runs of a night for the cost of reviewing the list."""
@@ -162,7 +162,7 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
         case e.RunRemoved(run, spend) as removed:
             for name in [known.name for known in backlog.items.values() if known.run == run]:
                 backlog = _change(backlog, name, removed=removed)
-            backlog = _set_apart(backlog, run, spend)
+            backlog = _know(backlog, run, spend, removed=True)
         case e.NightJoined() as joined if backlog.night is not None:
             backlog = replace(backlog, night=replace(backlog.night, joined=joined, together=""))
         case e.NightEnded(why) if backlog.open_night is not None:
@@ -212,23 +212,16 @@ def _count_review(backlog: Backlog) -> Backlog:
     return replace(backlog, night=replace(night, runs=runs), reviewed=Spend())
 
 
-def _know(backlog: Backlog, run: str, spend: Spend) -> Backlog:
-    """Record the total spend of a run of the night."""
-    night = backlog.night
-    if night is None or run not in night.runs:
-        return backlog
-    known = replace(night.runs[run], known=spend)
-    return replace(backlog, night=replace(night, runs={**night.runs, run: known}))
-
-
-def _set_apart(backlog: Backlog, run: str, spend: Spend) -> Backlog:
-    """Keep a removed run's spend in the night's sum under another name: its goal may begin again under the same one."""
+def _know(backlog: Backlog, run: str, spend: Spend, *, removed: bool = False) -> Backlog:
+    """Record the total spend of a run of the night. That of a removed run stays in the sum under another name: its goal
+    may begin again under the same one."""
     night = backlog.night
     if night is None or run not in night.runs:
         return backlog
     begun = night.runs[run]
-    runs = {**night.runs, f"{run} removed {len(night.runs)}": replace(begun, known=spend), run: NightRun(begun.item)}
-    return replace(backlog, night=replace(night, runs=runs))
+    runs = {f"{run} removed {len(night.runs)}" if removed else run: replace(begun, known=spend)}
+    runs |= {run: NightRun(begun.item)} if removed else {}
+    return replace(backlog, night=replace(night, runs={**night.runs, **runs}))
 
 
 def _move(items: Mapping[str, BacklogItem], item: str, before: str) -> Mapping[str, BacklogItem]:
@@ -247,8 +240,5 @@ def check_needs(known: Mapping[str, GoalEntry], changed: Mapping[str, GoalEntry]
         for need in entry.needs:
             if need not in entries:
                 raise UsageError(f"`{name}` needs `{need}`, which is not in the backlog: add that goal first.")
-    try:
-        TopologicalSorter({name: entry.needs for name, entry in entries.items()}).prepare()
-    except CycleError as error:
-        circle = " → ".join(reversed(error.args[1]))
-        raise UsageError(f"Goals need each other: {circle}. Remove one of these needs.") from None
+    if circle := find_circle({name: entry.needs for name, entry in entries.items()}):
+        raise UsageError(f"Goals need each other: {' → '.join(circle)}. Remove one of these needs.")

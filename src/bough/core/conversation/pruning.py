@@ -280,17 +280,14 @@ def list_calls(messages: Iterable[Message], most: int) -> list[str]:
     found: dict[str, str] = {}
     for call, message in pair_results(messages):
         if call is not None and call.name not in ("note", "done"):
-            label = label_call(call)
+            label, how = label_call(call), "ok" if message.ok else "failed"
+            if "path" not in parse_arguments(call):  # Else it was about a file, which can be read.
+                lines = clip_text(message.text).splitlines()
+                printed = [line.strip() for line in lines if line.strip() and line[0] != "("]
+                how += f": {shorten_middle(printed[-1], 38)}" if printed else ""
             found.pop(label, None)
-            found[label] = f"`{label}`: {_describe_outcome(message, about_a_file='path' in parse_arguments(call))}"
+            found[label] = f"`{label}`: {how}"
     return list(found.values())[-most:]
-
-
-def _describe_outcome(result: Result, about_a_file: bool) -> str:
-    """Describe how a call went with, unless it is about a readable file, its last line of output."""
-    how = "ok" if result.ok else "failed"
-    printed = [line.strip() for line in clip_text(result.text).splitlines() if line.strip() and line[0] != "("]
-    return how if about_a_file or not printed else f"{how}: {shorten_middle(printed[-1], 38)}"
 
 
 # ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 
-def text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
+def _describe(kind: dict[str, Any], description: str) -> dict[str, Any]:
+    return {**kind, "description": description}
 
 
-def texts(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
-
-
-def number(description: str) -> dict[str, Any]:
-    return {"type": "integer", "description": description}
-
-
-def numbers(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "integer"}, "description": description}
-
-
-def flag(description: str) -> dict[str, Any]:
-    return {"type": "boolean", "description": description}
+text, number, flag = (partial(_describe, {"type": kind}) for kind in ("string", "integer", "boolean"))
+texts, numbers = (partial(_describe, {"type": "array", "items": {"type": kind}}) for kind in ("string", "integer"))
 
 
 def table(fields: dict[str, Any], *required: str) -> dict[str, Any]:

@@ -93,9 +93,11 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
         try:
             return strict(body)
         except msgspec.ValidationError:
+            from msgspec.inspect import type_info
+
             from bough.core.journal.newer_fields import drop_unknown
 
-            return msgspec.convert(drop_unknown(msgspec.json.decode(body), KINDS[kind]), KINDS[kind])
+            return msgspec.convert(drop_unknown(msgspec.json.decode(body), type_info(KINDS[kind])), KINDS[kind])
 
     return decode
 

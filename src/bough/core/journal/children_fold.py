@@ -34,11 +34,6 @@ def _without(children: dict[str, T], *names: str) -> dict[str, T]:
     return {name: child for name, child in children.items() if name not in names}
 
 
-def _apply_child_merged(task: Task, event: e.ChildMerged) -> Task:
-    seconds = event.verdict.seconds if event.verdict else 0.0
-    return charge_check(task, seconds)
-
-
 def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
     task = _charge_child(task, event)
     if event.shared and (event.decisions or event.dead_ends):
@@ -84,11 +79,6 @@ def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
     return (*(probe for probe in task.examination.probes if probe.name not in gone), *event.probes)
 
 
-def _apply_children_reopened(task: Task, event: e.ChildrenReopened) -> Task:
-    settled = _without(task.children.settled, *event.children)
-    return change(clear_trouble(task), children={"settled": settled, "reopened": frozenset(event.children)})
-
-
 def _apply_transition_taken(task: Task, event: e.TransitionTaken) -> Task:
     children = task.children
     return change(
@@ -110,9 +100,15 @@ def _apply_command_finished(task: Task, event: e.CommandFinished) -> Task:
 CHILDREN_EVENTS: dict[type, Apply] = {
     e.ChildStarted: _apply_child_started,
     e.ChildHeld: lambda task, event: change(task, children={"held": task.children.held | {event.step: event}}),
-    e.ChildMerged: _apply_child_merged,
+    e.ChildMerged: lambda task, event: charge_check(task, event.verdict.seconds if event.verdict else 0.0),
     e.ChildSettled: _apply_child_settled,
-    e.ChildrenReopened: _apply_children_reopened,
+    e.ChildrenReopened: lambda task, event: change(
+        clear_trouble(task),
+        children={
+            "settled": _without(task.children.settled, *event.children),
+            "reopened": frozenset(event.children),
+        },
+    ),
     e.PassEnded: lambda task, event: change(
         task, children={"passes": task.children.passes + 1, "settled": {}, "tries": {}}
     ),

@@ -7,27 +7,23 @@ from typing import Any
 from msgspec import inspect
 
 
-def drop_unknown(value: Any, kind: type) -> Any:
+def drop_unknown(value: Any, info: inspect.Type) -> Any:
     """Remove from a decoded JSON value the fields that this type does not have, at any depth."""
-    return _drop(value, inspect.type_info(kind))
-
-
-def _drop(value: Any, info: inspect.Type) -> Any:
     if isinstance(info, inspect.UnionType):
         info = _choose(value, info)
     if isinstance(value, dict) and isinstance(info, inspect.StructType):
         known = {field.encode_name: field.type for field in info.fields}
         return {
-            name: _drop(each, known[name]) if name in known else each
+            name: drop_unknown(each, known[name]) if name in known else each
             for name, each in value.items()
             if name in known or name == info.tag_field
         }
     if isinstance(value, dict) and isinstance(info, inspect.DictType):
-        return {name: _drop(each, info.value_type) for name, each in value.items()}
+        return {name: drop_unknown(each, info.value_type) for name, each in value.items()}
     if isinstance(value, list) and isinstance(info, inspect.TupleType):
-        return [_drop(each, of) for each, of in zip(value, info.item_types, strict=False)]
+        return [drop_unknown(each, of) for each, of in zip(value, info.item_types, strict=False)]
     if isinstance(value, list) and isinstance(info, inspect.CollectionType):
-        return [_drop(each, info.item_type) for each in value]
+        return [drop_unknown(each, info.item_type) for each in value]
     return value
 
 

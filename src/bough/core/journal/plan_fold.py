@@ -49,11 +49,6 @@ def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -
     return tuple(replace(step, covers=covers) for step in steps)
 
 
-def _apply_plan_proposed(task: Task, event: e.PlanProposed) -> Task:
-    plan = {"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
-    return change(task, plan=plan)
-
-
 def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
     begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
     return change(task, plan={"steps": (*begun, *event.steps)})
@@ -71,7 +66,9 @@ def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
 PLAN_EVENTS: dict[type, Apply] = {
     e.Estimated: lambda task, event: change(task, plan={"estimate": event, "leaf": event.proposal == "leaf"}),
     e.RequirementsRead: lambda task, event: change(task, plan={"requirements": event.requirements}),
-    e.PlanProposed: _apply_plan_proposed,
+    e.PlanProposed: lambda task, event: change(
+        task, plan={"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
+    ),
     # The wish and the last proposal lead to another one; a no turns the task into one leaf.
     e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
     e.PlanChanged: _apply_plan_changed,

@@ -22,13 +22,11 @@ def _note_said(task: Task, text: str) -> Task:
     return keep_notes(task, (*task.talk.notes, Note("decision", quote_person(text))))
 
 
-def _apply_message_read(task: Task, event: e.MessageRead) -> Task:
-    asked = add_requirements(task.asked, event.requirements, event.replaces)
-    return change(task, plan={"requirements": asked}, talk={"read": event.said})
-
-
-def _apply_requirement_restored(task: Task, event: e.RequirementRestored) -> Task:
-    asked = restore_requirement(task.asked, event.number)
+def _apply_wish(task: Task, event: e.MessageRead | e.RequirementRestored) -> Task:
+    if isinstance(event, e.MessageRead):
+        asked = add_requirements(task.asked, event.requirements, event.replaces)
+    else:
+        asked = restore_requirement(task.asked, event.number)
     return change(task, plan={"requirements": asked}, talk={"read": event.said})
 
 
@@ -69,8 +67,8 @@ def _apply_note_kept(task: Task, event: e.NoteKept) -> Task:
 
 TALK_EVENTS: dict[type, Apply] = {
     e.MessageReceived: _apply_message_received,
-    e.MessageRead: _apply_message_read,
-    e.RequirementRestored: _apply_requirement_restored,
+    e.MessageRead: _apply_wish,
+    e.RequirementRestored: _apply_wish,
     e.RequirementsDropped: _apply_requirements_dropped,
     e.QuestionAsked: lambda task, event: change(task, talk={"question": event.question}),
     e.PersonAnswered: _apply_person_answered,

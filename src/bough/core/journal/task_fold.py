@@ -65,7 +65,14 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
-    then = _undo_asking(then) if then.round.asking else then
+    if then.round.asking:  # That round has been paid for, so that asking again is another round.
+        then = change(
+            then,
+            attempt={"rounds": get_attempt(then).rounds - 1},
+            models={"transport_failures": 0, "retry_at": 0.0},
+            round={"asking": False},
+            ladder={"soft_rounds": max(0, then.ladder.soft_rounds - 1)},
+        )
     return change(
         then,
         tree=event.tree,
@@ -73,17 +80,6 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
         budget={"spend": spend, "limits": now.budget.limits},
         children={"charged": charged},
         talk={"heard": now.talk.heard},
-    )
-
-
-def _undo_asking(task: Task) -> Task:
-    """Return the task before the round in progress. That round is paid for, so asking again is another round."""
-    return change(
-        task,
-        attempt={"rounds": get_attempt(task).rounds - 1},
-        models={"transport_failures": 0, "retry_at": 0.0},
-        round={"asking": False},
-        ladder={"soft_rounds": max(0, task.ladder.soft_rounds - 1)},
     )
 
 

@@ -147,7 +147,8 @@ def find_leftover_markers(text: bytes) -> list[int]:
 
 def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
     """Return a marked text with both sides' additions; None if that would be a guess. `new`: both created the file."""
-    if len(pieces) == 1 or _is_generated(pieces[0]):
+    head = _split_lines(pieces[0][:2_000])[:5] if isinstance(pieces[0], bytes) else []
+    if len(pieces) == 1 or any(mark in line for line in head for mark in GENERATED):
         return None
     whole: list[bytes] = []
     for piece in pieces:
@@ -158,12 +159,6 @@ def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | No
     return b"".join(whole)
 
 
-def _is_generated(head: bytes | Hunk) -> bool:
-    return isinstance(head, bytes) and any(
-        mark in line for line in _split_lines(head[:2_000])[:5] for mark in GENERATED
-    )
-
-
 def _join_both(hunk: Hunk, new: bool) -> bytes | None:
     """Return ours, then theirs, if both only added."""
     ours, theirs, base = hunk.ours, hunk.theirs, hunk.base
@@ -172,11 +167,16 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
         return None
     ours, theirs = ours[len(base) :], theirs[len(base) :]
     first, second = (_split_lines(side) for side in (ours, theirs))
-    if new and not all(_is_list(side) for side in (first, second)):
-        return None  # Two new files cannot be joined into one.
-    if _is_flat(first) and _is_flat(second):
-        shared = _count_shared(first, second)
-        return base + ours + b"".join(second[shared:])
+    flat = _is_flat(first) and _is_flat(second)
+    if new and not (flat and not any(line.lstrip()[:1] in b"{[<" for line in _skip_blank([*first, *second]))):
+        return None  # Two documents with a beginning and an end cannot be joined into one.
+    if flat:
+        # What both added at the beginning (a heading, the same import) is needed once; a decorator of the next line is
+        # needed each time.
+        both = takewhile(
+            lambda both: both[0] == both[1] and not both[0].startswith(b"@"), zip(first, second, strict=False)
+        )
+        return base + ours + b"".join(second[len(list(both)) :])
     if _list_headings(first) & _list_headings(second) or _is_unreachable(first, second):
         return None
     return base + ours + theirs
@@ -198,18 +198,6 @@ def _skip_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _is_flat(lines: list[bytes]) -> bool:
     """Whether every line is independent: entries of a list, imports, a changelog."""
     return len({_measure_indent(line) for line in _skip_blank(lines)}) <= 1 and not _is_unreachable(lines, lines)
-
-
-def _is_list(lines: list[bytes]) -> bool:
-    """Whether it consists of entries and prose, and is no whole document with a beginning and an end."""
-    return _is_flat(lines) and not any(line.lstrip()[:1] in b"{[<" for line in _skip_blank(lines))
-
-
-def _count_shared(first: list[bytes], second: list[bytes]) -> int:
-    """Count the lines at the beginning that both added (a heading, the same import): they are needed once. A decorator
-    of the next line is needed each time."""
-    same = takewhile(lambda both: both[0] == both[1] and not both[0].startswith(b"@"), zip(first, second, strict=False))
-    return len(list(same))
 
 
 def _list_headings(lines: list[bytes]) -> set[bytes]:

@@ -121,7 +121,8 @@ def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple
     used, chosen, found = set(taken), list[str](), list[str]()
     seen: set[str] = set()
     for number, item in enumerate(given, 1):
-        name = _build_segment(item, number)
+        said = item.name or item.title
+        name = slug(said) if re.search(r"[A-Za-z0-9]", said) and slug(said) != GOAL else f"step-{number}"
         if name in seen:
             found.append(f"Two steps are called `{name}`: give each a name of its own.")
         seen.add(name)
@@ -129,12 +130,6 @@ def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple
         chosen.append(next(free for free in chain([name], numbered) if free not in used))
         used.add(chosen[-1])
     return chosen, found
-
-
-def _build_segment(given: StepDraft, number: int) -> str:
-    name = slug(given.name or given.title)
-    readable = re.search(r"[A-Za-z0-9]", given.name or given.title)
-    return name if readable and name != GOAL else f"step-{number}"
 
 
 def link_needs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, TypeVar
 
@@ -222,14 +222,18 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
 
 def find_all_needs(step: Step, steps: Iterable[Step]) -> frozenset[str]:
     """Find the siblings that a step needs, directly or through others."""
-    by_name = {other.name: other for other in steps}
-    found: set[str] = set()
-    waiting = list(step.needs)
-    while waiting:
-        if (name := waiting.pop()) not in found:
-            found.add(name)
-            waiting += by_name[name].needs if name in by_name else ()
-    return frozenset(found)
+    needs = {other.name: other.needs for other in steps}
+    return frozenset(find_reachable(step.needs, lambda name: needs.get(name, ())))
+
+
+def find_reachable(starts: Iterable[T], ways: Callable[[T], Iterable[T]]) -> set[T]:
+    """Find everything to which some ways lead from the starts, and the starts."""
+    found, ahead = set[T](), [*starts]
+    while ahead:
+        if (one := ahead.pop()) not in found:
+            found.add(one)
+            ahead += ways(one)
+    return found
 
 
 def find_circle(needs: Mapping[T, Iterable[T]]) -> list[T]:

@@ -18,7 +18,6 @@ from bough.core.conversation.context import (
 )
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text, keep_ends
-from bough.core.events.planning import Estimated
 from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task import Task
@@ -113,11 +112,15 @@ def build_gate_values(task: Task, known: RepositoryFacts, rounds: int, *, grows:
 
 def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
     """Fill `planner.md`. `depth_left` as for `read_plan`: 1 for a flat plan."""
-    plan, change = task.plan, ""
+    plan, change, estimate = task.plan, "", ""
+    if (size := plan.estimate) is not None:
+        phases = f" Phases: {'; '.join(size.phases)}." if size.phases else ""
+        domains = f" Domains: {'; '.join(size.domains)}." if size.domains else ""
+        estimate = f"About {size.steps} steps. {size.reason}{phases}{domains}"
     if plan.wish:
         change = f"{outline_steps(plan.proposed)}\n\nThe person read this and wants it changed:\n\n{plan.wish}"
     return _build_common_values(build_planner_goal(task), known) | {
-        "estimate": render_section("A first estimate", _describe_estimate(plan.estimate) if plan.estimate else ""),
+        "estimate": render_section("A first estimate", estimate),
         "wish": render_section("The plan so far", change),
         **_build_room_values(task, depth_left, means),
     }
@@ -139,12 +142,6 @@ COVERING = (
     "- **Every requirement is covered**: `covers` lists the numbers of those that depend on this step. The step's "
     "engineer sees their full text, so do not copy it into the instructions; a plan that omits a number is rejected.\n"
 )
-
-
-def _describe_estimate(estimate: Estimated) -> str:
-    phases = f" Phases: {'; '.join(estimate.phases)}." if estimate.phases else ""
-    domains = f" Domains: {'; '.join(estimate.domains)}." if estimate.domains else ""
-    return f"About {estimate.steps} steps. {estimate.reason}{phases}{domains}"
 
 
 def describe_levels(depth_left: int) -> str:

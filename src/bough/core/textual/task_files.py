@@ -25,7 +25,10 @@ OUTPUT = 700
 def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
     """Render the conversation as text; adjacent messages of one side are joined, as small models' templates expect."""
     told: list[Message] = []
-    for message in _usable(messages):
+    listed = list(messages)
+    for message, following in zip(listed, [*listed[1:], None], strict=True):
+        if isinstance(message, Replied) and isinstance(following, Said):
+            continue  # A small model that sees its useless answer again repeats it (183 times out of 183).
         if isinstance(message, Replied):
             told.append(Replied(shorten_middle(message.text.strip(), ANSWER) or "(empty answer)"))
             continue
@@ -35,17 +38,6 @@ def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
         else:
             told.append(Said(text))
     return PersistentList(tuple(told))
-
-
-def _usable(messages: Iterable[Message]) -> list[Message]:
-    """Drop useless answers: a small model that sees one again repeats it (183 times out of 183)."""
-    all_of_them = list(messages)
-    after = [*all_of_them[1:], None]
-    return [
-        message
-        for message, following in zip(all_of_them, after, strict=True)
-        if not (isinstance(message, Replied) and isinstance(following, Said))
-    ]
 
 
 def rebuild_messages(brief: str, messages: Sequence[Message]) -> list[Message]:

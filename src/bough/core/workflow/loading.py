@@ -19,6 +19,7 @@ from bough.core.planning.plan import (
     Retry,
     Step,
     Transition,
+    find_reachable,
 )
 from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.command_values import find_refusals, load_check, load_command
@@ -319,12 +320,7 @@ def _build_machine(node: Node) -> Machine:
         found = (_build_transition(each, number, one, [*names, END]) for number, one in said)
         states.append(Exits(each.name, tuple(one for one in found if one is not None)))
     ways = {state.name: [transition.to for transition in state.transitions] for state in states}
-    seen: set[str] = set()
-    ahead = [start]
-    while ahead:
-        if (name := ahead.pop()) not in seen:
-            seen.add(name)
-            ahead += ways.get(name, [])
+    seen = find_reachable([start], lambda name: ways.get(name, []))
     for each in node.nodes:
         if each.name and each.name not in seen and start in ways:
             each.wrong("name", f"No transition leads to the state `{each.name}`.")

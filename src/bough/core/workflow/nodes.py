@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import find_circle
+from bough.core.planning.plan import find_circle, find_reachable
 from bough.core.textual.spelling import shorten_line
 from bough.core.workflow.inputs import InputSpec, read_declared
 from bough.core.workflow.keys import (
@@ -109,15 +109,7 @@ class Node(Struct, eq=False):
 
     def waits(self, number: int, other: int) -> bool:
         """Whether one of its steps begins only after the other has ended."""
-        if not self.get("parallel"):
-            return other < number
-        seen: set[int] = set()
-        ahead = self.needs(number)
-        while ahead:
-            if (this := ahead.pop()) not in seen:
-                seen.add(this)
-                ahead += self.needs(this)
-        return other in seen
+        return other in find_reachable(self.needs(number), self.needs) if self.get("parallel") else other < number
 
     def check_steps(self) -> None:
         """Report duplicate names, and needs that are unknown, impossible or cyclic."""

@@ -50,17 +50,12 @@ def split_places(text: str) -> Parts:
     """A file's text, split into parts."""
     if "{" not in text and "}" not in text:
         return (text,)
-    return tuple(merge_texts(_walk_parts(text)))
-
-
-def _walk_parts(text: str) -> Iterator[Part]:
-    at = 0
+    at, parts = 0, list[Part]()
     for match in re.finditer(_PIECES, text):
-        yield text[at : match.start()]
-        at = match.end()
         piece = match[0]
-        yield piece[0] if piece in ("{{", "}}") else _read_place(piece)
-    yield text[at:]
+        parts += [text[at : match.start()], piece[0] if piece in ("{{", "}}") else _read_place(piece)]
+        at = match.end()
+    return tuple(merge_texts([*parts, text[at:]]))
 
 
 def _read_place(piece: str) -> Part:

@@ -157,6 +157,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
     Return the exit status."""
     import asyncio
 
+    from bough.core.backlog.state import Backlog
     from bough.interfaces.cli.execution import handle_interrupts
     from bough.interfaces.terminal.night_display import NightDisplay
     from bough.interfaces.terminal.night_page import print_page
@@ -177,7 +178,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
 
     def merged(record: e.Record) -> None:
         if not as_json:
-            display.tell(_tell_merged(record))
+            display.tell(_tell(Backlog(plan.name), record))
 
     recorded = print_json_line if as_json else display.recorded
     watch = NightObserver(stop, listed, recorded, merged, display.doing)
@@ -197,8 +198,9 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
 
 
 def _tell(backlog: Backlog, record: e.Record) -> Line:
-    """One line for what happened to the list; empty: nothing that people wait for."""
+    """One line for what happened to the list, or to its night branch; empty: nothing that people wait for."""
     from bough.core import events as e
+    from bough.core.tree.task_state import State
     from bough.views.formatting import first_sentence, format_clock, pluralize
     from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS
 
@@ -224,17 +226,10 @@ def _tell(backlog: Backlog, record: e.Record) -> Line:
             text = f"together: {len(joined.landed)} on {joined.branch or 'no branch'}, {len(joined.left_out)} left out"
         case e.NightEnded(why):
             text = f"the night ends: {why}"
+        case e.ChildSettled(child, state, why):
+            done = state is State.COMPLETED
+            text = "on the night branch" if done else f"left out of the night branch – {first_sentence(why)}"
+            text, style = f"{child}: {text}", "green" if done else "yellow"
         case _:
             return []
     return [(f"{clock}  ", "dim"), (text, style)]
-
-
-def _tell_merged(record: e.Record) -> Line:
-    from bough.core import events as e
-    from bough.core.tree.task_state import State
-    from bough.views.formatting import first_sentence, format_clock
-
-    assert isinstance(record.event, e.ChildSettled)
-    done, why = record.event.state is State.COMPLETED, record.event.why
-    text = "on the night branch" if done else f"left out of the night branch – {first_sentence(why)}"
-    return [(f"{format_clock(record.at)}  ", "dim"), (f"{record.event.child}: {text}", "green" if done else "yellow")]

@@ -9,33 +9,28 @@ import click
 
 
 def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
-    """One question for all of them; no answer (Ctrl-D) leaves it open."""
-    from bough.app.config import find_default
-    from bough.services.permission_store import shorten_value
-    from bough.views.formatting import one_line
+    """Ask about what the repository's settings want."""
+    from bough.services.permission_store import SETTINGS
 
-    click.echo(f"The settings in {folder} ask for more than the defaults:")
-    for name, value in wishes.items():
-        click.echo(f"  {one_line(name)} = {one_line(shorten_value(value))}  (default: {find_default(name)})")
-    return _ask("Allow that here, from now on?")
+    return ask_permission(folder, SETTINGS, wishes)
 
 
 def ask_permission(folder: Path, name: str, wants: Mapping[str, str]) -> bool | None:
-    """The same as `ask_consent`, about a run or a goal that the person did not begin on this machine."""
+    """Ask one question for all that the settings want, or a run or goal that the person did not begin on this machine.
+    No answer (Ctrl-D) leaves it open."""
+    from bough.app.config import find_default
     from bough.services.permission_store import SETTINGS, shorten_value
     from bough.views.formatting import one_line
 
-    if name == SETTINGS:
-        return ask_consent(folder, wants)
-    click.echo(f"{name} was not begun by you on this machine. It asks for:")
+    own, where = f"The settings in {folder} ask for more than the defaults:", "here"
+    if name != SETTINGS:
+        own, where = f"{name} was not begun by you on this machine. It asks for:", "on this machine"
+    click.echo(own)
     for want, value in wants.items():
-        click.echo(f"  {want.partition(' ')[0]} = {one_line(shorten_value(value))}")
-    return _ask("Allow that on this machine, from now on?")
-
-
-def _ask(question: str) -> bool | None:
+        usual = f"  (default: {find_default(want)})" if name == SETTINGS else ""
+        click.echo(f"  {one_line(want.partition(' ')[0])} = {one_line(shorten_value(value))}{usual}")
     while True:
-        click.echo(f"{question} [y]es, [N]o: ", nl=False)
+        click.echo(f"Allow that {where}, from now on? [y]es, [N]o: ", nl=False)
         try:
             said = input().strip().lower()
         except EOFError:

@@ -81,8 +81,7 @@ def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str
 list_option = option("--list", "NAME", "Which backlog.", to="name", default="backlog", show_default=True)
 
 
-def task_argument(command: F) -> F:
-    return click.argument("task", required=False)(command)
+task_argument = click.argument("task", required=False)
 
 
 def open_run(command: F, opens: str = "open_session") -> F:

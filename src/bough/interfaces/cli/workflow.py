@@ -91,10 +91,6 @@ def _print_problems(problems: Sequence[Problem], root: Path) -> int:
     return BROKEN
 
 
-def _problems_to_dicts(problems: Sequence[Problem], root: Path) -> list[dict[str, Any]]:
-    return [{"file": _format_path(root, each.file), "line": each.line, "text": each.text} for each in problems]
-
-
 def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
     from bough.app.workflow_files import PLACES
     from bough.core.planning.plan import count_leaves
@@ -105,14 +101,7 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
     tried = [(path, _try_load(path, root, None)) for path in paths]
     broken = [problems for _, problems in tried if isinstance(problems, Sequence)]
     if as_json:
-        facts = [
-            {
-                "file": _format_path(root, path),
-                "problems": _problems_to_dicts(got if isinstance(got, Sequence) else (), root),
-            }
-            for path, got in tried
-        ]
-        print_json(facts)
+        print_json([_workflow_to_dict(path, got, root) for path, got in tried])
         return BROKEN if broken else 0
     if not paths:
         page.paragraph(text=f"No workflows found in {' or '.join(PLACES)} of {root}.")
@@ -164,7 +153,8 @@ def _list(root: Path, as_json: bool) -> int:
 def _workflow_to_dict(path: Path, got: Workflow | Sequence[Problem], root: Path) -> dict[str, Any]:
     file = _format_path(root, path)
     if isinstance(got, Sequence):
-        return {"file": file, "name": path.stem, "problems": _problems_to_dicts(got, root)}
+        problems = [{"file": _format_path(root, one.file), "line": one.line, "text": one.text} for one in got]
+        return {"file": file, "name": path.stem, "problems": problems}
     return {"file": file, "name": got.name, "description": got.description, "inputs": got.inputs, "problems": []}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bough.core.acceptance.evidence_table import Evidence, Proof, RequirementStatus, Table
 from bough.interfaces.terminal.output import Line
-from bough.views.formatting import cut, one_line, pad, pluralize
+from bough.views.formatting import cut, name_some, one_line, pad, pluralize
 from bough.views.vocabulary import describe_needless, describe_state
 
 STYLES: dict[RequirementStatus, str] = {
@@ -32,8 +32,6 @@ SHOWN = {
     "unchanged": "the check still passes",
 }
 """How a requirement was shown, and by which tests."""
-NAMES = 3
-"""How many tests are named."""
 AUTHOR: RequirementStatus = "tested only by its author"
 CLOSING: tuple[RequirementStatus, ...] = ("refuted", "not shown", AUTHOR)
 """What is left to be done, for the end of a page."""
@@ -79,7 +77,7 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
     if row.requirement.source:
         yield f"asked by {row.requirement.source}", "dim"
     if row.shown is not None:
-        said = SHOWN[row.shown.how].format(_list_tests(row.shown.by))
+        said = SHOWN[row.shown.how].format(name_some(row.shown.by))
         yield said, "green" if row.standing == "proven" else "dim"
     if row.read:
         yield f"read: {', '.join(row.read)}", ""
@@ -100,15 +98,10 @@ def _describe_proof(proof: Proof) -> str:
     verdict = f": {proof.verdict.reason}" if proof.verdict is not None and proof.verdict.command else ""
     commit = f", commit {proof.commit[:10]}" if proof.commit else ""
     fixed = proof.verdict.fixed if proof.verdict is not None else ()
-    yours = f"; your tests that failed before: {_list_tests(fixed)}" if fixed else ""
-    own = f"; its own tests: {_list_tests(proof.tests)}" if proof.tests else ""
+    yours = f"; your tests that failed before: {name_some(fixed)}" if fixed else ""
+    own = f"; its own tests: {name_some(proof.tests)}" if proof.tests else ""
     examined = f"; {proof.examined}" if proof.examined else ""
     return f"{proof.task} {describe_state(proof.state)}{verdict}{commit}{yours}{own}{examined}"
-
-
-def _list_tests(tests: tuple[str, ...]) -> str:
-    more = f" and {len(tests) - NAMES} more" if len(tests) > NAMES else ""
-    return f"{', '.join(tests[:NAMES])}{more}"
 
 
 def render_closing(table: Table, width: int = 100) -> list[Line]:
@@ -122,7 +115,7 @@ def render_closing(table: Table, width: int = 100) -> list[Line]:
         numbers = ", ".join(str(row.requirement.number) for row in rows)
         words = f"{standing.capitalize()}: {pluralize(len(rows), 'requirement')} ({numbers})."
         lines.append([(words, STYLES[standing])])
-        for row in rows[:NAMES] if standing != AUTHOR else ():
+        for row in rows[:3] if standing != AUTHOR else ():
             lines.append([("  ", ""), (cut(one_line(str(row.requirement)), max(width - 2, 20)), "")])
             lines.append([("     ", ""), (cut(one_line(_describe_gap(row)), max(width - 5, 20)), "dim")])
     lines += [[("Note: ", "dim"), (one_line(note), "")] for note in table.notes]
