@@ -31,8 +31,8 @@ from bough.core.stuck.signals import PATTERNS, Act, Signal, StuckRules, Turn
 RULES = StuckRules()
 
 
-def turn(*acts: Act, text: str = "", failing: Iterable[str] | None = None) -> Turn:
-    return Turn(text, acts, None if failing is None else frozenset(failing))
+def turn(*acts: Act, text: str = "") -> Turn:
+    return Turn(text, acts)
 
 
 def read(path: str, result: str = "the whole text of this file") -> Turn:
@@ -249,13 +249,6 @@ def test_healthy_work_raises_nothing(name: str) -> None:
     assert watched(healthy()[name]) == []
 
 
-def test_other_failing_tests_are_progress_whatever_it_looks_like() -> None:
-    act = Act("bash", '{"command": "make check"}', "it failed, see the report", ok=False, writes=True)
-    moving = [turn(act, failing=[f"test_{n}" for n in range(count)]) for count in range(12, 0, -1)]
-    assert watched(moving) == []
-    assert first([turn(act, failing=["test_1"])] * 12) == (3, "repeated_error")
-
-
 def test_a_failing_test_about_rate_limits_is_not_a_failure_in_transit() -> None:
     report = "FAILED tests/test_client.py::test_retry - RateLimitError: 429 Too Many Requests\n" + "context line\n" * 60
     assert not is_transient(report)
@@ -365,8 +358,7 @@ acts = st.builds(
     writes=st.booleans(),
     tree=st.sampled_from(["", "A", "B"]),
 )
-failing = st.none() | st.frozensets(st.sampled_from(["t1", "t2"]))
-rounds = st.lists(st.builds(Turn, text=texts, acts=st.lists(acts, max_size=3).map(tuple), failing=failing), max_size=30)
+rounds = st.lists(st.builds(Turn, text=texts, acts=st.lists(acts, max_size=3).map(tuple)), max_size=30)
 
 
 @settings(max_examples=60, deadline=None)

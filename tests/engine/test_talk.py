@@ -25,6 +25,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskTalk
 from bough.engine import run_loop
 from bough.engine.person_messages import collect_received
+from bough.operations import OPERATIONS
 from bough.ports.steering import Inbox
 from bough.services import run_messages
 from bough.testing import Fuse, ScriptedModel, call
@@ -198,7 +199,7 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
     async def work() -> None:
         async def at_first(prompt: Prompt) -> Answer:
             async with app.open_session(project) as session:
-                assert await run_messages.pause_run(session, await session.find(None))
+                assert (await OPERATIONS["pause"].does(session, await session.find(None))).facts["asked"]
             await session_heard.wait()
             return _WORK[0]
 
@@ -214,7 +215,7 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
             )
             go_on = app.Choices(model=ScriptedModel(by_progress(*_WORK)))
             assert (await session.resume(outcome.run, go_on, app.RunObserver())).completed
-            assert await run_messages.pause_run(session, outcome.run) is None
+            assert (await OPERATIONS["pause"].does(session, outcome.run)).facts["asked"] is None
 
     asyncio.run(work())
 

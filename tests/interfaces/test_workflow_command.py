@@ -135,7 +135,7 @@ def test_wrong_usage_is_one_sentence_with_the_way_out(project: Path, capsys: Cap
         ("check", "ship", "--input", "a=b"): "--input is for `bough workflow show`",
         ("list", "x"): "takes no FILE",
         ("chek",): "is not one of 'check', 'list', 'show'",
-        ("check", "--dir", "nowhere"): "There is no folder nowhere",
+        ("check", "--dir", "nowhere"): "nowhere is not a folder",
     }.items():
         said = here(project, capsys, "workflow", *args)
         assert said.status == 2 and part in said.err and said.out == "", (args, said)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -135,8 +136,9 @@ def list_layers(
     """Each source of settings and what it sets, weakest first: the person's file, the repository's, variables."""
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
-    if servers := _tool_servers(folder):
-        table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
+    with suppress(UnicodeDecodeError):  # Many tools share that file: bough is not the one to complain.
+        if servers := read(_read_text(folder, ".mcp.json")):
+            table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
     outside = outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own))
     wishes = _find_wishes(table, mine, outside)
@@ -278,14 +280,6 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
         if table:
             return str(path), _check_table(table, str(path))
     return str(folder / "bough.toml"), {}
-
-
-def _tool_servers(folder: Path) -> dict[str, Any]:
-    """The tool servers of the repository's `.mcp.json`, which many tools share."""
-    try:
-        return read(_read_text(folder, ".mcp.json"))
-    except UnicodeDecodeError:
-        return {}
 
 
 def _read_text(folder: Path, name: str) -> str:

@@ -1,4 +1,4 @@
-"""An open project, and the actions of a run's holder: rewinding, stopping, removing."""
+"""An open project, and the actions of a run's holder: rewinding and removing it."""
 
 from __future__ import annotations
 
@@ -118,17 +118,13 @@ class Project(Journal, frozen=True):
                 await self.workspaces.discard(name, path)
                 await self.store.append(held, [event], now.version)
 
-    async def stop(self, name: str, now: bool = False) -> str | None:
-        """Ask a live run to stop; returns the process that runs it, or None."""
-        if holder := await self.holder(name):
-            await self.store.post(name, CONTROL, e.StopRequested(now, find_person()))
-        return holder
-
     async def remove(self, name: str) -> None:
         """Remove a run with its work, which is in the person's files only if it was applied. Files first: after a crash
         it can be removed again."""
         async with self.hold(name) as (claim, run):
-            await self._tell_list(run)
+            if backlog := run.listed.rpartition("/")[0]:  # What a goal of a list has cost stays in the list.
+                removed = e.RunRemoved(run.name, (await self.view(run.name)).spend, bool(run.applied))
+                await self.store.post(f"{BACKLOG}{backlog}", CONTROL, removed)
             await self.workspaces.forget(name)
             for file in (f"pr-{name}.md", name_activity_file(name)):
                 (self.home / file).unlink(missing_ok=True)
@@ -152,13 +148,6 @@ class Project(Journal, frozen=True):
         for name in left:
             await self.workspaces.forget(name)
         return left
-
-    async def _tell_list(self, run: Run) -> None:
-        """Record in the list what a removed run of its goals has cost."""
-        backlog = run.listed.rpartition("/")[0]
-        if backlog:
-            removed = e.RunRemoved(run.name, (await self.view(run.name)).spend, bool(run.applied))
-            await self.store.post(f"{BACKLOG}{backlog}", CONTROL, removed)
 
     def size(self) -> int:
         """Measure bough's files for this project in bytes, without the temporary files of an open journal."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from bough.app.journal import find_project_root
 from bough.core.errors import NotFound, UsageError
 from bough.core.planning.plan import Plan
 from bough.core.workflow.command_values import fill_step
@@ -19,12 +20,6 @@ PLACES = ("workflows", "examples/workflows")
 SHIPPED = "workflows_shipped"
 LARGEST = 2_000_000
 """The most bytes that a workflow file may have."""
-
-
-def find_root(folder: Path) -> Path:
-    """The top of the project that contains a folder."""
-    here = folder.resolve()
-    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
 
 
 def found(root: Path) -> list[Path]:
@@ -67,7 +62,7 @@ def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workf
 
 def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
     """The plan of a workflow file, ready to run."""
-    root = find_root(folder)
+    root = find_project_root(folder)
     path = located(str(said), folder, root)
     try:
         plan = load_file(path, root, inputs).plan

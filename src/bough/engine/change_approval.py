@@ -3,7 +3,7 @@ strong tier decides a dispute, and sees only the goal and the dispute."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -73,7 +73,11 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, runtime: TaskRun
 async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> list[e.AnyEvent]:
     """Ask the judge, who sees the goal and the disagreement and allows only what the goal's wording demands."""
     asked_for = changed_tests.collect_request(runtime.run.plan, task.asked)
-    groups = _group_by_test(left)
+    # One question is about one test with all its parameters; about everything, if there are many.
+    by_test: dict[str, list[Disagreement]] = {}
+    for one in left:
+        by_test.setdefault(one.test.partition("[")[0], []).append(one)
+    groups: Sequence[Sequence[Disagreement]] = [*by_test.values()] if len(by_test) <= ONE_BY_ONE else [left]
     changes: list[AllowedChange] = []
     said: list[str] = []
     events: list[e.AnyEvent] = []
@@ -94,14 +98,6 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRu
             why = f"the request demands it: “{ruling.quote}”"
             changes += [AllowedChange(one.test, one.change, "judge", why) for one in group]
     return [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
-
-
-def _group_by_test(left: tuple[Disagreement, ...]) -> list[tuple[Disagreement, ...]]:
-    """Group the disagreements of one question: one test with all its parameters; everything, if there are many."""
-    groups: dict[str, list[Disagreement]] = {}
-    for one in left:
-        groups.setdefault(one.test.partition("[")[0], []).append(one)
-    return [tuple(group) for group in groups.values()] if len(groups) <= ONE_BY_ONE else [left]
 
 
 async def _ask_person(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> e.ChangesRuled:

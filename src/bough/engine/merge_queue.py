@@ -24,6 +24,7 @@ from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, Needed,
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
+from bough.ports.steering import cancel_tasks
 
 AHEAD = 4
 """The most steps that are tried ahead of their turn; 0: none."""
@@ -99,8 +100,7 @@ class MergeQueue:
             self._queued.remove(queued)
             self._places.release()
             if guessing is not None:
-                guessing.cancel()
-                await asyncio.gather(guessing, return_exceptions=True)
+                await cancel_tasks([guessing])
 
 
 async def _make_guess(queued: QueuedStep, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]]) -> Guess | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from bough.core import events as e
 from bough.core.errors import StoreError
@@ -17,6 +16,7 @@ from bough.engine.run_loop import HEARTBEAT
 from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import StepStarter
 from bough.ports import Ports
+from bough.ports.steering import run_beside
 
 
 def is_leaf(path: str, first: e.TaskCreated) -> bool:
@@ -29,24 +29,15 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
     """Run the task until it halts. Safe to kill and to run again elsewhere, as `drive_task` is. Steps into which the
     task splits run here too. `since`: requests to the run before that are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
-    async with _listening(run, since, ports):
-        return await TaskRunner(state, ports, asyncio.Semaphore(1), StepStarter(state, ports)).run_task(
-            path, first, again
-        )
-
-
-@asynccontextmanager
-async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
-    """Pass people's messages to the agent and obey stop requests; "stop now" cuts off the current effect."""
     look, work = await listen(run, ports, since), asyncio.current_task()
-    ears = asyncio.create_task(_keep_listening(look, ports))
+    # People's messages reach the agent and stop requests are obeyed; "stop now" cuts off the current effect.
     with ports.stop.watch(lambda: work.cancel() if work is not None and ports.stop.now else None):
-        try:
-            yield
-        finally:
-            ports.inbox.look = None
-            ears.cancel()
-            await asyncio.gather(ears, return_exceptions=True)
+        async with run_beside(_keep_listening(look, ports)):
+            try:
+                task_runner = TaskRunner(state, ports, asyncio.Semaphore(1), StepStarter(state, ports))
+                return await task_runner.run_task(path, first, again)
+            finally:
+                ports.inbox.look = None
 
 
 async def _keep_listening(look: Callable[[], Awaitable[None]], ports: Ports) -> None:

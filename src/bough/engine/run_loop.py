@@ -31,6 +31,7 @@ from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import StepStarter
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports, shown
+from bough.ports.steering import cancel_tasks
 
 AHEAD = 4.0
 """Seconds that agents wait for the check at the base once it runs a test."""
@@ -188,8 +189,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
         finally:
             ports.fence.hold(None)
             ports.inbox.look = ports.inbox.post = None
-            heart.cancel()
-            await asyncio.gather(heart, return_exceptions=True)
+            await cancel_tasks([heart])
 
 
 async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:

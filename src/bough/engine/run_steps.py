@@ -4,7 +4,7 @@ work is merged onto the task's current head, proven there, and only then counts.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct, field
@@ -36,6 +36,7 @@ from bough.engine.step_merger import StepMerger, list_merge_tasks
 from bough.engine.task_loop import TaskStream, drive_task, read_messages
 from bough.engine.task_workspace import TaskRuntime, conclude
 from bough.ports import Ports, shown
+from bough.ports.steering import cancel_tasks
 
 CALLED_OFF = "another step succeeded first"
 
@@ -156,7 +157,7 @@ class Steps(Struct, eq=False):
                     await self._call_off()
         finally:
             listening.close()
-            await _cancel_all(live.values())
+            await cancel_tasks(live.values())
         if stream.task.halt is None and self.task_runner.ports.stop.requested:
             await stream.write([e.TaskHalted(*self.task_runner.ports.stop.halt)])
 
@@ -242,7 +243,7 @@ class Steps(Struct, eq=False):
 
     async def _call_off(self) -> None:
         """End the other steps, since one is enough; their work stays on their own branches."""
-        await _cancel_all(self.live.values())
+        await cancel_tasks(self.live.values())
         self.live.clear()
         self.out_of_budget.clear()
         await self.task_runner.end_children(self.stream, CALLED_OFF)
@@ -354,10 +355,3 @@ def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker:
     if again is not None and task.state is State.BLOCKED and task.models.tier != again:
         return [resumed, e.TakenUp(again, "retried with a stronger model")]
     return [] if task.state in SETTLED else [resumed]
-
-
-async def _cancel_all(works: Iterable[asyncio.Task[None]]) -> None:
-    under_way = list(works)
-    for work in under_way:
-        work.cancel()
-    await asyncio.gather(*under_way, return_exceptions=True)

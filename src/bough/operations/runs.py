@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.ids import GOAL
+from bough.core.ids import CONTROL, GOAL
 from bough.operations.table import OPERATIONS, OperationResult, operation
 from bough.ports import Approval
 from bough.views.formatting import first_sentence, format_clock, pluralize
@@ -86,8 +87,10 @@ async def stop(
     It stops after the current effect (a model call, a tool, a check), or at once with --now; either way `bough resume`
     continues it. If RUN (default: the latest) is not running, this says so; that is not an error.
     """
-    asked = await opened.stop(run, now)
-    return await _request(opened, run, asked, "stop", f"Asked {asked} to stop {run} {WHEN[now]}.")
+    from bough.services.run_messages import find_person
+
+    event, said = e.StopRequested(now, find_person()), f"Asked {{}} to stop {run} {WHEN[now]}."
+    return await _request(opened, run, event, "stop", said)
 
 
 @operation(
@@ -103,13 +106,16 @@ async def pause(opened: Session, run: str) -> RunRequest:
     exit status 6; `bough runs` lists it as paused. `bough resume` continues where it left off, now or in a week. If RUN
     is not running, this says so; that is not an error.
     """
-    from bough.services.run_messages import pause_run
+    from bough.services.run_messages import find_person
 
-    return await _request(opened, run, await pause_run(opened, run), "pause", f"{run} pauses after its current effect.")
+    said = f"{run} pauses after its current effect."
+    return await _request(opened, run, e.PauseRequested(find_person()), "pause", said)
 
 
-async def _request(opened: Session, run: str, asked: str | None, what: str, said: str) -> RunRequest:
-    """Report what was asked of a run, or that nobody runs it."""
+async def _request(opened: Session, run: str, event: e.AnyEvent, what: str, said: str) -> RunRequest:
+    """Ask the process that runs it, or report that none does."""
+    if (asked := await opened.holder(run)) is not None:
+        await opened.store.post(run, CONTROL, event)
     status, _ = await opened.standing(await opened.view(run))
     if asked is None:
         return RunRequest(
@@ -118,7 +124,7 @@ async def _request(opened: Session, run: str, asked: str | None, what: str, said
             asked=None,
             said=f"{run} is not running ({STATUS_WORDS[status]}): nothing to {what}.",
         )
-    return RunRequest(run=run, status=status, asked=asked, said=said, next="resume")
+    return RunRequest(run=run, status=status, asked=asked, said=said.format(asked), next="resume")
 
 
 @operation(

@@ -4,7 +4,7 @@ another process has taken over."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -124,5 +124,12 @@ async def run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task
     try:
         yield task
     finally:
+        await cancel_tasks([task])
+
+
+async def cancel_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel them, and wait until they have ended."""
+    under_way = list(tasks)
+    for task in under_way:
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    await asyncio.gather(*under_way, return_exceptions=True)

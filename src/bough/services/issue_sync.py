@@ -13,8 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field, json
 from msgspec.structs import replace
 
-from bough.app.journal import Journal
-from bough.app.workflow_files import find_root
+from bough.app.journal import Journal, find_project_root
 from bough.core import events as e
 from bough.core.backlog.reading import Issue, read_issues
 from bough.core.backlog.state import Backlog, BacklogItem
@@ -55,7 +54,7 @@ def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, st
     if len(labels) == 1:  # The client would require all of several labels.
         argv += ["--label", labels[0]]
     try:
-        said = run_theirs(argv, find_root(folder), timeout=120)
+        said = run_theirs(argv, find_project_root(folder), timeout=120)
     except Unavailable as error:
         other = f"`{' '.join(argv)} | bough backlog import {where} --stdin --yes`"
         raise Unavailable(f"{error} Where it works, run {other}.") from None

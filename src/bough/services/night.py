@@ -40,7 +40,7 @@ from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
 from bough.ports import Claim
-from bough.ports.steering import Stop, run_beside
+from bough.ports.steering import Stop, cancel_tasks, run_beside
 from bough.services.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing, measure_night
 from bough.services.night_branch import NightBranch, find_conflicts, make_branch_once
 from bough.services.night_look import find_full_disk, find_touched, is_outdated, require_delivered
@@ -200,9 +200,7 @@ class NightWorker:
                 pause = max(0.0, self._looked + OFTEN - time.monotonic())
                 await asyncio.wait([*waits, woken], timeout=pause, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in (woken, news):
-                each.cancel()
-            await asyncio.gather(woken, news, return_exceptions=True)
+            await cancel_tasks((woken, news))
         for name in [name for name, live in self.live.items() if live.work.done()]:
             self.live.pop(name).work.result()
 
@@ -404,9 +402,7 @@ class NightWorker:
 
     async def leave(self) -> None:
         """End everything that this process started. The next process resumes goals that are cut off."""
-        for live in self.live.values():
-            live.work.cancel()
-        await asyncio.gather(*(live.work for live in self.live.values()), return_exceptions=True)
+        await cancel_tasks(live.work for live in self.live.values())
         self._news.close()
 
     async def finish(self, why: str) -> Backlog:

@@ -90,11 +90,10 @@ class Permissions:
                     (answers.allowed if allowed else answers.refused)[name] = shorten_value(value)
                 known[subject] = answers
 
-    def revoke(self, subject: str = "") -> None:
-        """Forget all answers, or those about one subject: they are asked for again."""
+    def revoke(self, subject: str) -> None:
+        """Forget the answers about a subject: they are asked for again."""
         with self._changing() as known:
-            for each in [subject] if subject else list(known):
-                known.pop(each, None)
+            known.pop(subject, None)
 
     def carry_over(self, before: Path) -> int:
         """Take over the answers for the project's earlier folder; return the number of subjects."""

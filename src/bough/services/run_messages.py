@@ -145,13 +145,6 @@ async def answer_once(
         refuse_second(name, seen, waiting.kind, waiting.task, late, waiting.id)
 
 
-async def pause_run(journal: Journal, name: str) -> str | None:
-    """Pause a live run after its current effect. Returns the process that runs it, or None."""
-    if holder := await journal.holder(name):
-        await journal.store.post(name, CONTROL, e.PauseRequested(find_person()))
-    return holder
-
-
 def clean_words(text: str) -> str:
     words = text.strip()
     if not words:

@@ -62,9 +62,9 @@ _NAMES = [(re.compile(pattern, re.IGNORECASE), why) for pattern, why in _BY_NAME
 def find_edge(path: str, before: str, after: str, target: str) -> ActiveFile | None:
     """Judge a changed file by its path, its mode before (empty: new) and after, and the target of a link."""
     if after == LINK:
-        if posixpath.isabs(target) or leads_out(path, target):
-            return ActiveFile(path, f"is a link out of the project, to {target}")
-        return None
+        where = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        out = posixpath.isabs(target) or where == ".." or where.startswith("../")
+        return ActiveFile(path, f"is a link out of the project, to {target}") if out else None
     parts = path.split("/")
     for start in range(len(parts)):
         rest = "/".join(parts[start:])
@@ -76,8 +76,3 @@ def find_edge(path: str, before: str, after: str, target: str) -> ActiveFile | N
     if after == EXECUTABLE and before != EXECUTABLE:
         return ActiveFile(path, "is a new program" if not before else "is now executable")
     return None
-
-
-def leads_out(path: str, target: str) -> bool:
-    where = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-    return where == ".." or where.startswith("../")

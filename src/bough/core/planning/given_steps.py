@@ -42,7 +42,6 @@ class PlanAnswer(Struct, frozen=True):
     """An answer of `plan` or `split`."""
 
     steps: Annotated[tuple[StepDraft, ...], Meta(max_length=200)]
-    approach: Text = ""
     conventions: Lines = ()
 
 

@@ -23,7 +23,6 @@ from bough.core.stuck.marks import (
     Mark,
     classify_repeat,
     count_repetitions,
-    hash_text,
     mark_act,
     measure_likeness,
     sketch_text,
@@ -65,7 +64,6 @@ class StuckMemory(Struct, frozen=True):
     """Rounds seen so far."""
     era: int = 0
     """Number of changes of the workspace."""
-    failing: int = 0
     marks: tuple[Mark, ...] = ()
     repeated: tuple[RepeatedRound, ...] = ()
     """The last rounds in a row that only repeated earlier ones."""
@@ -94,7 +92,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
     if not turn.acts:  # Text alone changes nothing: an earlier repetition continues.
         said = (*memory.said, RoundKey(now, sketch_text(turn.text)))
         return replace(memory, round=now, said=keep_last(said, rules.silent))
-    memory = _note_tests(replace(memory, round=now, said=()), turn)
+    memory = replace(memory, round=now, said=())
     marks: list[Mark] = []
     found: list[tuple[Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
@@ -109,16 +107,6 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
         memory = _note_change(memory, act, one, found[-1])
     # An unavailable service neither advances the work nor shows that it is stuck.
     return _remember(memory, marks, found, rules) if marks else memory
-
-
-def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
-    """Note that other tests fail than before: the work makes progress, whatever it looks like."""
-    if turn.failing is None:
-        return memory
-    failing = hash_text("\n".join(sorted(turn.failing))) or 1
-    if memory.failing in (0, failing):
-        return replace(memory, failing=failing)
-    return replace(memory, failing=failing, era=memory.era + 1, repeated=(), idle=(), failed=(), reading=())
 
 
 def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
@@ -245,7 +233,7 @@ def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | N
 
 
 def no_progress(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
-    """Find rounds without a change, with the same test results, and without new reading."""
+    """Find rounds without a change and without new reading."""
     if len(memory.idle) < rules.idle or memory.idle[-1] != memory.round:
         return None
     return memory.idle, f"{len(memory.idle)} rounds in a row changed nothing and found nothing new."

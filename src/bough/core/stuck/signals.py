@@ -33,8 +33,6 @@ class Turn(Struct, frozen=True):
 
     text: str = ""
     acts: tuple[Act, ...] = ()
-    failing: frozenset[str] | None = None
-    """The tests that fail now, if known."""
 
 
 class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

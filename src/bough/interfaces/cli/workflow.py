@@ -40,13 +40,12 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 
     Exit status: 0, or 2 if there are problems.
     """
-    if not folder.is_dir():
-        raise click.UsageError(f"There is no folder {folder}")
     if pairs and what != "show":
         raise click.UsageError("--input is for `bough workflow show`")
-    from bough.app.workflow_files import find_root, found, located
+    from bough.app.journal import find_project_root
+    from bough.app.workflow_files import found, located
 
-    root = find_root(folder)
+    root = find_project_root(folder)
     if what == "list":
         if files:
             raise click.UsageError("`bough workflow list` takes no FILE: --dir says where to look")

@@ -17,6 +17,7 @@ from bough.core.backlog.state import Backlog, evolve_backlog
 from bough.core.errors import BoughError, NewerRun, NotFound
 from bough.core.ids import GOAL, RUN, child_path, parent_path
 from bough.core.tree.task_state import SETTLED
+from bough.ports.steering import cancel_tasks
 from bough.services.activity import TaskActivity, load_activity
 from bough.services.backlog import find_held, list_backlogs, load_page
 from bough.views.charts import CHART_KINDS, Charts
@@ -166,8 +167,7 @@ class LiveRun:
             if not self._watchers and self._tail is not None:
                 # A watcher that arrives while this one ends starts another.
                 tail, self._tail = self._tail, None
-                tail.cancel()
-                await asyncio.gather(tail, return_exceptions=True)
+                await cancel_tasks([tail])
 
     @property
     def mark(self) -> tuple[int, str, dict[str, TaskActivity]]:

@@ -27,6 +27,7 @@ from bough.interfaces.web import changes, event_pages, pages, shapes
 from bough.interfaces.web.actions import act, answer_linked, find_check
 from bough.interfaces.web.guard import QUESTION, Guard
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.ports.steering import cancel_tasks, run_beside
 from bough.services.backlog import load_backlog
 from bough.services.question_links import name_project, read_question
 
@@ -261,9 +262,7 @@ async def _stream(house: ServedProjects, wanted: list[tuple[str, str, int]]) -> 
         while (message := await said.get()) is not None:
             yield message
     finally:
-        for reader in readers:
-            reader.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
+        await cancel_tasks(readers)
 
 
 async def _follow(
@@ -342,12 +341,10 @@ def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(house.warm())
         try:
-            yield
+            async with run_beside(house.warm()):
+                yield
         finally:
-            warming.cancel()
-            await asyncio.gather(warming, return_exceptions=True)
             await house.close()
 
     run_routes = [Route(f"/api/{{project}}/runs/{{run}}{end}", show_run(build)) for end, build in OF_RUN.items()]
