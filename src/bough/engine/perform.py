@@ -65,8 +65,8 @@ def perform(command: c.Command, task: Task, runtime: TaskRuntime) -> Batches:
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRuntime) -> Batches:
-    if not task.plan.steps and not task.step.work:  # A parent gets its checkout once its steps are finished.
-        await runtime.open(task)
+    if not task.plan.steps and not task.step.work:
+        await runtime.open(task)  # A parent gets its checkout once its steps are finished.
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.step.plan_first and not task.plan.steps:  # The planners' questions depend on it too.
         events += (await try_protocol(task, runtime, task.step.role, "main")).events

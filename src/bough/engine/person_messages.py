@@ -42,6 +42,7 @@ from bough.ports.steering import Inbox
 T = TypeVar("T", e.PlanRuled, e.ChangesAnswered)
 WISHES = (e.PersonSaid, e.RequirementRestored, e.RequirementsDropped)
 """Events that change what the goal asks."""
+HEARD = (*WISHES, e.MessageRead, e.PlanRuled, e.CommandRuled, e.ChangesAnswered)
 
 
 async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[], Awaitable[None]]:
@@ -64,15 +65,7 @@ async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[
                         ports.stop.request(now=now)
                     case e.PauseRequested(by=by):
                         ports.stop.request(halt=("paused", f"paused by {by}" if by else "a person paused it"))
-                    case (
-                        e.PersonSaid()
-                        | e.PlanRuled()
-                        | e.CommandRuled()
-                        | e.MessageRead()
-                        | e.RequirementRestored()
-                        | e.RequirementsDropped()
-                        | e.ChangesAnswered()
-                    ):
+                    case event if isinstance(event, HEARD):
                         ports.inbox.add(record)
 
     ports.inbox.look = look

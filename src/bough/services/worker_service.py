@@ -32,6 +32,7 @@ from bough.core.errors import BoughError, ClaimHeld, ClaimLost, PermissionNeeded
 from bough.engine.remote_leaf import carry_leaf
 from bough.ports import Ports, Store
 from bough.services.permissions import describe_wants, list_refused
+from bough.trust.handles import OpenHandle
 
 NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
 """Modules that running a task loads."""
@@ -243,14 +244,11 @@ def _require_shared_store(store: Store) -> PostgresStore:
 @contextmanager
 def _lock_folder(home: Path) -> Iterator[None]:
     """Lock the folder for one worker: two would share checkouts."""
-    lock = os.open(home / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    with OpenHandle(os.open(home / "worker.lock", flags, 0o600)) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(
-                f"Another worker is running in {home.parent}: give this one a folder of its own (--dir)."
-            ) from None
+            there = f"Another worker is running in {home.parent}"
+            raise UsageError(f"{there}: give this one a folder of its own (--dir).") from None
         yield
-    finally:
-        os.close(lock)

@@ -54,19 +54,17 @@ def take_head(text: str, most: int) -> str:
     """The beginning of a text in at most `most` bytes."""
     if text.isascii():
         return text[: max(most, 0)]
-    return _decode(text[: max(most, 0)].encode("utf-8", "surrogatepass")[: max(most, 0)])
+    # What was cut in half is dropped.
+    return text[: max(most, 0)].encode("utf-8", "surrogatepass")[: max(most, 0)].decode("utf-8", "ignore")
 
 
 def take_tail(text: str, most: int) -> str:
     """The end of a text in at most `most` bytes."""
     if most <= 0:
         return ""
-    return text[-most:] if text.isascii() else _decode(text[-most:].encode("utf-8", "surrogatepass")[-most:])
-
-
-def _decode(raw: bytes) -> str:
-    """Drop characters that were cut in half."""
-    return raw.decode("utf-8", "ignore")
+    if text.isascii():
+        return text[-most:]
+    return text[-most:].encode("utf-8", "surrogatepass")[-most:].decode("utf-8", "ignore")
 
 
 def share_room(wants: Sequence[int], room: int) -> list[int]:

@@ -58,11 +58,6 @@ def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
     return verdict.failed, frozenset(failure.id for failure in verdict.failures)
 
 
-def _apply_finding_returned(task: Task, event: e.FindingReturned) -> Task:
-    back = {"claim": None, "findings": task.acceptance.findings + 1, "found": task.tree}
-    return change(add_message(task, Said(event.text)), acceptance=back)
-
-
 def _apply_disputed(task: Task, event: e.Disputed) -> Task:
     """Reopen decisions made without this new evidence."""
     disputes = task.test_changes.disputes | {event.test: event.evidence}
@@ -123,7 +118,10 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.DoneClaimed: _apply_done_claimed,
     e.CheckFinished: _apply_check_finished,
     e.WorkTaken: _apply_work_taken,
-    e.FindingReturned: _apply_finding_returned,
+    e.FindingReturned: lambda task, event: change(
+        add_message(task, Said(event.text)),
+        acceptance={"claim": None, "findings": task.acceptance.findings + 1, "found": task.tree},
+    ),
     e.Disputed: _apply_disputed,
     e.ChangesRuled: _apply_changes_ruled,
     e.Examined: _apply_examined,

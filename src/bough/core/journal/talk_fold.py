@@ -31,10 +31,10 @@ def _apply_wish(task: Task, event: e.MessageRead | e.RequirementRestored) -> Tas
 
 
 def _apply_requirements_dropped(task: Task, event: e.RequirementsDropped) -> Task:
-    asked = drop_requirements(task.asked, event.numbers, event.by)
+    asked = {"requirements": drop_requirements(task.asked, event.numbers, event.by)}
     if not task.plan.requirements:
-        return change(task, inherited={"requirements": asked})
-    return change(task, plan={"requirements": asked}, talk={"read": max(task.talk.read, event.said)})
+        return change(task, inherited=asked)
+    return change(task, plan=asked, talk={"read": max(task.talk.read, event.said)})
 
 
 _LEAVE = ("", "leave it", "give up")

@@ -114,6 +114,7 @@ _CODE = re.compile(
     r"|pub |use |#include|public |struct |type |func )"
 )
 _TESTS = re.compile(r"(?m)^[ \t]*(?:def test_\w*\(|class \w*Tests?\b|import unittest|@pytest\.)")
+_TYPED = re.compile(r"\s*(\$ |(python3?|pytest|pip|npm|go|cargo|make|git|ls|cat|cd|mkdir|mv) )")
 _SUMMARY = 300
 
 
@@ -209,14 +210,7 @@ def _is_shell(block: Block) -> bool:
     if block.language:
         return block.language in SHELL
     lines = [line for line in block.text.strip().split("\n") if line.strip()]
-    return (
-        bool(lines)
-        and len(lines) <= 3
-        and all(
-            re.match(r"\s*(\$ |(python3?|pytest|pip|npm|go|cargo|make|git|ls|cat|cd|mkdir|mv) )", f"{line} ")
-            for line in lines
-        )
-    )
+    return 0 < len(lines) <= 3 and all(_TYPED.match(f"{line} ") for line in lines)
 
 
 def _read_bare_code(text: str, known: CandidateFiles) -> list[Call]:
