@@ -18,13 +18,14 @@ from bough.core.acceptance import examination
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.errors import Refused, TooLong, Unavailable
+from bough.core.journal.fold_changes import get_attempt
 from bough.core.ladder.tactics import Tactic, choose_tactic
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said, list_editors
-from bough.core.planning.agent_choice import build_done_call, choose_agent
+from bough.core.planning.agent_choice import choose_agent
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
 from bough.core.textual import paths, task_files
 from bough.core.textual.python_source import parse_python
-from bough.core.textual.reading import read_calls
+from bough.core.textual.reading import make_call, read_calls
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine.consult import consult, switch_model
@@ -218,7 +219,7 @@ async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answe
     claimed = any(call.name == "done" for call in calls)
     if not claimed and not found.more and (changes or (found.done is not None and not calls)):
         left = f" (Left unchanged: {', '.join(found.aside)}.)" if found.aside else ""
-        calls = (*calls, build_done_call(f"{found.done or 'The files are written.'}{left}"))
+        calls = (*calls, make_call("done", summary=f"{found.done or 'The files are written.'}{left}"))
     return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop)
 
 
@@ -292,8 +293,3 @@ async def _collect_known(task: Task, runtime: TaskRuntime) -> paths.CandidateFil
     words = "\n".join((task.step.instructions, *task.step.criteria, *task.step.files))
     known = paths.collect_known(await workspaces.paths(task.tree), words, changed)
     return replace(known, editors=list_editors(runtime.ports.tools.specs))
-
-
-def get_attempt(task: Task) -> Attempt:
-    assert task.attempt is not None, "the model is asked outside an attempt"
-    return task.attempt

@@ -16,11 +16,13 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation import context
 from bough.core.errors import Refused, SnapshotRefused, TransientError
+from bough.core.journal.fold_changes import get_attempt
 from bough.core.messages import Answer, Call, Said
-from bough.core.planning.agent_choice import build_done_call, render_opening
+from bough.core.planning.agent_choice import render_opening
 from bough.core.settings.agent_settings import MODEL, title_of
+from bough.core.textual.reading import make_call
 from bough.core.tree.task import Task
-from bough.engine.agent_protocol import build_answer_event, get_attempt
+from bough.engine.agent_protocol import build_answer_event
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, restore_workspace
 from bough.ports import Batches
 from bough.ports.agents import Talk, TurnEnded, TurnProgress
@@ -50,9 +52,8 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
         return
     attempt = get_attempt(task)
     claims = isinstance(heard, TurnEnded) and heard.stop == "end"
-    calls = (
-        heard.calls if isinstance(heard, TurnProgress) else (build_done_call(_take_summary(heard)),) if claims else ()
-    )
+    done = (make_call("done", summary=_take_summary(heard)),) if isinstance(heard, TurnEnded) and claims else ()
+    calls = heard.calls if isinstance(heard, TurnProgress) else done
     stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
     answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
     said = build_answer_event(answer, attempt.number, attempt.rounds + (not task.round.asking), ports.timer() - began)

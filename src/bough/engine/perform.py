@@ -17,6 +17,7 @@ from bough.core.acceptance.verdict import Check, Verdict
 from bough.core.conversation import context
 from bough.core.errors import Refused, SnapshotRefused, TooLong, TransientError, WaitEnded
 from bough.core.ids import GOAL
+from bough.core.journal.fold_changes import get_attempt
 from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
@@ -33,7 +34,6 @@ from bough.engine.agent_protocol import (
     build_attempt,
     build_text_prompt,
     continue_with_next,
-    get_attempt,
     read_answer,
     render_message,
     try_protocol,

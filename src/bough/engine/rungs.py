@@ -4,6 +4,7 @@ given up: built from the journal, never from what a model says about itself."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -11,15 +12,14 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation import context, pruning
 from bough.core.conversation.compaction import measure_messages
-from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.ids import child_path
 from bough.core.journal.task_fold import fold_task
 from bough.core.ladder.escalation import Decision, Rung
-from bough.core.messages import Answer, AnswerProtocol
+from bough.core.messages import AnswerProtocol
 from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import build_focus_step, read_replan, read_split
-from bough.core.planning.plan import Role, Step, Tier
+from bough.core.planning.plan import Role, Tier
 from bough.core.planning.prompt_values import FinishedStep
 from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
@@ -154,9 +154,6 @@ def _continue(task: Task, decision: Decision) -> list[e.AnyEvent]:
 
 
 async def _decompose(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        return read_split(task.step, answer, frozenset())
-
     values = prompt_values.build_split_values(
         task.step,
         task.id,
@@ -166,6 +163,7 @@ async def _decompose(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
         command=await find_check_command(task, runtime),
     )
     taken = _make_planned_events(task, "it is split")
+    read = partial(read_split, task.step, taken=frozenset())
     async for batch in ask_for_steps(task, runtime, "decomposer", values, SPLIT, read, taken):
         yield batch
 
@@ -187,9 +185,6 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
     blocked = tuple(step for step in task.plan.steps if step.name in bad)
     taken = frozenset(task.children.begun) | {step.name for step in task.plan.steps}
 
-    def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        return read_replan(task.step, answer, kept, blocked, taken)
-
     helper = "replan_goal" if decision.level == "goal" else "replan"
     past = [await _describe_past(child, task, runtime) for child in task.children.settled.values()]
     command = await find_check_command(task, runtime)
@@ -202,6 +197,7 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
         command=command,
     )
     instead = _make_planned_events(task, "another approach", tuple(sorted(bad)))
+    read = partial(read_replan, task.step, kept=kept, blocked=blocked, taken=taken)
     async for batch in ask_for_steps(task, runtime, helper, values, SPLIT, read, instead):
         yield batch
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from bough.core.conversation.pruning import list_calls
-from bough.core.messages import Call, Message, Said
+from bough.core.messages import Message, Said
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.settings.agent_settings import OWN
 from bough.core.workflow.keys import is_for_agents
@@ -63,8 +62,3 @@ def render_opening(system: str, messages: Sequence[Message]) -> str:
         )
     told += [message.text.strip() for message in later if isinstance(message, Said)]
     return "\n\n".join(part for part in told if part)
-
-
-def build_done_call(summary: str) -> Call:
-    """Build the call for the end of a turn, which is the claim that the task is done."""
-    return Call("", "done", json.dumps({"summary": summary}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -36,11 +37,10 @@ def write_output(target: str, body: bytes) -> None:
 
 
 def read_text(file: str) -> str:
-    """Read a file; `-` is standard input."""
-    from bough.trust.files import read_own
-
+    """Read a file, which may be a pipe; `-` is standard input."""
     try:
-        body = sys.stdin.buffer.read(LONGEST + 1) if file == "-" else read_own(Path(file), LONGEST + 1)
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as given:
+            body = given.read(LONGEST + 1)
     except OSError as error:
         raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
     if len(body) > LONGEST:
