@@ -283,8 +283,8 @@ OPENERS = {
         adapters/agents/acp adapters/state_folder services/permission_store services/hooks services/schedule
         adapters/models/providers adapters/models/recording api app/journal_location
         interfaces/cli/approve interfaces/cli/config
-        interfaces/cli/entry interfaces/cli/export interfaces/cli/receipt
-        interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow app/workflow_files
+        interfaces/cli/entry interfaces/cli/printing
+        interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run app/workflow_files
     """,
     "bough's own package, and projects that it has just made": """
         app/prompts services/demo installed interfaces/web/export

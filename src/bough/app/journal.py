@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bough.core.acceptance.evidence_table import Proof, Table
     from bough.core.journal.run_fold import Run
     from bough.core.tree.task import Task
-    from bough.views.details import Point
+    from bough.views.details import Point, TaskDetail
 
 
 class Journal(Struct, frozen=True):
@@ -92,10 +92,9 @@ class Journal(Struct, frozen=True):
 
         return fold_run(name, await self.store.read(name, RUN))
 
-    async def task(self, name: str, task: str = GOAL, *, planned: bool = False) -> Task:
-        """`planned`: it may not have started."""
+    async def task(self, name: str, task: str = GOAL) -> Task:
         records = await self.store.read(name, task)
-        if not records and not planned:
+        if not records:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         from bough.core.journal.task_fold import fold_task
 
@@ -173,6 +172,16 @@ class Journal(Struct, frozen=True):
         from bough.views.details import point_of
 
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
+
+    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
+        """Load one task, even one that has not started."""
+        from bough.core.journal.task_fold import fold_task
+        from bough.views.details import TaskDetail
+
+        found = fold_task(task, await self.store.read(name, task))
+        judged, halted = found.acceptance, found.halt.message if found.halt else ""
+        own = (found.base, found.tree, found.created, judged.verdict, found.step.test_command or "")
+        return TaskDetail(*own, judged.claim, found.talk.notes, halted)
 
 
 @asynccontextmanager

@@ -1,14 +1,30 @@
-"""The points that a task can be rewound to."""
+"""One task in detail, and the points to which it can be rewound: more than its line in the tree shows."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from bough.core.acceptance.verdict import Verdict
 from bough.core.messages import Replied
 from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note
 from bough.views.formatting import first_line, one_line
 from bough.views.task_view import describe_call
 from bough.views.vocabulary import describe_state
+
+
+class TaskDetail(Struct, frozen=True):
+    base: str
+    tree: str
+    created: bool
+    verdict: Verdict | None
+    command: str
+    """Its own check; empty: none."""
+    claim: str | None
+    """The agent's statement about its work."""
+    notes: tuple[Note, ...]
+    halted: str
+    """Why it is halted; empty: it is not."""
 
 
 class Point(Struct, frozen=True):

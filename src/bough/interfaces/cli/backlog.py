@@ -26,7 +26,7 @@ from bough.interfaces.cli.options import (
     list_option,
     option,
 )
-from bough.interfaces.cli.printing import print_json, read_text
+from bough.interfaces.cli.printing import print_json, read_given
 from bough.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ async def add(
         raise click.UsageError("give one GOAL, or a list with --file F")
     if file is not None and (item or _collect(said)):
         raise click.UsageError("options for one goal and --file are mutually exclusive: the file has them")
-    entries = read_list(read_text(file), file if file != "-" else "stdin") if file is not None else []
+    entries = read_list(read_given(file), file if file != "-" else "stdin") if file is not None else []
     if goal is not None:
         entries = [(item, GoalEntry(goal, **_collect(said)))]
     await _add(folder, name, entries, as_json, again=file is not None)
@@ -180,7 +180,7 @@ async def import_(
     from bough.services.issue_sync import read_tracker
 
     if stdin:
-        read = read_issues(read_text("-"), "standard input")
+        read = read_issues(read_given("-"), "standard input")
         issues = [issue for issue in read if not labels or set(issue.labels) & set(labels)][:limit]
     else:
         issues = read_tracker(where, labels, limit, folder)[:limit]

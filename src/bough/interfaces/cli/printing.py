@@ -36,7 +36,7 @@ def write_output(target: str, body: bytes) -> None:
         raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
 
 
-def read_text(file: str) -> str:
+def read_given(file: str) -> str:
     """Read a file, which may be a pipe; `-` is standard input."""
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as given:

@@ -12,7 +12,7 @@ import click
 
 from bough import app
 from bough.interfaces.cli.options import BoughCommand, bough_command, dir_option, flag, option, run_options, run_to_end
-from bough.interfaces.cli.printing import read_text
+from bough.interfaces.cli.printing import read_given
 
 if TYPE_CHECKING:
     from bough.core.planning.plan import Plan, Step
@@ -193,7 +193,7 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
     if (goal is None) == (file is None):
         both = "GOAL and --file are mutually exclusive" if goal is not None else "no goal given"
         raise click.UsageError(f"{both}; write `bough {name} GOAL`, or `bough {name} --file F`")
-    return goal if goal is not None else read_text(str(file))
+    return goal if goal is not None else read_given(str(file))
 
 
 async def _run(

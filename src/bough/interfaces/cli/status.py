@@ -33,8 +33,8 @@ async def command(run: str | None, task: str | None, folder: Path, as_json: bool
         found = view_run(name, await opened.store.read(name, kinds=LIVE_KINDS))
         status, holder = await opened.standing(found)
         drawn = list_rows(found, path or GOAL)
-        detail = await opened.task(name, path or GOAL, planned=True)
-        goal = detail.id == GOAL and detail.created
+        detail = await opened.detail(name, path or GOAL)
+        goal = (path or GOAL) == GOAL and detail.created
         base = (await opened.work(name)).base if goal else detail.base
         changes = await opened.workspaces.changes(base, detail.tree) if detail.tree else []
         table = await opened.evidence(name) if (path or GOAL) == GOAL else None
@@ -42,8 +42,8 @@ async def command(run: str | None, task: str | None, folder: Path, as_json: bool
         facts = task_to_dict(drawn[0])
         facts["files"] = [change.path for change in changes]
         facts["doing"] = found.tasks[drawn[0].task.path].doing if holder else None
-        facts["notes"] = [{"kind": note.kind, "text": note.text} for note in detail.talk.notes]
-        facts["claim"] = detail.acceptance.claim
+        facts["notes"] = [{"kind": note.kind, "text": note.text} for note in detail.notes]
+        facts["claim"] = detail.claim
         rows_of = table.rows if table is not None else ()
         facts["requirements"] = [
             {"number": row.requirement.number, "text": row.requirement.text, "standing": row.standing}
