@@ -135,11 +135,9 @@ def explain_error(at: Endpoint, answer: Any) -> Unavailable:
     """What an error object inside an answer means."""
     error = _find_error(answer)
     kinds = _extract_kinds(error)
-    status = next((STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND), 500)
-    for kind in kinds:
-        if kind.isdigit() and 400 <= int(kind) < 600:
-            status = int(kind)
-    return _classify(at, status, error, None)
+    named = [STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND]
+    numbers = [int(kind) for kind in reversed(kinds) if kind.isdigit() and 400 <= int(kind) < 600]
+    return _classify(at, [*numbers, *named, 500][0], error, None)
 
 
 def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
@@ -235,10 +233,12 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     # llama.cpp has the window in a field of the error.
     size = error.get("n_ctx") if isinstance(error, dict) else None
     if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):
+        found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)
+        window = int(found[1].replace(",", "")) if found else 0
         return TooLong(
             f"The conversation is too long for {at.name} at {at.host}{told} "
             "— use a model with a larger context window, or a smaller goal.",
-            parse_window(words) or (size if isinstance(size, int) and size > 0 else 0),
+            window if 0 < window < 10**9 else size if isinstance(size, int) and size > 0 else 0,
         )
     if status == 429 and wait is not None and wait > PATIENCE:
         until = time() + wait
@@ -262,13 +262,6 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         f"{at.host} refused the request for {at.name} ({status}){told} "
         "— check the model's name, and that it can call tools."
     )
-
-
-def parse_window(words: str) -> int:
-    """The model's window, as its rejection of a conversation states it; 0: it does not."""
-    found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)
-    window = int(found[1].replace(",", "")) if found else 0
-    return window if 0 < window < 10**9 else 0
 
 
 def _advise_on_key(at: Endpoint) -> str:

@@ -213,8 +213,21 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
 
                 region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
                 return BedrockConverseModel(at.model, provider=BedrockProvider(region_name=region, base_url=own))
-            case "vertex":
-                return _vertex(at.model, own, env)
+            case "vertex":  # Gemini, and Claude, which has a client of its own there.
+                project, location = env.get("GOOGLE_CLOUD_PROJECT"), env.get("GOOGLE_CLOUD_LOCATION") or "global"
+                if at.model.startswith("claude"):
+                    from anthropic import AsyncAnthropicVertex
+                    from pydantic_ai.models.anthropic import AnthropicModel
+                    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+                    given: dict[str, Any] = {"project_id": project or "", "region": location, "base_url": own}
+                    theirs = AsyncAnthropicVertex(**given, max_retries=0)
+                    return AnthropicModel(at.model, provider=AnthropicProvider(anthropic_client=theirs))
+                from pydantic_ai.models.google import GoogleModel
+                from pydantic_ai.providers.google_cloud import GoogleCloudProvider
+
+                cloud = GoogleCloudProvider(project=project, location=location, base_url=own)
+                return GoogleModel(at.model, provider=cloud)
             case "openai-responses":
                 from openai import AsyncOpenAI
                 from pydantic_ai.models.openai import OpenAIResponsesModel
@@ -231,23 +244,6 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
         raise UsageError(f"{at.name} needs more of pydantic-ai: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None
-
-
-def _vertex(model: str, base_url: str | None, env: Mapping[str, str]) -> Any:
-    """Gemini, and Claude, which has a client of its own there."""
-    project = env.get("GOOGLE_CLOUD_PROJECT")
-    location = env.get("GOOGLE_CLOUD_LOCATION") or "global"
-    if model.startswith("claude"):
-        from anthropic import AsyncAnthropicVertex
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        client = AsyncAnthropicVertex(project_id=project or "", region=location, base_url=base_url, max_retries=0)
-        return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=client))
-    from pydantic_ai.models.google import GoogleModel
-    from pydantic_ai.providers.google_cloud import GoogleCloudProvider
-
-    return GoogleModel(model, provider=GoogleCloudProvider(project=project, location=location, base_url=base_url))
 
 
 def _sign_in_errors() -> tuple[type[Exception], ...]:

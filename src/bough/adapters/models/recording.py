@@ -113,7 +113,14 @@ class ReplayModel:
                 f"The recording {self._path} has {used} for the call {prompt.key}: it belongs to another goal or to "
                 "another version of bough; record it again with --record, or run with a model."
             )
-        await self._play_back(line, progress)
+        pause, text = min(line.seconds * self._pace, LONGEST_PAUSE), line.answer.text
+        size = max(1, -(-len(text) // (PIECES if pause > 0 else 1)))
+        pieces = [text[start : start + size] for start in range(0, len(text), size)] or [""]
+        for piece in pieces:
+            if pause > 0:
+                await asyncio.sleep(pause / len(pieces))
+            if piece:
+                progress(piece)
         return line.answer
 
     def _take(self, key: str) -> RecordedAnswer | None:
@@ -134,16 +141,6 @@ class ReplayModel:
 
     async def close(self) -> None:
         self._answers.clear()
-
-    async def _play_back(self, line: RecordedAnswer, progress: Callable[[str], None]) -> None:
-        pause, text = min(line.seconds * self._pace, LONGEST_PAUSE), line.answer.text
-        size = max(1, -(-len(text) // (PIECES if pause > 0 else 1)))
-        pieces = [text[start : start + size] for start in range(0, len(text), size)] or [""]
-        for piece in pieces:
-            if pause > 0:
-                await asyncio.sleep(pause / len(pieces))
-            if piece:
-                progress(piece)
 
 
 def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:

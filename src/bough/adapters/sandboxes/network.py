@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -14,6 +12,7 @@ from msgspec import Struct
 from bough.adapters.sandboxes.levels import SandboxLevel
 from bough.adapters.sandboxes.orders import PROXY_PORT
 from bough.core.errors import UsageError
+from bough.trust.files import Place
 
 REGISTRIES = """
     pypi.org files.pythonhosted.org registry.npmjs.org registry.yarnpkg.com static.crates.io index.crates.io crates.io
@@ -123,11 +122,10 @@ def _list_own_registries(env: Mapping[str, str]) -> list[str]:
 def list_machine_ports() -> list[int]:
     """The TCP ports on which something on this machine listens, on its loopback among others."""
     ports = set()
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with suppress(OSError):
-            for line in Path(name).read_text().splitlines()[1:]:
-                _, local, _, state, *_ = line.split()
-                address, _, port = local.partition(":")
-                if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):
-                    ports.add(int(port, 16))
+    for name in ("tcp", "tcp6"):
+        for line in Place("/proc/net", name).text(64 << 20).splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            address, _, port = local.partition(":")
+            if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):
+                ports.add(int(port, 16))
     return sorted(ports - {PROXY_PORT})

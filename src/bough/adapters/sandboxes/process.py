@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+
 from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.env import find_own_sources
 from bough.adapters.sandboxes.filter import AF_UNIX, INTERNET
@@ -68,28 +70,22 @@ def make_sandbox(
     return ProcessSandbox(env, level, network, landlock=Landlock(view, writable) if level.confines else None)
 
 
-class ProcessSandbox:
+class ProcessSandbox(Struct, eq=False):
     """Commands run as the person's processes, minus what the level takes from them."""
 
-    def __init__(
-        self,
-        env: Mapping[str, str],
-        level: SandboxLevel,
-        network: Network,
-        view: FileSystemView | None = None,
-        landlock: Landlock | None = None,
-        seatbelt: Seatbelt | None = None,
-    ) -> None:
-        self.level = level
-        self.network = network if level.confines else Network("on")
-        self._env = dict(env)
-        self._view = view
-        self._landlock = landlock
-        self._seatbelt = seatbelt
-        self._supervisors = SupervisorPool()
-        self._networks: dict[str, list[int]] = {}
-        """Handles of the users and the network that all commands of a workspace with services have."""
-        self._serving: dict[str, set[asyncio.Task[Finished]]] = {}
+    env: Mapping[str, str]
+    level: SandboxLevel
+    network: Network
+    view: FileSystemView | None = None
+    landlock: Landlock | None = None
+    seatbelt: Seatbelt | None = None
+    _supervisors: SupervisorPool = field(default_factory=SupervisorPool)
+    _networks: dict[str, list[int]] = {}
+    """Handles of the users and the network that all commands of a workspace with services have."""
+    _serving: dict[str, set[asyncio.Task[Finished]]] = {}
+
+    def __post_init__(self) -> None:
+        self.network = self.network if self.level.confines else Network("on")
 
     @property
     def says(self) -> str:
@@ -135,7 +131,7 @@ class ProcessSandbox:
                 killed = killed or "because its supervisor process ended"
             await command.drain()
         status, output = _read_outcome(argv, workspace, report, bytes(command.output))
-        if status and self._landlock is not None:
+        if status and self.landlock is not None:
             output += await copy_denied_folders(workspace, output)
         return Finished(None if killed else status, output, time.monotonic() - begun, killed)
 
@@ -144,7 +140,7 @@ class ProcessSandbox:
     ) -> asyncio.Task[Finished]:
         mark = _make_mark(workspace)
         run = partial(self.run, argv, workspace=workspace, timeout=EVER, limit=limit, env=env)
-        if self._view is not None and self.network.mode != "on" and mark not in self._networks:
+        if self.view is not None and self.network.mode != "on" and mark not in self._networks:
             service = await self._serve_first(mark, run)
         else:
             service = asyncio.create_task(run())
@@ -195,23 +191,23 @@ class ProcessSandbox:
         # No sockets with a path where there is no network namespace: who can connect to a terminal multiplexer, a key
         # agent or a container daemon runs commands outside.
         request |= {"abi": self.level.abi, "families": INTERNET if self.network.mode == "on" else ()}
-        if self._view is not None:
-            mounts, writable = self._view.of(workspace, self.network.mode == "on")
+        if self.view is not None:
+            mounts, writable = self.view.of(workspace, self.network.mode == "on")
             space = {"mounts": mounts, "of": identify_mounts(mounts), "network": self.network.request()}
             # Numbers of descriptors mean nothing to the supervisor; the inodes tell whether its keeper is in these
             # namespaces already.
             space["joins"] = [os.fstat(handle).st_ino for handle in handles]
             request |= {"writable": writable, "families": (AF_UNIX, *INTERNET), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
-        elif self._landlock is not None:
-            request["writable"] = self._landlock.writable(workspace)
-            request["readable"] = self._landlock.readable(workspace)
-            own |= make_home_env(workspace, self._env)
-        elif self._seatbelt is not None:
-            request["argv"] = self._seatbelt.wrapped(argv, workspace, self.network)
-            own |= make_home_env(workspace, self._env)
+        elif self.landlock is not None:
+            request["writable"] = self.landlock.writable(workspace)
+            request["readable"] = self.landlock.readable(workspace)
+            own |= make_home_env(workspace, self.env)
+        elif self.seatbelt is not None:
+            request["argv"] = self.seatbelt.wrapped(argv, workspace, self.network)
+            own |= make_home_env(workspace, self.env)
         sources = find_own_sources(workspace.root, workspace.folder, workspace.env.get("PYTHONPATH", ""))
-        request["env"] = {**self._env, **workspace.env, **sources, **env, **own}
+        request["env"] = {**self.env, **workspace.env, **sources, **env, **own}
         return request
 
 

@@ -21,6 +21,7 @@ from os.path import exists, isdir, isfile, islink, realpath
 from pathlib import Path
 
 from bough.ports import Mount, WorkFolder
+from bough.trust.files import Place
 from bough.trust.programs import is_within
 
 Line = list[str]
@@ -181,10 +182,7 @@ def _make_line(kind: str, place: str) -> Line:
 
 
 def _list_system() -> Iterator[Line]:
-    mounted: list[str] = []
-    with suppress(OSError):
-        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
-        mounted = [line.split()[4] for line in lines]
+    mounted = [line.split()[4] for line in Place("/proc/self", "mountinfo").text().splitlines()]
     for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bough.trust.files import Place
 from bough.trust.handles import OpenHandle
 
 _PROC = Path("/proc")
@@ -161,20 +162,13 @@ def _read_start_time(pid: int) -> str | None:
 
 
 def _read_stat(pid: int) -> list[str]:
-    try:
-        stat = (_PROC / str(pid) / "stat").read_text("ascii", "replace")
-    except OSError:
-        return []
     # The second field is the program's name in parentheses, which may itself have spaces and parentheses.
-    return stat.rpartition(")")[2].split()
+    return Place(_PROC, f"{pid}/stat").text().rpartition(")")[2].split()
 
 
 def _read_boot_id() -> str:
-    try:
-        boot = (_PROC / "sys/kernel/random/boot_id").read_bytes().strip()
-    except OSError:
-        return _UNKNOWN
-    return hashlib.sha256(boot).hexdigest()[:12]
+    boot = Place(_PROC, "sys/kernel/random/boot_id").text().strip()
+    return hashlib.sha256(boot.encode()).hexdigest()[:12] if boot else _UNKNOWN
 
 
 def _read_namespace() -> str:

@@ -152,8 +152,7 @@ class PostgresStore(SqlStore[Transaction]):
             raise StoreError(f"The journal {self.path} was closed: open it again.")
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.server.run, work, patience)
 
-    async def _look(self, work: Callable[[Transaction], T]) -> T:
-        return await self.transact(work)
+    _look = transact
 
     async def _write(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
         writing = asyncio.ensure_future(self.transact(work, patience))

@@ -196,8 +196,11 @@ class SqlStore(ABC, Generic[D]):
             self._check_held(db, claim, self.lock)
             version, link = self._read_end(db, claim.run, claim.task)
             if version != expected:
-                if db.again and (kept := self._find_kept(db, claim, expected, encoded)):
-                    return kept  # It was committed, and only the confirmation was lost.
+                query = f"{_EVENTS} AND task = %s AND version > %s ORDER BY version LIMIT %s"
+                rows = db.all(query, claim.run, claim.task, expected, len(encoded)) if db.again else []
+                if rows and [row[5] for row in rows] == [body for _, body in encoded]:
+                    # They are ours: they were committed, and only the confirmation was lost.
+                    return self._decode(claim.run, rows, False)
                 raise VersionConflict(
                     f"{_describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another "
                     "writer appended first; read it again."
@@ -205,13 +208,6 @@ class SqlStore(ABC, Generic[D]):
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
         return await self._write(insert)
-
-    def _find_kept(self, db: D, claim: Claim, expected: int, encoded: Sequence[Encoded]) -> list[Record]:
-        """Our own events, when they follow the version that we expected."""
-        query = f"{_EVENTS} AND task = %s AND version > %s ORDER BY version LIMIT %s"
-        rows = db.all(query, claim.run, claim.task, expected, len(encoded))
-        ours = [row[5] for row in rows] == [body for _, body in encoded]
-        return self._decode(claim.run, rows, False) if ours else []
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         encoded = [encode_event(event)]

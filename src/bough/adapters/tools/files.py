@@ -97,13 +97,14 @@ def _describe_position(arguments: Read, lines: list[str], last: int, unfinished:
 
 def load_file(place: paths.WorkspacePath, bench: Bench) -> bytes:
     """A file's bytes, or a refusal that says what is there instead."""
-    try:
-        return paths.read_bytes(place, BIGGEST)
-    except (FileNotFoundError, NotADirectoryError):
+    if not (what := place.beneath.kind):
         hint = suggestions.suggest_paths(place, bench.workspace) or " Look around with `list`."
-        raise Refusal(f"There is no file `{place.shown}`.{hint}") from None
-    except IsADirectoryError:
-        raise Refusal(f"`{place.shown}` is a folder: see what is in it with `list`.") from None
+        raise Refusal(f"There is no file `{place.shown}`.{hint}")
+    if what == "folder":
+        raise Refusal(f"`{place.shown}` is a folder: see what is in it with `list`.")
+    if what != "file":
+        raise Refusal(f"`{place.shown}` is a {what}, not a file.")
+    return paths.read_bytes(place, BIGGEST)
 
 
 def is_binary(raw: bytes) -> bool:

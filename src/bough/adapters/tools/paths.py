@@ -7,9 +7,7 @@ call, or worse.
 
 from __future__ import annotations
 
-import errno
 import os
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -83,8 +81,7 @@ def _resolve_folder(folder: Path) -> str:
 
 
 def read_bytes(place: WorkspacePath, limit: int) -> bytes:
-    """A whole file of at most `limit` bytes. `FileNotFoundError` when there is none."""
-    _require_file(place)
+    """A whole file of at most `limit` bytes. `OSError` when there is none."""
     body = place.beneath.read(limit + 1)
     if len(body) > limit:
         raise Refusal(
@@ -94,19 +91,9 @@ def read_bytes(place: WorkspacePath, limit: int) -> bytes:
     return body
 
 
-def _require_file(place: WorkspacePath) -> None:
-    what = place.beneath.kind
-    if not what:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.shown)
-    if what == "folder":
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place.shown)
-    if what != "file":
-        raise Refusal(f"`{place.shown}` is a {what}, not a file.")
-
-
 def write_bytes(place: WorkspacePath, content: bytes) -> None:
     """Replace a file's content, all or nothing; the mode stays. Missing folders are created."""
     place.beneath.make_parents()
-    with suppress(FileNotFoundError):
-        _require_file(place)
+    if (what := place.beneath.kind) not in ("", "file", "folder"):
+        raise Refusal(f"`{place.shown}` is a {what}, not a file.")
     place.beneath.write(content, 0o666, keep_mode=True)

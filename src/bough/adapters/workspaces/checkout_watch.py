@@ -16,10 +16,10 @@ import sys
 import threading
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from bough.adapters.workspaces.file_index import FileIndex, join_path
+from bough.trust.files import Place
 
 MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
@@ -29,7 +29,6 @@ MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE |
 WORTH = 500
 """Fewer files than this are scanned as quickly without a watch."""
 _EVENT = struct.Struct("iIII")
-_MOST = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
 class ChangedFolders(NamedTuple):
@@ -42,13 +41,15 @@ class ChangedFolders(NamedTuple):
 class CheckoutWatch:
     """Watches the folders of one checkout."""
 
+    _handle = -1
+    _taken = 0
+    _sure = False
+
     def __init__(self) -> None:
         """Start watching; `OSError` if the system cannot, or has no watches left."""
         self._paths: dict[int, bytes] = {}
         # Not inherited by programs, and read without waiting.
         self._handle = call_inotify("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
-        self._sure = False
-        self._taken = 0
         self._repeated = ChangedFolders(set(), set())
 
     def cover(self, path: bytes, handle: int) -> None:
@@ -133,17 +134,13 @@ class CheckoutWatch:
             self._handle = -1
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # never opened
-            self.close()
+        self.close()
 
 
 @lru_cache(maxsize=1)
 def _find_share() -> threading.Semaphore:
     """Return half of the watches that the system allows a person: their editor needs some too."""
-    try:
-        return threading.Semaphore(int(_MOST.read_text()) // 2)
-    except (OSError, ValueError):
-        return threading.Semaphore(0)
+    return threading.Semaphore(int(Place("/proc/sys/fs/inotify", "max_user_watches").text() or 0) // 2)
 
 
 def worth(base: FileIndex) -> bool:

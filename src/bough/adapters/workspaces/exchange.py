@@ -13,13 +13,13 @@ import itertools
 import re
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sql import PATIENCE
 from bough.adapters.workspaces.git_program import run_remote_git
 from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.trees import GitTrees
+from bough.trust.files import Place
 
 PIECE = 16 << 20
 """The most bytes of a pack in one row."""
@@ -55,9 +55,8 @@ class Exchange:
         if tree in self._sent:
             return
         last = self._repository.path / "published"
-        if first := not base:
-            with suppress(OSError):
-                base = last.read_text("ascii", "replace").strip()
+        first = not base
+        base = base or Place(last.parent, last.name).text().strip()
         known = self._known([tree, base])
         if tree not in known:
             if base not in known and self._remote:
