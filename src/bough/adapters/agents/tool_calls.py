@@ -75,13 +75,11 @@ class ReportedCall(Struct):
         if update.locations:
             self.places = [str(place.path) for place in update.locations]
         if update.content:
-            self._take(update.content)
+            said = [part.content for part in update.content if part.type == "content"]
+            self.texts = [content.text for content in said if content.type == "text"]
+            files = [(str(part.path), part.old_text, part.new_text) for part in update.content if part.type == "diff"]
+            self.files = files or self.files
         self.ended = self.ended or (number if self.over else 0)
-
-    def _take(self, content: list[Any]) -> None:
-        self.texts = [part.content.text for part in content if part.type == "content" and part.content.type == "text"]
-        files = [(str(part.path), part.old_text, part.new_text) for part in content if part.type == "diff"]
-        self.files = files or self.files
 
     def ready(self, now: float, patience: float) -> bool:
         """Enough is known to report it. Some agents announce a call before its input."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bough.adapters.executors.fleet import Janitor, explain_wait, list_present_workers, readmit_all, set_aside
+from bough.adapters.executors.fleet import Janitor, explain_wait, list_present_workers
 from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sql import PATIENCE
 from bough.core import events as e
@@ -188,7 +188,9 @@ class DbosExecutor:
                 since = asked[-1].seq if asked else 0
                 with explain_errors(self._server):
                     self._client = await self._connecting
-                await asyncio.to_thread(self._server.run, readmit_all, PATIENCE)
+                # Whoever was set aside gets another chance: a person has started or resumed a run.
+                again = "UPDATE workers SET trouble = '' WHERE trouble <> ''"
+                await asyncio.to_thread(self._server.run, lambda db: db.run(again), PATIENCE)
                 self._since = since
                 self._follower = asyncio.create_task(self._follow())
                 self.ports.stop.watch(self._pass_on_stop)
@@ -313,8 +315,9 @@ class DbosExecutor:
         waiting.result.set_result(msgspec.structs.replace(waiting.task, halt=halt))
 
     async def _set_aside(self, waiting: _Waiting, name: str, why: str) -> bool:
-        """Set a worker aside; returns whether another can take its task."""
-        await asyncio.to_thread(self._server.run, lambda db: set_aside(db, name, why), PATIENCE)
+        """Let a worker take no more tasks from its next heartbeat on; returns whether another can take this one."""
+        aside = "UPDATE workers SET trouble = %s WHERE worker = %s"
+        await asyncio.to_thread(self._server.run, lambda db: db.run(aside, why, name), PATIENCE)
         self.ports.progress(waiting.task.id, f"\nworker {name} is set aside: {why}\n")
         there = await asyncio.to_thread(self._server.run, list_present_workers, PATIENCE)
         return any(each.takes_tasks and set(waiting.tags) <= set(each.tags) for each in there)

@@ -85,16 +85,6 @@ def drain(db: Transaction, name: str) -> bool:
     return db.changed("UPDATE workers SET draining = true WHERE worker = %s", name) > 0
 
 
-def set_aside(db: Transaction, name: str, trouble: str) -> None:
-    """Let the worker take no more tasks from its next heartbeat on."""
-    db.run("UPDATE workers SET trouble = %s WHERE worker = %s", trouble, name)
-
-
-def readmit_all(db: Transaction) -> None:
-    """Whoever was set aside gets another chance: a person has started or resumed a run."""
-    db.run("UPDATE workers SET trouble = '' WHERE trouble <> ''")
-
-
 def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Worker], since: str) -> str:
     """What tasks (with their tags) that nobody works on wait for; empty: for a free slot. `since`: when there was a
     worker last."""

@@ -14,13 +14,13 @@ import secrets
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from bough.adapters.tools.output_text import decode_output
 from bough.ports import Finished, Sandbox, WorkFolder
+from bough.trust.handles import OpenHandle
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
 _CHATTER = 20_000_000
@@ -92,9 +92,7 @@ class Pipes(Struct, eq=False):
 
     async def why(self, patience: float = 2.0) -> str:
         """How it ended, and its last output for people, in a sentence; empty while it runs."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                await asyncio.wait((self._running,))
+        await asyncio.wait((self._running,), timeout=patience)
         if not self._running.done() or self._running.cancelled():
             return ""
         if (error := self._running.exception()) is not None:
@@ -117,19 +115,17 @@ def _make_pipes(folder: Path) -> dict[str, int]:
     """Both pipes, open at both ends: then neither side waits for the other, and there is no end before the command's.
     Opened from the folder, and never through a link."""
     ends: dict[str, int] = {}
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
-            os.mkfifo(name, 0o600, dir_fd=place)
-            for end in sorted((kept, held)):  # Reading first: writing needs a reader.
-                way = os.O_RDONLY if end.startswith("read") else os.O_WRONLY
-                ends[end] = os.open(name, way | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
-                if not stat.S_ISFIFO(os.fstat(ends[end]).st_mode):
-                    raise FileNotFoundError(name)
-    except BaseException:
-        for handle in ends.values():
-            os.close(handle)
-        raise
-    finally:
-        os.close(place)
+    with OpenHandle(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as place:
+        try:
+            for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
+                os.mkfifo(name, 0o600, dir_fd=place)
+                for end in sorted((kept, held)):  # Reading first: writing needs a reader.
+                    way = os.O_RDONLY if end.startswith("read") else os.O_WRONLY
+                    ends[end] = os.open(name, way | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+                    if not stat.S_ISFIFO(os.fstat(ends[end]).st_mode):
+                        raise FileNotFoundError(name)
+        except BaseException:
+            for handle in ends.values():
+                os.close(handle)
+            raise
     return ends
