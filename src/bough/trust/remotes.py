@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -110,14 +110,23 @@ def _ask(root: Path, *args: str) -> str:
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
-def _run(root: Path, argv: tuple[str, ...], folder: str, timeout: float = 60) -> None:
+def _run(
+    root: Path,
+    argv: Sequence[str],
+    folder: str,
+    timeout: float = 60,
+    name: str = "git push",
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Return what a program prints; `Unavailable` when it fails. `name`: what people know it by."""
     try:
-        done = run_program(argv, project=root, env=make_git_environment(), cwd=folder, timeout=timeout)
+        done = run_program(argv, project=root, env=env or make_git_environment(), cwd=folder, timeout=timeout)
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"`git push` did not end within {timeout:.0f} seconds.") from None
+        raise Unavailable(f"`{name}` did not end within {timeout:.0f} seconds.") from None
     if done.returncode:
-        lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-        raise Unavailable(f"`git push` failed: {'; '.join(lines) or 'no reason'}")
+        why = (done.stderr or done.stdout).decode(errors="replace").splitlines()
+        raise Unavailable(f"`{name}` failed: {'; '.join(line.strip() for line in why if line.strip()) or 'no reason'}")
+    return done.stdout.decode(errors="replace").strip()
 
 
 def make_git_environment() -> dict[str, str]:
@@ -132,15 +141,8 @@ def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
     """Run a client of a forge (`gh`, `glab`) with the person's rights and return its output. It runs in a repository of
     bough's own, since it starts git, which would start programs that the project names. It may ask nothing."""
     env = make_tracker_environment(argv[0], GIT_TERMINAL_PROMPT="0", GH_PROMPT_DISABLED="1")
-    name = " ".join(argv[:2])
     try:
         with open_clean_repository(root) as clean:
-            done = run_program(argv, project=root, env=env, cwd=clean, timeout=timeout)
+            return _run(root, argv, str(clean), timeout, " ".join(argv[:2]), env)
     except FileNotFoundError:
         raise Unavailable(f"`{argv[0]}` is not on your PATH: install it.") from None
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"`{name}` did not end within {timeout:.0f} seconds.") from None
-    if done.returncode:
-        why = (done.stderr or done.stdout).decode(errors="replace").split("\n")
-        raise Unavailable(f"`{name}` failed: {'; '.join(line.strip() for line in why if line.strip()) or 'no reason'}")
-    return done.stdout.decode(errors="replace").strip()

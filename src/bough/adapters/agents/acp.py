@@ -254,11 +254,9 @@ class AcpTalk:
         self, session_id: str, tool_call: Any, options: list[schema.PermissionOption], **given: Any
     ) -> schema.RequestPermissionResponse:
         kinds = ("allow_once", "allow_always") if await self._permit(tool_call) else ("reject_once",)
-        for kind in kinds:
-            for option in options:
-                if option.kind == kind:
-                    chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
-                    return schema.RequestPermissionResponse(outcome=chosen)
+        for option in (option for kind in kinds for option in options if option.kind == kind):
+            chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
+            return schema.RequestPermissionResponse(outcome=chosen)
         return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
 
     async def _permit(self, update: Any) -> bool:

@@ -92,12 +92,11 @@ class Prefixes:
 
     def _find(self, trail: PersistentList[Message]) -> _EncodedConversation:
         """What is kept of the trail, moved to the end: the order of the list is the order of use."""
-        for place in range(len(self._kept) - 1, -1, -1):
-            if self._kept[place].trail.same_root(trail):
-                kept = self._kept.pop(place)
-                break
-        else:
+        kept = next((each for each in reversed(self._kept) if each.trail.same_root(trail)), None)
+        if kept is None:
             kept = _EncodedConversation(trail)
+        else:
+            self._kept.remove(kept)
         self._kept.append(kept)
         return kept
 

@@ -193,21 +193,18 @@ class Batch:
     def put_in_place(self) -> None:
         for part, path in self._written.items():
             os.chmod(part, 0o444)
-            self._rename(part, path)
+            try:
+                os.rename(part, path)
+            except FileNotFoundError:  # the first object in its folder
+                folder = os.path.dirname(path)
+                with suppress(FileExistsError):
+                    os.mkdir(folder)
+                if folder in self._flushed:
+                    self._flushed.add(self._objects.folder)
+                os.rename(part, path)
         for folder in self._flushed:
             disk.flush_folder(folder)
         self._written, self._flushed = {}, set()
-
-    def _rename(self, part: bytes, path: bytes) -> None:
-        try:
-            os.rename(part, path)
-        except FileNotFoundError:  # the first object in its folder
-            folder = os.path.dirname(path)
-            with suppress(FileExistsError):
-                os.mkdir(folder)
-            if folder in self._flushed:
-                self._flushed.add(self._objects.folder)
-            os.rename(part, path)
 
     def _write_pending(self) -> None:
         pending, self._pending, self._bytes = self._pending, {}, 0

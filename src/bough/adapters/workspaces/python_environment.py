@@ -37,7 +37,8 @@ class Environment(Struct, frozen=True):
     @property
     def where(self) -> str:
         """Describe it for people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
-        place = self.inside or _shorten(self.prefix)
+        home = os.path.expanduser("~")  # noqa: PTH111 - never fails
+        place = self.inside or re.sub(rf"^{re.escape(home)}/", "~/", str(self.prefix))
         if self.by.startswith("$"):
             return f"the environment in {place} ({self.by})"
         return f"{self.by}'s environment in {place}" if self.by else f"the environment in {place}"
@@ -225,8 +226,3 @@ def _find_conda(project: Place, env: Mapping[str, str], home: Path) -> Path | No
     tops = [Path(env["CONDA_EXE"]).parent.parent] if env.get("CONDA_EXE") else []
     tops += [home / each for each in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda")]
     return next((top / "envs" / name[1] for top in tops if has_interpreter(top / "envs" / name[1])), None)
-
-
-def _shorten(path: Path) -> str:
-    home = os.path.expanduser("~")  # noqa: PTH111 - never fails
-    return f"~{str(path).removeprefix(home)}" if str(path).startswith(f"{home}/") else str(path)

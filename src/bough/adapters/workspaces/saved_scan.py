@@ -153,21 +153,15 @@ def load(path: Path) -> tuple[SavedScan, FileIndex] | None:
     try:
         with pause_collector():
             kept = msgspec.msgpack.decode(memoryview(body)[end - length : end], type=_Kept)
-            found = _read_kept(kept)
+            found = FileIndex({b"": Folder()}, set(), embedded=set(kept[1]))
+            for where, id, files, stamp, rules, ignored in kept[0]:
+                if where:
+                    parent, _, name = where.rpartition(b"/")
+                    if parent not in found.folders:
+                        return None
+                    found.folders[parent].folders[name] = None
+                found.folders[where] = Folder(files, ignored=set(ignored), rules=rules, id=id, stamp=stamp)
+            found.bare = {where for where, folder in found.folders.items() if where and folder.bare}
     except UNREADABLE:
         return None
-    return (_make_record(path, seal, kept), found) if found is not None else None
-
-
-def _read_kept(kept: _Kept) -> FileIndex | None:
-    folders, embedded, _ = kept
-    found = FileIndex({b"": Folder()}, set(), embedded=set(embedded))
-    for where, id, files, stamp, rules, ignored in folders:
-        if where:
-            parent, _, name = where.rpartition(b"/")
-            if parent not in found.folders:
-                return None
-            found.folders[parent].folders[name] = None
-        found.folders[where] = Folder(files, ignored=set(ignored), rules=rules, id=id, stamp=stamp)
-    found.bare = {where for where, folder in found.folders.items() if where and folder.bare}
-    return found
+    return _make_record(path, seal, kept), found

@@ -119,21 +119,16 @@ def fingerprint_environment(
     places = [found.prefix] if found is not None else []
     places += [root / os.fsdecode(path) for path in find_candidates(os.fsencode(root))]
     places += [root / name for name in (*surroundings.link, *surroundings.copy)]
-    parts += [mark for place in dict.fromkeys(places) for mark in _list_marks(place)]
+    for place in dict.fromkeys(places):
+        # Package managers touch these when they add or remove a package.
+        inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
+        for touched in (place, *inner):
+            with suppress(OSError):
+                parts.append(f"{touched} {touched.stat().st_mtime_ns}")
     path = os.pathsep.join([*([str(found.prefix / "bin")] if found is not None else []), env.get("PATH", os.defpath)])
     parts += [os.path.realpath(shutil.which(name, path=path) or "") for name in ("python3", "node", "go", "cargo")]
     parts += [repr(setting) for setting in settings]
     return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
-
-
-def _list_marks(place: Path) -> list[str]:
-    """Return the times of the last package changes: package managers touch these files."""
-    inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
-    found = []
-    for path in (place, *inner):
-        with suppress(OSError):
-            found.append(f"{path} {path.stat().st_mtime_ns}")
-    return found
 
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
