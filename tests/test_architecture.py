@@ -270,10 +270,9 @@ OPENERS = {
     """,
     "the kernel's files, mounts and what a sandbox is made of": """
         adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
-        adapters/sandboxes/limits adapters/sandboxes/mounts adapters/sandboxes/namespaces adapters/sandboxes/network
+        adapters/sandboxes/limits adapters/sandboxes/mounts adapters/sandboxes/namespaces
         adapters/sandboxes/pipes
         adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
-        adapters/workspaces/checkout_watch
     """,
     "inside the sandbox": "adapters/tools/grep adapters/tools/search",
     "names only, to tell one workspace from another": """
