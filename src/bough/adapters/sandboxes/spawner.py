@@ -114,7 +114,8 @@ class Supervisor:
                 self._keeper = namespaces.Keeper(space, handles if len(handles) == SHARED else ())
             command = self._keeper.start({**request, "space": None}, output)
             if len(handles) == 1:
-                _pass_on(handles[0], self._keeper.shares)
+                with socket.socket(fileno=os.dup(handles[0])) as link, suppress(OSError):  # nobody waits any longer
+                    socket.send_fds(link, [b"."], self._keeper.shares)
             return command
         except StartFailed as failed:
             if failed.report["failed"] == "namespaces":
@@ -180,11 +181,6 @@ class Supervisor:
             if poll.poll(20):
                 os.read(self._woken, 4096)
         return False
-
-
-def _pass_on(handle: int, shares: list[int]) -> None:
-    with socket.socket(fileno=os.dup(handle)) as link, suppress(OSError):  # nobody waits for it any longer
-        socket.send_fds(link, [b"."], shares)
 
 
 def _start(request: dict[str, Any], output: int) -> int:

@@ -50,7 +50,8 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
         return ToolResult(f"({place.shown} is empty)")
     if picture := read_image_info(raw):
         # Models that take no images read only the text.
-        says = f"`{place.shown}` is an image ({picture.says}, {format_size(len(raw))})"
+        pixels = f"{picture.kind.partition('/')[2].upper()}, {picture.width} × {picture.height} pixels"
+        says = f"`{place.shown}` is an image ({pixels}, {format_size(len(raw))})"
         if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
             raise Refusal(f"{says}, too large to show: make a smaller copy with `bash`, and read that.")
         return ToolResult(f"({says})", whole=raw, image=picture.kind)
@@ -173,10 +174,6 @@ class ImageInfo(Struct, frozen=True):
     """Its media type."""
     width: int
     height: int
-
-    @property
-    def says(self) -> str:
-        return f"{self.kind.partition('/')[2].upper()}, {self.width} × {self.height} pixels"
 
 
 def read_image_info(raw: bytes) -> ImageInfo | None:

@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Sequence
 
-from bough.adapters.stores.postgresql_server import Server, Transaction
+from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sql import PATIENCE
 from bough.adapters.workspaces.git_program import run_remote_git
 from bough.adapters.workspaces.repository import Repository
@@ -85,13 +85,10 @@ class Exchange:
         wanted = f"{tree}\n" + (f"^{base}\n" if base else "")
         body = self._repository.git.run("pack-objects", "--stdout", "--revs", "-q", feed=wanted.encode())
         pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
-
-        def keep(db: Transaction) -> None:
-            # Two machines may send the same tree at once. Its name is the hash of its content, so either copy will do.
-            rows = [(tree, part, base or None, piece) for part, piece in enumerate(pieces)]
-            db.many("INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", rows)
-
-        self._server.run(keep, PATIENCE)
+        rows = [(tree, part, base or None, piece) for part, piece in enumerate(pieces)]
+        # Two machines may send the same tree at once. Its name is the hash of its content, so either copy will do.
+        keep = "INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
+        self._server.run(lambda db: db.many(keep, rows), PATIENCE)
 
     # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
 
