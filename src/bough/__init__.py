@@ -67,7 +67,7 @@ _HOMES = {
     "Plan": "bough.core.planning.plan",
     "Step": "bough.core.planning.plan",
 }
-"""Where the names are that `bough.api` does not define."""
+"""Modules of the names that `bough.api` does not define."""
 OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "stop", "undo")
 """Functions made from the table of operations: `await bough.say("amber-heron", dir=".", text="…")`."""
 

@@ -85,7 +85,7 @@ def _to_keyword(flag: re.Match[str]) -> str:
 
 @contextmanager
 def _errors_in_python() -> Iterator[None]:
-    """Say errors for a program: they name flags of the command line, and here become its keywords."""
+    """Rewrite errors for a program: flags of the command line become keywords."""
     try:
         yield
     except BoughError as error:
@@ -127,7 +127,7 @@ async def run(
 
 
 class Stream:
-    """A run as its events, each when it is recorded, in the journal's order; `outcome` says how it ended."""
+    """A run as its events, each when it is recorded, in the journal's order; `outcome` is its end."""
 
     def __init__(self, observer: RunObserver) -> None:
         self._arrived: asyncio.Queue[Record | None] = asyncio.Queue()
@@ -174,8 +174,8 @@ async def stream(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Asy
 
 
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
-    """The plan in a workflow file, with its inputs filled in, for `run`. `WorkflowError`, a `BoughError`, names
-    everything that is wrong with the file or the inputs, each with its line."""
+    """Load the plan in a workflow file, with its inputs filled in, for `run`. Raises `WorkflowError`, a `BoughError`,
+    with everything that is wrong with the file or the inputs, each with its line."""
     from bough.app.workflow_files import plan_of
 
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
@@ -242,7 +242,7 @@ async def run_backlog(
 
 
 async def report_backlog(*, dir: Path | str = ".", backlog: str = "backlog") -> NightPage:
-    """Where every goal of the list stands."""
+    """Report the standing of every goal of the list."""
     from bough.app import open_journal
     from bough.services.backlog import load_backlog, load_page
 

@@ -18,7 +18,7 @@ DISTRIBUTION = "bough-agent"
 
 
 def command_for(extra: str) -> str:
-    """The command that adds this extra to the copy that is running, whatever put it there."""
+    """Return the command that adds this extra to the running copy, however it was installed."""
     wanted, editable = _wanted(extra)
     prefix = Path(sys.prefix)
     if (prefix / "pipx_metadata.json").exists():
@@ -32,13 +32,13 @@ def command_for(extra: str) -> str:
 
 
 def lacking(who: str, extra: str) -> UsageError:
-    """What to raise where a library of an extra is missing."""
+    """Return the error for a missing library of an extra."""
     return UsageError(f"{who} needs an extra. Install it with: {command_for(extra)}")
 
 
 @contextmanager
 def needing(who: str, extra: str, *libraries: str) -> Iterator[None]:
-    """Import what needs these libraries of an extra; where one is missing, say how to install it."""
+    """Import modules that need these libraries of an extra; if one is missing, say how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -48,12 +48,12 @@ def needing(who: str, extra: str, *libraries: str) -> Iterator[None]:
 
 
 def _wanted(extra: str) -> tuple[str, bool]:
-    """This distribution with the extra, as an installer takes it, and whether it is installed as editable."""
+    """Return this distribution with the extra, as an installer takes it, and whether it is installed as editable."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         recorded = distribution(DISTRIBUTION).read_text("direct_url.json")
-    except PackageNotFoundError:  # run from its files, without having been installed
+    except PackageNotFoundError:  # run from its files, without an installation
         return shlex.quote(f"{Path(__file__).parents[2]}[{extra}]"), True
     if recorded is None:
         return shlex.quote(f"{DISTRIBUTION}[{extra}]"), False

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _OF_WORKSPACES = ("open", "reserve", "discard", "sweep", "merge", "snapshot", "restore", "checkpoint")
 EFFECTS = frozenset({"ask", "run", "serve", *_OF_WORKSPACES})
-"""The methods of models, tools, sandboxes and workspaces that do something in the run's name."""
+"""The methods of models, tools, sandboxes and workspaces that act in the run's name."""
 
 
 def fence_port(port: T, fence: Fence) -> T:

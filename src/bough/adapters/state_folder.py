@@ -1,4 +1,4 @@
-"""Where bough keeps what it knows about a person's machine: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`."""
+"""The folder of bough's knowledge about a person's machine: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def find_state_folder(env: Mapping[str, str] = os.environ) -> Path:
-    """It may not exist."""
+    """Return the folder, which may not exist."""
     return _find_folder(env)[0]
 
 
@@ -24,8 +24,8 @@ def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | None:
-    """Where checkouts of the project at `root` lie that must have none of its files above them; None: there is no
-    such place."""
+    """Return the folder for checkouts of the project at `root` that must have none of its files above them; None: there
+    is no such place."""
     folder, home = _find_folder(env)
     if not os.path.isdir(home):  # noqa: PTH112
         return None
@@ -33,7 +33,7 @@ def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | No
 
 
 def _find_folder(env: Mapping[str, str]) -> tuple[Path, Path]:
-    """The folder, and what must exist for it to be created."""
+    """Return the folder, and the folder that must exist for it to be created."""
     state, home = Path(env.get("XDG_STATE_HOME") or ""), Path(env.get("HOME") or "/nonexistent")
     # A path that is not absolute would be in the repository.
     return (state / "bough", Path("/")) if state.is_absolute() else (home / ".local" / "state" / "bough", home)

@@ -29,7 +29,7 @@ from bough.core.tree.task_state import SETTLED, State
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 PATIENCE = 5_000
-"""Milliseconds that the end of a run waits for the collector, at most."""
+"""Most milliseconds that the end of a run waits for the collector."""
 RUN = ""
 """The run's own span, where tasks have their path."""
 PROVIDERS = {
@@ -41,13 +41,13 @@ PROVIDERS = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""What the conventions call a provider that bough calls otherwise."""
+"""The conventions' names of providers that bough calls otherwise."""
 FINISHED = {"end": "stop", "calls": "tool_call", "length": "length", "refusal": "content_filter"}
 """Why a model stopped, in the conventions' words."""
 
 
 class _OneTrace(RandomIdGenerator):
-    """Every process of a run adds to the same trace."""
+    """Makes every process of a run add to the same trace."""
 
     run = ""
 
@@ -158,7 +158,7 @@ class Spans:
             self._said[task].append(msgspec.json.encode({"role": role, "parts": parts}))
 
     def _show_conversation(self, task: str) -> dict[str, str]:
-        """What a model of the task is told, as attributes of its call."""
+        """Set a model's conversation as attributes of its call."""
         if not self._content or task not in self._said:
             return {}
         instructions = [{"type": "text", "content": self._instructions[task]}]
@@ -215,7 +215,7 @@ class Spans:
             "gen_ai.request.model": name,
             "gen_ai.response.model": answered.model or name,
             "gen_ai.response.finish_reasons": (finished,),
-            "gen_ai.usage.input_tokens": usage.input,  # Those from the cache, and those that went there, are in it.
+            "gen_ai.usage.input_tokens": usage.input,  # includes those read from and written to the cache
             "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
             "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
             "gen_ai.usage.output_tokens": usage.output,
@@ -231,7 +231,7 @@ class Spans:
         span.end(_to_nanoseconds(at))
 
     def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:
-        """A moment, with a link to the step whose work was merged."""
+        """Add a moment, with a link to the step whose work was merged."""
         path = child if task == "goal" else f"{task}/{child}"
         links = [Link(self._tasks[path])] if path in self._tasks else []
         attributes: dict[str, Any] = {"bough.step": child, "bough.conflicts": conflicts}

@@ -52,7 +52,7 @@ SHOWN = 4_000
 
 
 class EditorSession:
-    """One session: what the person sees of it, and its current run."""
+    """One session: its view for the person, and its current run."""
 
     def __init__(self, id: str, folder: Path, client: acp.Client, choices: Choices) -> None:
         self.id = id
@@ -151,14 +151,14 @@ class EditorSession:
         return "yes" if await self.permits(f"Run this command of {task}?\n{line}", "Run it", "Do not run it") else "no"
 
     async def _ask_consent(self) -> None:
-        """What the repository's settings ask for, once."""
+        """Ask about the requests of the repository's settings, once."""
         root, wishes = await asyncio.to_thread(list_open_wishes, self.folder)
         if wishes and not self.choices.trust_config:
             allowed = await self.permits(ask_about_wishes(wishes), "Allow it", "Do not allow it")
             answer_wishes(root, wishes, allowed=allowed)
 
     def watch(self) -> RunObserver:
-        """The next prompt answers a question; nothing waits for it meanwhile."""
+        """Watch the run; the next prompt answers a question, and nothing waits for it."""
         seen = RunObserver(self.stop, recorded=self.recorded, approve=self._approve, permit=self._permit)
         return seen.or_later(True)
 
@@ -236,7 +236,7 @@ class EditorSession:
         return Place(opened.home, f"sessions/{self.id}.json")
 
     def load(self, opened: Session) -> list[str]:
-        """The names of its runs: an editor may load it in another process."""
+        """Load the names of its runs: an editor may load it in another process."""
         place = self._find_place(opened)
         return msgspec.json.decode(place.read(), type=dict[str, list[str]])["runs"] if place.is_regular() else []
 
@@ -302,7 +302,7 @@ class Agent:
 
 
 def _extract_text(prompt: Iterable[Any]) -> str:
-    """What the person wrote, with the names of mentioned files and their text where the editor sends it."""
+    """Return the person's text, with the names of mentioned files and their text if the editor sends it."""
     parts = []
     for block in prompt:
         if isinstance(block, schema.TextContentBlock):

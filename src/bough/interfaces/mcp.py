@@ -42,7 +42,7 @@ SHOWN = 100_000
 """The most characters of a diff that fit into one answer."""
 
 DRAWN = [made.name for made in OPERATIONS.values() if made.of != "list" and not made.person and not made.runs]
-"""The operations that an agent may do as they are."""
+"""Operations that an agent may perform as they are."""
 
 ABOUT = """bough works on goals in one repository: language models work on private copies with real tools, and a goal
 is completed only when a check that bough ran itself has passed. `run` starts a run and waits for it; `status` reports
@@ -56,7 +56,7 @@ class _Consent(BaseModel):
 
 
 async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
-    """What the repository's settings ask for, where the client can ask its person; else they are ignored."""
+    """Return the requests of the repository's settings if the client can ask its person; else they are ignored."""
     able = context.client_capabilities
     if able is None or able.elicitation is None:
         return {}
@@ -68,8 +68,8 @@ async def _ask_consent(wishes: Annotated[dict[str, str], Resolve(_find_wishes)])
 
 
 class Commands:
-    """bough's commands in one project, and the tools that agents get: what starts a run, what only looks, what has a
-    say. To a list of goals an agent may add; a person starts the night."""
+    """bough's commands in one project, and the tools for agents: those that start a run, look, or answer. An agent may
+    add to a list of goals; a person starts the night."""
 
     def __init__(self, folder: Path, choices: Sequence[str] = ()) -> None:
         """`choices`: the person's options for every command that calls models."""
@@ -103,8 +103,8 @@ class Commands:
         """Start a command that runs a goal, report its progress, and wait until it ends or `seconds` pass."""
         argv = self.argv(command, "--json", *self.choices, *arguments)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # Not asyncio's: it would end the run with the server. Files, not pipes: the run can keep writing when
-            # nobody reads.
+            # Not asyncio's: it would end the run with the server. Files, not pipes: the run can write even if nobody
+            # reads.
             process = await asyncio.to_thread(partial(start_own, self.folder, *argv, out=out, err=err))
             told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
             began = clock()
@@ -206,7 +206,7 @@ class Commands:
         return await self.json("backlog report")
 
     def draw_tool(self, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
-        """An operation as a tool: its arguments, and its facts with the sentence."""
+        """Make a tool of an operation: its arguments, and its facts with the sentence."""
         made = OPERATIONS[name]
 
         async def tool(*place: str, **arguments: Any) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def _extract_complaint(err: bytes) -> str:
 
 
 class BoughServer(MCPServer):
-    """The library's server; what is wrong with a call reaches the agent as bough's own sentence, and nothing else."""
+    """The library's server; a wrong call is answered with bough's own sentence, and nothing else."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         try:

@@ -36,15 +36,15 @@ from bough.ports.agents import Talk, TurnEnded, TurnProgress
 _LINE = 64 << 20
 """The most bytes of one message."""
 _BEGIN = 120.0
-"""Seconds that it may take to start, and to open a session: some scan the whole repository first."""
+"""Most seconds to start, and to open a session: some agents scan the whole repository first."""
 _TOGETHER = 0.05
-"""Seconds in which calls that it starts at once are reported."""
+"""Seconds within which calls that it starts at once are reported together."""
 _INPUT = 1.0
-"""Seconds until a call is reported although its input is unknown."""
+"""Seconds after which a call is reported although its input is unknown."""
 _CANCEL = 10.0
 """Seconds that it may take to end a cancelled turn."""
 _MOST = 1_000
-"""The agent may make this many calls that bough has not read yet."""
+"""The most calls of the agent that bough has not read yet."""
 _TEXT = 400_000
 """The most characters of the agent's text that are kept of one round."""
 _HOME = 64 << 20
@@ -55,7 +55,7 @@ _AUTH = -32000
 
 
 class WantsLogin(Refused):
-    """It has no key, or was not told to use it."""
+    """The agent has no key, or was not configured to use it."""
 
 
 class AcpAgent(Struct, eq=False):
@@ -71,7 +71,7 @@ class AcpAgent(Struct, eq=False):
     mode: str
     """The mode that it works in, of those that it offers."""
     advice: str
-    """How to give it what it needs."""
+    """Advice on how to give it what it needs."""
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class AcpAgent(Struct, eq=False):
         return talk
 
     async def allowed(self, deed: ReportedCall, root: str, task: str = "") -> bool:
-        """Whether it may; the person is asked where they want to approve such a command."""
+        """Whether it may run the command; the person is asked if it needs approval."""
         if not self.patterns or deed.kind != "execute":
             return True
         line = str(json.loads(make_call(deed, root).arguments).get("command", ""))
@@ -100,8 +100,8 @@ class AcpAgent(Struct, eq=False):
 
 
 class AcpTalk:
-    """One process and one session. bough's side of the protocol takes reports as they come and answers permissions, and
-    offers nothing else; `heard` returns the reports in order."""
+    """One process and one session. bough's side of the protocol accepts reports as they come and answers permissions,
+    and offers nothing else; `heard` returns the reports in order."""
 
     def __init__(
         self, agent: AcpAgent, pipes: Pipes, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]
@@ -124,7 +124,7 @@ class AcpTalk:
         self._charged = (0, 0, 0.0)
 
     async def begin(self) -> None:
-        # Nothing is offered: what it reads, writes and runs then happens in its own process, inside the sandbox.
+        # Nothing is offered, so it reads, writes and runs in its own process, inside the sandbox.
         nothing = schema.FileSystemCapabilities(read_text_file=False, write_text_file=False)
         offered = await self._ask(
             self._connection.initialize(
@@ -140,8 +140,8 @@ class AcpTalk:
             await self._ask(self._connection.set_session_mode(session_id=self._session, mode_id=self._agent.mode))
 
     async def _new_session(self, methods: Sequence[Any]) -> Any:
-        """A session. An agent that wants a login first is told to use the key that it was given; a login that needs a
-        person is not possible."""
+        """Open a session. An agent that wants a login first has to use its configured key; a login by a person is not
+        possible."""
         keys = [method.id for method in methods if "key" in method.id.lower()]
         for method in [None, *keys]:
             try:
@@ -205,7 +205,7 @@ class AcpTalk:
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
-        """An agent that keeps reporting without progress is not waited for endlessly."""
+        """Limit the wait for an agent that keeps reporting without progress."""
         longest = self._rules.model_longest
         try:
             async with asyncio.timeout(longest):
@@ -260,7 +260,7 @@ class AcpTalk:
         return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
 
     async def _permit(self, update: Any) -> bool:
-        """A call that asks for permission starts once the journal has it."""
+        """Permit a call that asks for permission, once the journal has it."""
         deed = self.deed(update)
         if not deed.told:
             deed.asks += 1
@@ -271,7 +271,7 @@ class AcpTalk:
         return await self._agent.allowed(deed, self._root, self._task)
 
     def _let_go(self, id: str | None = None) -> None:
-        """Answer those who wait for a permission, for one call or for all."""
+        """Answer pending permissions, for one call or for all."""
         for name in [id] if id is not None else list(self._permissions):
             for waiting in self._permissions.pop(name, ()):
                 if not waiting.done():
@@ -296,15 +296,15 @@ class AcpTalk:
         return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
     def _words(self, before: int | None = None) -> str:
-        """What it has said: before that report, by number; else all."""
+        """Return its text: before that report, by number; else all."""
         words = "".join(text for at, text in self._text if before is None or at < before)
         self._text = [] if before is None else [(at, text) for at, text in self._text if at >= before]
         self._length = sum(len(text) for _, text in self._text)
         return words.strip()
 
     def _used(self, total: Any) -> tuple[Usage, float | None]:
-        """Usage since the last call. `total`: of the whole turn, which it reports at the end; before that there is only
-        the size of its context with each of its own calls to its model."""
+        """Return the usage since the last call. `total`: of the whole turn, reported at its end; before that there is
+        only the size of its context with each of its own calls to its model."""
         before_in, before_out, before_cost = self._charged
         now_in, now_out = max(self._input, before_in), before_out
         if total is not None:

@@ -1,4 +1,4 @@
-"""Outside agents that bough knows by name: how they start, whom they talk to, and what they can be given."""
+"""Outside agents that bough knows by name: their commands, their services, and their settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class KnownAgent(Struct, frozen=True):
     command: str
     hosts: str
     key: str
-    """The variable that it takes its key from."""
+    """The variable with its key."""
     install: str
     mode: str = ""
     """The mode in which it asks for nothing and confines nothing: bough's sandbox does that, and sandboxes do not nest.
-    Used only where there is a sandbox."""
+    Used only if there is a sandbox."""
 
 
 KNOWN: dict[str, KnownAgent] = {
@@ -58,7 +58,7 @@ KNOWN: dict[str, KnownAgent] = {
 
 
 class AgentSetup(Struct, frozen=True):
-    """How an agent is started here."""
+    """The command and environment of an agent here."""
 
     argv: tuple[str, ...]
     network: str
@@ -71,7 +71,8 @@ class AgentSetup(Struct, frozen=True):
 def choose_agent(
     name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()
 ) -> AgentSetup:
-    """`network` and `env`: the person's choices for this run. An unknown name is a command."""
+    """Choose the set-up of an agent. `network` and `env`: the person's choices for this run. An unknown name is a
+    command."""
     own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
     line = own.command or (known.command if known else name)
     try:

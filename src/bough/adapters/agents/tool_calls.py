@@ -1,4 +1,4 @@
-"""What an outside agent does, as the Agent Client Protocol reports it, in terms of bough's own tools: people, stuck
+"""An outside agent's actions, as the Agent Client Protocol reports them, in terms of bough's own tools: people, stuck
 detector and prompts then see one kind of call, whichever agent made it."""
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import ToolResult
 
 LOOKING = frozenset({"read", "search", "think", "fetch", "switch_mode"})
-"""Kinds of calls that change nothing, as the agent says."""
+"""Kinds of calls that change nothing, by the agent's own account."""
 NAMES = {"read": "read", "edit": "edit", "delete": "edit", "move": "edit", "search": "search", "execute": "bash"}
-"""Kinds that bough has a tool for; others keep their own name."""
+"""bough's tools for kinds of calls; other kinds keep their own name."""
 LONGEST = 20_000
 """The most characters of a call's arguments that are kept."""
 PRINTED = 2_000_000
-"""The most characters of what a command prints that are kept."""
+"""The most characters of a command's output that are kept."""
 _OVER = ("completed", "failed")
 
 
@@ -45,12 +45,12 @@ class ReportedCall(Struct):
     """Path, old and new text of what it edits."""
     places: list[str] = field(default_factory=list)
     printed: str = ""
-    """What its command has printed, where the agent reports that piece by piece."""
+    """Its command's output, if the agent reports it piece by piece."""
     returned: Any = None
     asks: int = 0
-    """Permissions that it waits for."""
+    """Number of permissions that it waits for."""
     told: bool = False
-    """The engine knows of it."""
+    """The engine got it."""
 
     @property
     def over(self) -> bool:
@@ -61,7 +61,7 @@ class ReportedCall(Struct):
         return self.kind not in LOOKING
 
     def report(self, update: Any, number: int) -> None:
-        """One more report: what it does not mention stays."""
+        """Add a report; fields that it does not mention stay."""
         self.order = self.order or number
         self.title = update.title or self.title
         self.kind = update.kind or self.kind
@@ -82,13 +82,14 @@ class ReportedCall(Struct):
         self.ended = self.ended or (number if self.over else 0)
 
     def ready(self, now: float, patience: float) -> bool:
-        """Enough is known to report it. Some agents announce a call before its input."""
+        """Whether enough is known to report it. Some agents announce a call before its input."""
         settled = bool(self.asks or self.given or self.status in ("in_progress", *_OVER))
         return not self.told and (settled or now - self.since >= patience)
 
 
 def find_simultaneous(deeds: list[ReportedCall]) -> list[ReportedCall]:
-    """The first of them, with those that started before one of these finished: the agent made them in one answer."""
+    """Return the first of them, with those that started before one of these finished: the agent made them in one
+    answer."""
     group: list[ReportedCall] = []
     for deed in sorted(deeds, key=lambda one: one.order):
         if any(other.ended and other.ended < deed.order for other in group):
@@ -99,7 +100,7 @@ def find_simultaneous(deeds: list[ReportedCall]) -> list[ReportedCall]:
 
 def make_call(deed: ReportedCall, root: str) -> Call:
     given = deed.given if isinstance(deed.given, dict) else {"input": deed.given} if deed.given else {}
-    runs = deed.kind in ("", "other") and _find_command(given)  # Some do not say what kind of call it is.
+    runs = deed.kind in ("", "other") and _find_command(given)  # Some do not name the kind of call.
     name = "bash" if runs else NAMES.get(deed.kind) or deed.kind or "other"
     keys = ("file_path", "filePath", "path", "absolute_path")
     named = next((str(given[key]) for key in keys if given.get(key)), "")
@@ -135,7 +136,7 @@ def _relative_path(path: str, root: str) -> str:
 
 
 def make_result(deed: ReportedCall, rules: Rules, root: str) -> ToolResult:
-    """The result, for the journal: the agent itself has already seen it."""
+    """Make the result for the journal: the agent itself has already seen it."""
     if not deed.over:
         return ToolResult("(It continues in the background.)")
     text = "\n".join(part for part in (*deed.texts, deed.printed) if part) or _format_returned(deed.returned)

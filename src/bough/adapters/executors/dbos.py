@@ -1,11 +1,11 @@
 """Leaf tasks dispatched by DBOS: durable queues in the store's own database.
 
 Promises: an enqueued task runs even if workers, the coordinator or the server die; one worker at a time runs it,
-because the journal's claim decides and not the queue; what was enqueued is found again after a crash and not enqueued
+because the journal's claim decides and not the queue; enqueued tasks are found again after a crash and not enqueued
 twice.
 
-DBOS only finds a worker: one workflow is one task until it rests. The journal says whether it is done, and with what
-result. A workflow that ends without the task resting is enqueued again, under the next number.
+DBOS only finds a worker: one workflow is one task until it halts. The journal says whether it is done, and with what
+result. A workflow that ends before the task halts is enqueued again, under the next number.
 
     workflow   RUN:PATH:NUMBER
     queue      leaves          any worker            leaves gpu node20     workers with both tags
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 NAME = "bough"
 VERSION = "1"
-"""The version of what is enqueued, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after
-an edit."""
+"""The version of the queued format, not of bough: DBOS's own version, a hash of the source, would leave work pending
+for ever after an edit."""
 WORKFLOW = "leaf"
 QUEUE = "leaves"
 POLLED = 0.1
@@ -69,7 +69,7 @@ class QueuedTask(msgspec.Struct, frozen=True):
 
 
 def load_dbos() -> tuple[Any, Any]:
-    """DBOS, and its serializer for JSON. It pickles by default, and reads a row that says it is pickled whatever the
+    """Return DBOS with its serializer for JSON. It pickles by default, and reads a row marked as pickled with any
     serializer: whoever may write to the database could run code on every worker. Such rows are refused."""
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -87,7 +87,7 @@ def _refuse_pickle(serializer: object, text: str) -> None:
 
 @contextmanager
 def explain_errors(server: Server) -> Iterator[None]:
-    """DBOS's database is the store's: its errors read the same. It lets those of its libraries through."""
+    """Raise DBOS's errors as the store's, whose database it uses; it lets those of its libraries through."""
     from psycopg import Error
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -98,13 +98,13 @@ def explain_errors(server: Server) -> Iterator[None]:
 
 
 def parse_tags(queue: str) -> set[str] | None:
-    """What a queue asks of a worker; None: it is not ours."""
+    """Return the tags that a queue asks of a worker; None: the queue is not ours."""
     name, *tags = queue.split(" ")
     return set(tags) if name == QUEUE else None
 
 
 def find_tables(server: Server) -> dict[str, str]:
-    """DBOS's own tables are in a schema next to the journal's."""
+    """Return the schema of DBOS's own tables, next to the journal's."""
     return {"system_database_url": server.url, "dbos_system_schema": f"{server.schema}_dbos"}
 
 
@@ -124,12 +124,12 @@ class _Waiting(msgspec.Struct, eq=False):
 
     @property
     def is_over(self) -> bool:
-        """It rests, and did not when it was enqueued."""
+        """Whether the task has halted since it was enqueued."""
         return bool(self.workflow) and self.task.version > self.moved and self.task.resting and not self.result.done()
 
 
 class DbosExecutor:
-    """Enqueues leaf tasks, follows them in the journal, and reports when they rest."""
+    """Enqueues leaf tasks, follows them in the journal, and reports when they halt."""
 
     ports: Ports
     """The ports of the run whose tasks are enqueued; set before the first task is."""
@@ -137,7 +137,7 @@ class DbosExecutor:
     """Connected with the first task."""
 
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
-        """`slots`: of the current workers."""
+        """Make the executor. `slots`: of the current workers."""
         self._server = server
         self._janitor = Janitor(server)
         self.slots = slots
@@ -151,10 +151,10 @@ class DbosExecutor:
         self._beginning = asyncio.Lock()
         self._passed_on: list[e.AnyEvent] = []
         self._said = ""
-        """What it waits for."""
+        """The last announced cause of a wait."""
         self._met = time.strftime("%H:%M:%S")
-        """When there was a worker last."""
-        # It takes a second to load: that happens while the run is prepared.
+        """Time at which there was a worker last."""
+        # Loading takes a second: that happens while the run is prepared.
         self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
     async def run_task(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
@@ -163,17 +163,17 @@ class DbosExecutor:
         result = asyncio.get_running_loop().create_future()
         waiting = self._waiting[path] = _Waiting(Task(path), result, handed, first.step.runs_on)
         try:
-            # Read while it is followed already: nothing that a worker writes now is missed.
+            # Read while it is followed already: no event of a worker is missed.
             await self._catch_up(waiting)
             task = waiting.task
-            # A task that rests has something to do when it was halted, or when a stronger model takes over.
+            # A task at rest has something to do if it was halted, or if a stronger model takes over.
             taken_up = again is not None and task.state is State.BLOCKED and task.models.tier != again
             if task.created and task.resting and task.halt is None and not taken_up:
                 return task
             await self._hand_in(waiting)
             return await waiting.result
         except asyncio.CancelledError:
-            # Whoever continues opens the same workspace: until the worker has let go of it, it would be in two hands.
+            # The next worker opens the same workspace: until this one releases it, two would work in it.
             await asyncio.shield(self._call_off(waiting))
             raise
         finally:
@@ -205,7 +205,7 @@ class DbosExecutor:
     async def _hand_in(self, waiting: _Waiting) -> None:
         """Enqueue it under the next number, unless the last one still runs, from an earlier coordinator process."""
         until = time.monotonic() + self._server.patience
-        # Before it is enqueued: the follower would take how it rested before for the new result.
+        # Before it is enqueued: otherwise the follower would take the earlier halt for the new result.
         waiting.moved = waiting.task.version
         while True:
             try:
@@ -252,18 +252,18 @@ class DbosExecutor:
             await asyncio.sleep(FOLLOWED)
 
     def _pass_on_stop(self) -> None:
-        """A stop of the coordinator stops the workers too."""
+        """Pass a stop of the coordinator on to the workers."""
         stop, person = self.ports.stop, self.ports.person
         paused = stop.halt[0] == "paused"
         event: e.AnyEvent = e.PauseRequested(person) if paused else e.StopRequested(stop.now, person)
-        if event not in self._passed_on:  # else one that came from there would come back for ever
+        if event not in self._passed_on:  # otherwise one that came from there would come back for ever
             self._passed_on.append(event)
             self._posting = asyncio.ensure_future(self.ports.store.post(self._run, CONTROL, event))
 
     # ── following ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """What workers write is news here, and a task that rests is a result."""
+        """Follow the journal: workers' events are news here, and a halted task is a result."""
         looked = 0.0
         reached = self.ports.timer()
         while True:
@@ -304,8 +304,8 @@ class DbosExecutor:
                 await self._settle(waiting)
 
     async def _settle(self, waiting: _Waiting) -> None:
-        """A worker whose model cannot be used (a wrong key, no way out of its network) is set aside, and another one
-        takes its task; without another, the task rests as it is, and the run halts."""
+        """Set aside a worker whose model cannot be used (a wrong key, no network), and let another one take its task;
+        without another, the task halts as it is, and so does the run."""
         halt, name = waiting.task.halt, waiting.worker
         if halt is not None and halt.reason == "unavailable" and name:
             if await self._set_aside(waiting, name, halt.message):
@@ -328,7 +328,7 @@ class DbosExecutor:
             waiting.task = read
 
     async def _look_after(self) -> None:
-        """Enqueue again what ended without a result."""
+        """Enqueue again the tasks that ended without a result."""
         open_ = [waiting for waiting in self._waiting.values() if waiting.workflow and not waiting.result.done()]
         if not open_:
             return
@@ -337,18 +337,18 @@ class DbosExecutor:
         )
         status = {each.workflow_id: each for each in found}
         queued = {each.workflow_id for each in found if each.status in ("ENQUEUED", "DELAYED")}
-        # The last worker that was killed has nobody else to be struck off by.
+        # Nobody else removes the last worker after it was killed.
         await asyncio.to_thread(self._janitor.look)
         await self._say_what_is_missing(open_, queued)
         for waiting in open_:
             now = status.get(waiting.workflow)
             if waiting.result.done() or (now is not None and now.status in LIVE):
                 continue
-            # A workflow can be over before its worker has written the last events: as long as it holds the task, it is
-            # not lost.
+            # A workflow can end before its worker has written the last events: while it holds the task, the task is not
+            # lost.
             if await self.ports.store.holder(self._run, waiting.task.id) is not None:
                 continue
-            # What it wrote last may not have been read yet, and a task that rests must not be handed in again.
+            # Its last events may not be read yet, and a halted task must not be enqueued again.
             await self._read_news()
             if waiting.result.done() or waiting.is_over:
                 continue
@@ -363,8 +363,8 @@ class DbosExecutor:
             await self._hand_in(waiting)
 
     async def _say_what_is_missing(self, open_: list[_Waiting], enqueued: set[str]) -> None:
-        """Tell whoever watches here, and through the store whoever looks from elsewhere, what tasks wait for: those in
-        a queue, and all of them where no worker is heard."""
+        """Announce here, and through the store elsewhere, what tasks wait for: those in a queue, and all of them if no
+        worker sends a heartbeat."""
         there = await asyncio.to_thread(self._server.run, list_present_workers)
         if any(each.takes_tasks and each.is_heard for each in there):
             self._met = time.strftime("%H:%M:%S")

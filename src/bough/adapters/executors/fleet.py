@@ -1,4 +1,4 @@
-"""The workers of a store: which are present, which have gone, and what they hold.
+"""The workers of a store: those present, those gone, and their claims.
 
 Promises: a worker without a heartbeat for its lease, by the observer's clock and only while the server answers, is
 removed together with all its claims, in one transaction; a removed worker learns it from its next heartbeat. No two
@@ -25,7 +25,7 @@ LEASE = 15.0
 """Seconds without a heartbeat after which a worker counts as gone."""
 
 HEARD = 5.0
-"""Seconds without a heartbeat after which people are told that a worker is not heard."""
+"""Seconds without a heartbeat after which a worker is shown as silent."""
 
 
 class Worker(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Worker(Struct, frozen=True):
     """Why it is set aside: it takes no tasks until it, or a run, is started again."""
     lease: float = LEASE
     tasks: tuple[tuple[str, str], ...] = ()
-    """What it works on: run and task."""
+    """Its current tasks: run and task."""
 
     @property
     def takes_tasks(self) -> bool:
@@ -55,7 +55,8 @@ class Worker(Struct, frozen=True):
 
     @property
     def is_heard(self) -> bool:
-        """It beats every second, or five times in a lease: a few of these may be late on a busy machine."""
+        """Whether its heartbeat is recent: it beats every second, or five times in a lease; a few may be late on a busy
+        machine."""
         return self.silent < min(self.lease, HEARD)
 
     @property
@@ -86,8 +87,8 @@ def drain(db: Transaction, name: str) -> bool:
 
 
 def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Worker], since: str) -> str:
-    """What tasks (with their tags) that nobody works on wait for; empty: for a free slot. `since`: when there was a
-    worker last."""
+    """Explain what waiting tasks (with their tags) wait for; empty: a free slot. `since`: when there was a worker
+    last."""
     able = [each for each in there if each.takes_tasks and each.is_heard]
     if not unheld:
         return ""
@@ -113,7 +114,7 @@ class Member(Struct, eq=False):
     version: str
     lease: float = LEASE
     left: Collection[int] = ()
-    """The claims that it failed to release: as `SqlStore.left`."""
+    """The claims that it failed to release; see `SqlStore.left`."""
     life: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -121,7 +122,7 @@ class Member(Struct, eq=False):
         return f"{self.name}{LIFE}{self.life}"
 
     def join(self) -> None:
-        """Become the worker of that name, and free what an earlier process of that name held."""
+        """Become the worker of that name, and release the claims of an earlier process of that name."""
 
         def enter(db: Transaction) -> None:
             before = db.one("SELECT life FROM workers WHERE worker = %s FOR UPDATE", self.name)
@@ -137,7 +138,7 @@ class Member(Struct, eq=False):
         self.server.run(enter, PATIENCE)
 
     def beat(self) -> tuple[bool, str] | None:
-        """Show that we are present. Whether we are asked to exit, and why we are set aside; None: we were removed."""
+        """Send a heartbeat; return whether to exit, and why this worker is set aside; None: it was removed."""
 
         def renew(db: Transaction) -> tuple[bool, str] | None:
             row = db.one(
@@ -150,7 +151,7 @@ class Member(Struct, eq=False):
             renew_claims(db, self.id, self.left)
             return bool(row[0]), str(row[1])
 
-        # No longer than the lease: after that others have our tasks, and beating again would only hide it.
+        # No longer than the lease: after that others have our tasks, and another heartbeat would only hide it.
         return self.server.run(renew, self.lease)
 
     def is_member(self) -> bool:
@@ -166,23 +167,22 @@ class Janitor(Struct, eq=False):
 
     _server: Server
     _seen: dict[str, tuple[int, float]] = {}
-    """The last beat of each worker's life, and when we first saw it."""
+    """The last beat of each worker process, and when it was first seen here."""
     _looked: float = 0.0
 
     def look(self) -> set[str] | None:
-        """Remove workers that have gone, and return those present; None: another janitor is at it."""
+        """Remove workers that have gone, and return those present; None: another janitor is at work."""
         return self._server.run(self._look, PATIENCE)
 
     def _look(self, db: Transaction) -> set[str] | None:
         now = time.monotonic()
-        # Tried, not waited for: with a thousand workers there would be a queue of janitors for work that one of them
-        # does.
+        # Tried, not waited for: with a thousand workers, janitors would queue for work that one of them does.
         lock = "SELECT pg_try_advisory_xact_lock(hashtextextended('bough janitor ' || current_schema, 0))"
         if db.one(lock) != (True,):
             return None
         rows = db.all("SELECT worker, life, beat, lease FROM workers")
         paused = min((lease for *_, lease in rows), default=LEASE) / 2
-        if now - self._looked > paused:  # We, or the server, were away: that counts as nobody's silence.
+        if now - self._looked > paused:  # We, or the server, were away: that is nobody's silence.
             self._seen.clear()
         self._looked = now
         there = set()

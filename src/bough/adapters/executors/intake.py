@@ -1,4 +1,4 @@
-"""The worker's side of the queue: takes tasks from it, never more than there are slots for, and runs them."""
+"""The worker's side of the queue: takes tasks, never more than it has slots, and runs them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from dbos import DBOS
 
 MANY = 25
-"""Workers beyond which each polls less often, so that together they poll the server no more often."""
+"""Above this number of workers each polls less often, so that the server's load does not grow."""
 RunHanded = Callable[[QueuedTask, Callable[[], None]], Coroutine[Any, Any, str]]
-"""Runs a task; calls the function when the task rests: the remaining work needs no slot."""
+"""Runs a task; calls the function when the task halts: the remaining work needs no slot."""
 
 
 class Intake:
@@ -51,14 +51,14 @@ class Intake:
         self.open = True
         """False: nothing more is taken."""
         self.fleet = 1
-        """How many workers there are."""
+        """Number of workers."""
 
     @property
     def running(self) -> int:
         return len(self._taken | self._works.keys())
 
     def start(self) -> None:
-        """Make DBOS's tables and start its threads. To be called in a thread."""
+        """Make DBOS's tables and start its threads. Call this in a thread."""
         dbos, serializer = load_dbos()
         DBOS = dbos.DBOS
         DBOS(
@@ -68,7 +68,7 @@ class Intake:
                 "executor_id": self._executor,
                 "serializer": serializer,
                 "log_level": "CRITICAL",
-                # A workflow keeps its thread until the task rests, and DBOS needs some for itself.
+                # A workflow holds its thread until the task halts, and DBOS needs some for itself.
                 "max_executor_threads": self._slots + 8,
                 "sys_db_pool_size": 4,
                 **find_tables(self._server),
@@ -76,8 +76,8 @@ class Intake:
         )
 
         def leaf(handed: dict[str, Any]) -> str:
-            """The workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on another
-            machine, and what a checkout leaves is on this one."""
+            """Run the workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on
+            another machine, and a checkout's leftovers are on this one."""
             name = DBOS.workflow_id or ""
             try:
                 task = msgspec.convert(handed, QueuedTask)
@@ -85,8 +85,8 @@ class Intake:
             finally:
                 self._taken.discard(name)
 
-        # By default DBOS gives a workflow up after a number of recoveries. Whether a task is hopeless is for the
-        # coordinator to say (`TRIES`), who knows whether it moved.
+        # By default DBOS gives a workflow up after some recoveries. Only the coordinator, which sees progress, may give
+        # a task up (`TRIES`).
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
         self._limit_to_slots()
@@ -96,8 +96,8 @@ class Intake:
         DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
-        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so each
-        poll is told this worker's free slots. Set before launch, because DBOS polls at once."""
+        """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, in the database,
+        while ours differ and queues share them. Set before launch, because DBOS polls at once."""
         from dbos._sys_db import SystemDatabase
 
         database: Any = SystemDatabase
@@ -107,7 +107,7 @@ class Intake:
             needed = parse_tags(queue.name)
             if needed is None:
                 return start(own, queue, *args, **named)
-            # DBOS polls each queue in a thread of its own: two of them could give the last slot away.
+            # DBOS polls each queue in a thread of its own: two of them could give away the last slot.
             with self._taking:
                 room = self._slots - len(self._taken) if self.open and needed <= self._tags else 0
                 if room <= 0:
@@ -141,7 +141,7 @@ class Intake:
             self._works.pop(name, None)
 
     async def call_off_cancelled(self) -> None:
-        """End what the coordinator cancelled, and what another worker has taken."""
+        """End tasks that the coordinator cancelled, and those that another worker has taken."""
         if not self._taken or self._dbos is None:
             return
         with explain_errors(self._server):
@@ -153,11 +153,11 @@ class Intake:
                 continue
             if status.workflow_id in self._works:
                 self._works[status.workflow_id].cancel()
-            else:  # It was cancelled before it started here.
+            else:  # cancelled before it started here
                 self._taken.discard(status.workflow_id)
 
     async def recover(self, there: set[str]) -> None:
-        """Enqueue again what belongs to executors that are gone: DBOS itself recovers only its own."""
+        """Enqueue again the tasks of executors that are gone: DBOS itself recovers only its own."""
         if self._dbos is None:
             return
         with explain_errors(self._server):

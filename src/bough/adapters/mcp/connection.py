@@ -25,12 +25,12 @@ GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
 class ServerLost(Exception):
-    """The server is gone, or never started, as a sentence."""
+    """The server is gone, or never started; the text says why."""
 
 
 class Connection:
-    """Open from `open` to `close`. It runs in a task of its own, because the library must be exited in the task that
-    entered it, and calls come from many."""
+    """Runs from `open` to `close` in a task of its own: the library must be exited in the task that entered it, and
+    calls come from many."""
 
     def __init__(self, transport: Transport, pipes: Pipes | None, timeout: float) -> None:
         self._transport, self._pipes, self._timeout = transport, pipes, timeout
@@ -61,7 +61,7 @@ class Connection:
         return found
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-        """`ServerLost` when it dies or is too slow: then it must be restarted."""
+        """Call a tool. Raises `ServerLost` if the server dies or is too slow: then it must be restarted."""
         asking = asyncio.ensure_future(self._client.result().call_tool(tool, arguments))
         await asyncio.wait((asking, self._life), timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():
@@ -107,7 +107,7 @@ class Connection:
 
 
 def _first(error: BaseException) -> Exception:
-    """The actual error, out of the groups that structured concurrency wraps it in."""
+    """Return the actual error out of its exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error if isinstance(error, Exception) else ServerLost(f"it was stopped ({type(error).__name__}).")
@@ -115,7 +115,7 @@ def _first(error: BaseException) -> Exception:
 
 @asynccontextmanager
 async def over_pipes(pipes: Pipes) -> AsyncIterator[Any]:
-    """One message per line. Any other line is skipped: programs print all kinds of things."""
+    """Exchange one message per line. Any other line is skipped: programs print all kinds of things."""
     to_session, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -164,7 +164,7 @@ async def over_http(server: ToolServer, env: Mapping[str, str]) -> AsyncIterator
 
 
 class _Memory:
-    """Tokens are kept as long as the run lasts, and nowhere else."""
+    """Stores tokens for the run's duration, and nowhere else."""
 
     _tokens: Any = None
     _info: Any = None

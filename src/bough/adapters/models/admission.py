@@ -1,11 +1,11 @@
-"""Agents wait here until an endpoint can take their request (pace.py), in the order in which they come.
+"""The queue before each endpoint (pace.py): agents wait in order until it can take their request.
 
 Waiting is not a failure: nothing is recorded, no retry is counted, and a run's limits end it as they end a call. The
-one exception: when the request that probes whether a server is back fails, it counts for everyone who waits for it, as
-if each had asked, so that the run gives up as soon as it would with a single agent.
+one exception: if the request that probes whether a server is back fails, it counts for every agent that waits, so that
+the run gives up as soon as it would with a single agent.
 
-The state is in memory, per process. The journal records the outcome of every call; how fast a server may be asked is
-for the server to say, changes by the minute, and a new process learns it from its first answers.
+The state is in memory, per process. The journal records the outcome of every call; the server's rate changes by the
+minute, and a new process learns it from its first answers.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Admission(Struct, frozen=True, eq=False):
     sent: Sent
 
     def hear(self, headers: Mapping[str, str]) -> None:
-        """Take note of the headers of its answer."""
+        """Read the headers of its answer."""
         if allowance := read_allowance(headers, time.time()):
             self.gate.pace.hear(self.gate.timer(), self.sent, allowance)
 
 
 ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
-"""The admission of the request that is made in this context, so that the wire can pass on what the server says."""
+"""The admission of the current context's request, through which the wire passes on the server's headers."""
 
 
 class _Applicant(Struct, frozen=True, eq=False):
@@ -68,8 +68,8 @@ class Gate:
 
     @asynccontextmanager
     async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Admission]:
-        """Wait until the endpoint may be asked. Raises `WaitEnded` when a person stops the run meanwhile, and what
-        others learn about the server that concerns everyone."""
+        """Wait until the endpoint may be asked. Raises `WaitEnded` if a person stops the run meanwhile, and errors of
+        others that concern everyone."""
         if self._exhausted is not None:
             heard, known = self._exhausted
             if self.timer() - heard < FRESH and time.time() < known.until:
@@ -131,7 +131,7 @@ class Gate:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Admit everyone who may ask now. A lack of tokens holds up only those who ask the same model."""
+        """Admit every request that may go now. A lack of tokens holds up only requests to the same model."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -157,7 +157,7 @@ class Gate:
                 waiting.let_in.set_exception(_copy(error))
 
     def _explain(self) -> str:
-        """Why somebody waits, for whoever watches."""
+        """Explain the wait to observers."""
         left, pace = self.pace.until - self.timer(), self.pace
         if pace.probing:
             return f"waiting: {self._host} does not answer, and one request at a time asks whether it is back"
@@ -176,13 +176,13 @@ class PacedModel:
         self.name = model.name
         self._model, self._gate, self._stop = model, gate, stop
         self._weight = 1.0
-        """What the provider counts for each token of our estimate, by the last questions, cached or not."""
+        """The provider's tokens for each token of our estimate, by the last questions, cached or not."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
-        # The tokens of the question are counted where the provider has said how many it takes.
+        # The question's tokens count if the provider has announced a limit.
         counts = self.name in self._gate.pace.buckets
         tokens = estimate_tokens(prompt.system) + measure_messages(prompt.messages) if counts else 0
         async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:
@@ -192,7 +192,7 @@ class PacedModel:
             finally:
                 ADMITTED.reset(before)
         if tokens and answer.usage.input and not answer.usage.estimated:
-            # What is read from the cache does not count at Anthropic, and does elsewhere.
+            # Anthropic does not count tokens read from the cache; others do.
             free = answer.usage.cache_read if self.name.startswith("anthropic:") else 0
             counted = (answer.usage.input - free) / tokens
             self._weight = min(max(0.5 * self._weight + 0.5 * counted, 0.01), 4.0)
@@ -200,9 +200,8 @@ class PacedModel:
 
 
 class FirstContact(Struct, eq=False):
-    """A model that has not been reached yet. Until its server has answered once, a refused connection is not retried,
-    since waiting in silence helps no one where nothing listens at all: the run halts and says so. Later it is a
-    passing error like any other."""
+    """A model that has not been reached yet. Until its server has answered once, a refused connection is not retried:
+    if nothing listens there, the run halts and says so. Later it is a transient error like any other."""
 
     _model: Model
     _met: bool = False
@@ -223,7 +222,7 @@ class FirstContact(Struct, eq=False):
 
 
 def _copy(error: Unavailable) -> Unavailable:
-    """One for each who hears of it: an exception belongs to whoever catches it."""
+    """Return a copy of the exception for each waiter: each raises its own."""
     if isinstance(error, Exhausted):
         return Exhausted(str(error), error.until)
     assert isinstance(error, TransientError)

@@ -25,10 +25,10 @@ MARK = b'"cache_control":{"type":"ephemeral"}'
 block, which the next round repeats; and, after a round with many calls, up to where the one before ended, since a
 provider looks for cached content no further back than 20 blocks."""
 MANY = 8
-"""Results of a round from which on it may be longer than that, with as many calls, a text and its thinking."""
+"""Results of a round above which it may be longer than that, with as many calls, a text and its thinking."""
 CLOSED = b",%b}]}]}" % MARK
 PIECES = ("text", "partial_json", "thinking", "signature")
-"""What a block arrives in."""
+"""Names of the pieces in which a block arrives."""
 NO_OUTPUT = "(no output)"
 """Replaces the empty text of a failed call, which the interface rejects."""
 
@@ -62,7 +62,7 @@ _WHOLE = msgspec.json.Decoder(_Whole)
 
 
 class _OpenBlock(Struct):
-    """A part of an answer that is still arriving: as the server began it, and the pieces since."""
+    """A part of an answer that is still arriving: its start, and the pieces since."""
 
     start: dict[str, Any]
     pieces: dict[str, list[str]] = {}
@@ -100,8 +100,8 @@ class AnthropicReader(BaseReader):
         return self._answer(text, calls, self._extra(blocks))
 
     def _extra(self, blocks: list[_OpenBlock]) -> str:
-        """What must be sent back besides text and calls (signed thinking …), with a mark at the place of the text and
-        of each call."""
+        """Return what must be sent back besides text and calls (signed thinking …), with marks in the places of the
+        text and the calls."""
         alone = [block.kind for block in blocks].count("text") == 1
         content: list[dict[str, Any]] = []
         for block in blocks:
@@ -161,14 +161,13 @@ class AnthropicReader(BaseReader):
             self._progress(pieces["text"])
 
     def _count(self, usage: dict[str, Any] | None) -> None:
-        """Counts are totals; a later count replaces an earlier one."""
+        """Count tokens. Counts are totals; a later one replaces an earlier one."""
         counts = self._counts = self._counts | {
             name: count for name, count in (usage or {}).items() if count is not None
         }
         written, read = "cache_creation_input_tokens", "cache_read_input_tokens"
         self._usage = Usage(
-            # Anthropic's input_tokens leaves out what was written to the cache or read from it; other providers count
-            # it.
+            # Anthropic's input_tokens leaves out tokens written to or read from the cache; other providers count them.
             input=add_counts(counts, "input_tokens", written, read),
             output=add_counts(counts, "output_tokens"),
             cache_read=add_counts(counts, read),
@@ -176,7 +175,7 @@ class AnthropicReader(BaseReader):
         )
 
     def _verbatim(self, block: _OpenBlock) -> list[dict[str, Any]]:
-        """Any other block as it is sent back."""
+        """Return any other block as it is sent back."""
         whole = dict(block.start)
         for key in ("thinking", "signature"):
             if pieces := block.join(key):
@@ -214,11 +213,11 @@ class AnthropicModel(HttpModel):
         return {"model": self._at.model, "max_tokens": self._options.max_tokens, "stream": True}
 
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
-        # How many of the messages the last round sent; 0: this is the first.
+        # Messages sent in the last round; 0: this is the first.
         place = len(prompt.messages)
         while place and not isinstance(prompt.messages[place - 1], Replied):
             place -= 1
-        # A mark that moves changes bytes that were sent before: only where the provider would not find what it has.
+        # A moved mark changes bytes that were sent before, so move it only if the provider would not find its cache.
         many = place and len(prompt.messages) - place > MANY
         before = self._prefixes.end_of(prompt.messages, place - 1) if many else 0
         marked = messages[:before] + b"," + MARK if before else b""
@@ -226,7 +225,7 @@ class AnthropicModel(HttpModel):
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         role = "assistant" if isinstance(message, Replied) else "user"
-        # Roles alternate, so what a role says next joins its turn: the last turn, and the last block in it, stay open.
+        # Roles alternate, so the next message of a role joins its turn: the last turn, and its last block, stay open.
         encoded = msgspec.json.encode(self._blocks(message))[1:-2]
         if role == before:
             return b"}," + encoded, role
@@ -252,7 +251,7 @@ class AnthropicModel(HttpModel):
                 return blocks if ends else [*blocks, _make_text("")]
 
     def _list_blocks(self, message: Replied) -> list[Any]:
-        """The blocks as this model sent them, or just the text and the calls."""
+        """Return the blocks as this model sent them, or just the text and the calls."""
         listed: list[dict[str, Any]] = [{"type": "text"}]
         waiting = [
             {

@@ -1,7 +1,7 @@
-"""What a local server reports about its model: its context window, and whether it calls tools.
+"""A local server's report about its model: its context window, and whether it calls tools.
 
-Queried once before the first round, and only on servers that a person runs. A server that does not say is not an error:
-then nothing is known.
+Queried once before the first round, and only on servers that a person runs. A server without such a report is not an
+error: then nothing is known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Capabilities(Struct, frozen=True):
     server: str = ""
     """`Ollama`, `llama.cpp`, `vLLM`; empty: unknown."""
     about: str = ""
-    """How it describes the model: another description is another model."""
+    """Its description of the model: another description is another model."""
     unreachable: str = ""
     """Why it is unreachable: nothing listens there."""
     images: bool | None = None
@@ -94,7 +94,7 @@ def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
 
 
 def _parse_models(listed: dict[str, Any], model: str) -> Capabilities:
-    """Read a list of models: vLLM's says how long a conversation may be, others say at least what is served."""
+    """Read a list of models: vLLM's has the longest conversation, others at least the served models."""
     entries = [entry for entry in _get(listed, "data", list) if isinstance(entry, dict)]
     entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
     window = _to_number(entry.get("max_model_len"))
@@ -107,7 +107,7 @@ def _describe(found: dict[str, Any], *keys: str) -> str:
 
 
 async def _request_json(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:
-    """The JSON object that it answers with; empty for anything else."""
+    """Return the JSON object of its answer; empty for anything else."""
     headers = [(b"user-agent", b"bough"), (b"content-type", b"application/json")]
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))

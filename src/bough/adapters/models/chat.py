@@ -30,7 +30,7 @@ from bough.core.textual.cleaning import repair_surrogates
 
 IMAGES = "The images that the calls above show, in order:"
 ECHOED = ("reasoning_content", "reasoning_details")
-"""Fields of an answer that a provider wants back with it."""
+"""Fields of an answer that its provider wants back."""
 
 
 # ── what a server sends ─────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ class ChatReader(BaseReader):
             read = add_counts(chunk.usage, "prompt_tokens")
             self._usage = Usage(
                 input=read,
-                # Gemini counts thoughts, which are charged as output, in the total alone.
+                # Gemini counts thoughts, which are charged as output, only in the total.
                 output=max(
                     add_counts(chunk.usage, "completion_tokens"), add_counts(chunk.usage, "total_tokens") - read
                 ),
@@ -151,7 +151,7 @@ class ChatReader(BaseReader):
                 self._stop = choice.finish_reason
 
     def _add_other(self, number: int, piece: _Piece | None, finish: str | None) -> None:
-        """A further answer: only its text is of use, and only if it is whole."""
+        """Add a further answer: only its text is useful, and only if it is whole."""
         pieces = self._others.setdefault(number, [])
         if piece is not None:
             pieces.append(_join_text(piece))
@@ -189,9 +189,9 @@ class ChatReader(BaseReader):
             call.extra |= piece.extra_content
 
     def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
-        """The call that a piece belongs to, or a new one. Some servers use one index for all calls, or leave the index
-        or the ids out: there a piece that has a name is a new call if it has another id, or comes after a call that is
-        complete."""
+        """Find the call that a piece belongs to, or a new one. Some servers use one index for all calls, or leave out
+        the index or the ids: there a piece with a name is a new call if it has another id, or comes after a complete
+        call."""
         call = next((call for call in reversed(self._calls) if piece.index in (None, call.index)), None)
         if call is not None and name:
             complete = piece.id is None and parse_fields("".join(call.arguments)) is not None
@@ -211,7 +211,7 @@ class ChatReader(BaseReader):
         if self._reasoning is not None:
             kept["reasoning_content"] = "".join(self._reasoning)
         if self._details:
-            # Reasoning details as they were before they were split: one for each run of a type and index.
+            # Reasoning details before they were split: one for each run of a type and index.
             runs: list[list[dict[str, Any]]] = []
             for detail in self._details:
                 same = runs and all(detail.get(key) == runs[-1][0].get(key) for key in ("type", "index"))
@@ -227,7 +227,7 @@ class ChatReader(BaseReader):
 
 
 def _join_text(piece: _Piece) -> str:
-    """The text of a piece. Content may come in parts; those not meant for reading (thinking) are left out."""
+    """Return the text of a piece. Content may come in parts; thinking is left out."""
     parts = [{"text": piece.content}] if isinstance(piece.content, str) else piece.content or ()
     read = [part.get("text") for part in parts if isinstance(part, dict)]
     return "".join(each for each in read if isinstance(each, str))
@@ -249,8 +249,8 @@ class ChatModel(HttpModel):
     reader = ChatReader
     path = "/chat/completions"
     _most_answers = _answers_now = 1_000
-    """Answers to one question that its server may give at once: less where it refused, and less for now where it
-    failed."""
+    """Answers to one question that its server gives at once: fewer after a refusal, and fewer for now after a
+    failure."""
 
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         wanted = min(prompt.answers, self._answers_now)
@@ -261,8 +261,8 @@ class ChatModel(HttpModel):
         except Unavailable as error:
             if wanted == 1 or (isinstance(error, TransientError) and error.sign == "throttled"):
                 raise
-            # Fewer may succeed where many took too long. Servers that give one only, or as many as they have slots,
-            # refuse more for good.
+            # Fewer may succeed where many took too long. Servers that give only one, or one per slot, refuse more for
+            # good.
             self._answers_now = wanted // 2
             if isinstance(error, TransientError):
                 raise
@@ -289,8 +289,8 @@ class ChatModel(HttpModel):
         return b"," if prompt.system and messages else b"", messages, b"]}"
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """The state is how many results are still to come, and the images among those that came: a result is text, so
-        they follow in a message of their own once all results are there."""
+        """Encode a message. The state is the number of results still to come, and the images among those that came: a
+        result is text, so images follow in a message of their own once all results are there."""
         left, *waiting = before.split()[1:] or ["0"]
         shaped = [self._build_message(message)]
         if isinstance(message, Replied):

@@ -34,9 +34,9 @@ Encode = Callable[[Message, str], tuple[bytes, str]]
 """A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
 
 MOST = 256
-"""Conversations that are kept."""
+"""The most conversations kept."""
 ROOM = 64_000_000
-"""The most bytes of them that are kept; the latest conversation is kept whatever its size."""
+"""The most bytes kept; the latest conversation is kept whatever its size."""
 
 
 class _EncodedConversation(Struct, eq=False):
@@ -49,8 +49,8 @@ class _EncodedConversation(Struct, eq=False):
 
 
 class Prefixes:
-    """The encoded conversations that are in use. Providers keep nothing between calls, so the whole conversation is
-    sent in every round; only what is new in it is encoded, whatever the length of the rest.
+    """The encoded conversations in use. Providers store nothing between calls, so every round sends the whole
+    conversation; only the new part of it is encoded, whatever the length of the rest.
 
     Safe to share among any number of agents of one event loop: nothing here waits. A trail that branched off has a root
     of its own and is encoded again; a shorter trail of a known root costs only the copy.
@@ -63,10 +63,11 @@ class Prefixes:
         self._kept: list[_EncodedConversation] = []
         self._size = 0
         self.encoded = 0
-        """Messages encoded so far: grows with what is new, never with the length of a conversation."""
+        """Messages encoded so far: grows with new ones, never with the length of a conversation."""
 
     def bytes_of(self, trail: PersistentList[Message]) -> bytes | bytearray:
-        """The bytes of all messages of the trail. A bytearray is ours and will grow: copy it before anything waits."""
+        """Return the bytes of all messages of the trail. A bytearray is ours and will grow: copy it before anything
+        waits."""
         kept = self._find(trail)
         count = len(kept.ends)
         if len(trail) < count:
@@ -91,7 +92,7 @@ class Prefixes:
         self._size = 0
 
     def _find(self, trail: PersistentList[Message]) -> _EncodedConversation:
-        """What is kept of the trail, moved to the end: the order of the list is the order of use."""
+        """Find the stored trail and move it to the end: the list is in order of use."""
         kept = next((each for each in reversed(self._kept) if each.trail.same_root(trail)), None)
         if kept is None:
             kept = _EncodedConversation(trail)
@@ -106,7 +107,7 @@ ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
 
 
 class Options(Struct, frozen=True):
-    """What varies among models of one protocol."""
+    """Differences among models of one protocol."""
 
     usage: bool = True
     """Ask for the usage. Some servers reject that, and send the usage anyway."""
@@ -115,7 +116,7 @@ class Options(Struct, frozen=True):
     foreign_call: dict[str, Any] | None = None
     """The `extra_content` of a call that this model did not make; Gemini rejects a turn of calls without any."""
     max_tokens: int = 32_000
-    """Sent where the protocol requires a number."""
+    """The longest answer, sent if the protocol requires a number."""
     images: bool = False
     """The model takes images."""
     price: Price = lambda usage, model: None
@@ -151,10 +152,10 @@ class RemoteModel(ABC):
 
     @abstractmethod
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
-        """The answer, without its cost."""
+        """Return the answer, without its cost."""
 
     def _kept(self, extra: str) -> dict[str, Raw]:
-        """What this very model wants back. Another one, used for the rest of a run, would reject it."""
+        """Return what this very model wants back. Another one, used for the rest of a run, would reject it."""
         kept = parse_fields(extra) if extra else None
         return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
 
@@ -166,7 +167,7 @@ class HttpModel(RemoteModel):
     """A model behind HTTP."""
 
     listing: ClassVar[str] = "/models"
-    """Where the endpoint lists its models."""
+    """The path of the endpoint's list of models."""
     reader: ClassVar[type[BaseReader]]
     """Assembles its answers."""
     path: ClassVar[str]
@@ -176,7 +177,7 @@ class HttpModel(RemoteModel):
         super().__init__(at, timeout, options)
         self._wire = Wire(client, at, self.path, self.headers(at.key), timeout, options.longest)
         self._head = lru_cache(MOST)(self._system)
-        """What precedes the messages, which stays the same from round to round."""
+        """The part before the messages, which stays the same from round to round."""
         self._offers: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
         self._prefixes = Prefixes(self._encode)
         self._pictures: dict[str, bytes] = {}
@@ -188,7 +189,7 @@ class HttpModel(RemoteModel):
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
-            # It takes none after all, or not this one: text is enough to continue with.
+            # It takes no images after all, or not this one: continue with text.
             self._sees = False
             self._prefixes.clear()
             return await self._ask(prompt, progress)
@@ -199,17 +200,17 @@ class HttpModel(RemoteModel):
 
     @staticmethod
     def headers(key: str) -> dict[str, str]:
-        """What identifies the caller."""
+        """Return the headers that identify the caller."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
     @staticmethod
     def root(url: str) -> str:
-        """The base URL, without whatever part of the protocol's own path people append to it."""
+        """Return the base URL without the parts of the protocol's own path that people append."""
         return url
 
     def body(self, prompt: Prompt) -> bytes:
-        """The request for this prompt."""
-        # The conversation's bytes are not ours and will grow: they are copied here, before anything waits.
+        """Build the request for this prompt."""
+        # The conversation's bytes are not ours and will grow: copy them before anything waits.
         self._pictures = prompt.pictures
         messages = self._prefixes.bytes_of(prompt.messages)
         settings = msgspec.json.encode(self._settings(prompt))[:-1]
@@ -219,28 +220,28 @@ class HttpModel(RemoteModel):
 
     @abstractmethod
     def _settings(self, prompt: Prompt) -> dict[str, Any]:
-        """What a request has besides the system prompt, the tools and the messages."""
+        """Return the fields besides the system prompt, the tools and the messages."""
 
     @staticmethod
     @abstractmethod
     def _system(text: str) -> bytes:
-        """The part of the request that holds the system prompt, if there is one, up to the first message."""
+        """Return the beginning of the request with the system prompt, if any, up to the first message."""
 
     @abstractmethod
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
-        """The messages, and the end of the request."""
+        """Return the messages, and the end of the request."""
 
     @staticmethod
     @abstractmethod
     def _tools(specs: tuple[ToolSpec, ...]) -> list[Any]:
-        """The tools as the protocol offers them."""
+        """Return the tools in the protocol's form."""
 
     @abstractmethod
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """A message's bytes, after a message that left the state `before`, and the state that it leaves."""
+        """Encode a message after one that left the state `before`; return its bytes and its own state."""
 
     def _offer(self, specs: tuple[ToolSpec, ...]) -> bytes:
-        """The encoded tools, kept by their number: one set serves all rounds, and a smaller one the last."""
+        """Return the encoded tools, cached by their number: one set serves all rounds, and a smaller one the last."""
         known = self._offers.get(len(specs))
         if known is None or known[0] != specs:
             offered = b',"tools":' + msgspec.json.encode(self._tools(specs)) if specs else b""
@@ -248,22 +249,22 @@ class HttpModel(RemoteModel):
         return known[1]
 
     def _shown(self, picture: Picture | None) -> str:
-        """The image in base64, or nothing for a model that takes no images."""
+        """Return the image in base64, or nothing for a model that takes no images."""
         raw = self._pictures.get(picture.blob) if picture and self._sees else None
         return b64encode(raw).decode() if raw else ""
 
 
 def ensure_content(text: str) -> str:
-    """Text that a server accepts back: most reject one without content."""
+    """Return a text that a server accepts back: most reject one without content."""
     return text if text.strip() else EMPTY
 
 
 def add_counts(found: dict[str, Any], *names: str) -> int:
-    """The sum of these token counts; what is not a number counts nothing."""
+    """Sum these token counts; anything but a number counts as zero."""
     return sum(clamp_count(count) for name in names if isinstance(count := found.get(name), int | float))
 
 
 def get_arguments(call: Call) -> str:
-    """The arguments of a call. Servers parse them and fail for good on malformed ones; the result has told the model,
-    and what it actually wrote is in the journal."""
+    """Return the arguments of a call. Servers parse them and fail for good on malformed ones; the result told the
+    model, and its actual text is in the journal."""
     return call.arguments if parse_fields(call.arguments) is not None else "{}"

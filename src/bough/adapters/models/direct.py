@@ -30,13 +30,13 @@ from bough.adapters.models.link import (
 )
 
 READ = 65_536
-"""The most bytes that are taken from a connection at once."""
+"""The most bytes read from a connection at once."""
 HEAD = 100_000
 """The most bytes of an answer's head."""
 SECOND_ADDRESS = 0.25
-"""Seconds after which a host's next address is tried beside the one that has not answered."""
+"""Seconds before a host's next address is tried beside one that has not answered."""
 KEPT = "%/:@!$&'()*+,;=~?"
-"""Characters of a path and a query that stay as they are, beside letters, digits and `_.-`."""
+"""Characters of a path and a query that stay unescaped, beside letters, digits and `_.-`."""
 
 Origin = tuple[bool, str, int]
 """Whether the connection is encrypted, the host and the port."""
@@ -46,9 +46,9 @@ class DirectLink:
     """Keeps a connection for `idle` seconds after its last use. As many at once as there are requests."""
 
     def __init__(self, idle: float, authorities: ssl.SSLContext | None) -> None:
-        """`authorities`: None for a link that nothing encrypted goes through."""
+        """Make the link. `authorities`: None for a link without encryption."""
         self._keep = idle
-        # A fresh context trusts nobody, so that an encrypted address fails rather than passes unchecked.
+        # A fresh context trusts nobody, so an encrypted address fails rather than passes unchecked.
         self._authorities = authorities or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._idle: dict[Origin, list[_Connection]] = {}
         self._closed = False
@@ -87,7 +87,7 @@ class DirectLink:
                 await idle.pop().close()
 
     def _take_idle(self, origin: Origin) -> _Connection | None:
-        """The one that was used last, so that the others may grow old and go."""
+        """Take the connection that was used last, so that the others may expire."""
         idle = self._idle.get(origin, [])
         oldest = time.monotonic() - self._keep
         while idle and idle[0].since < oldest:
@@ -110,8 +110,8 @@ class DirectLink:
 
 @lru_cache(maxsize=64)
 def _parse_url(url: str) -> tuple[Origin, str, Headers]:
-    """Where a URL leads: the server, the target there, and the headers that follow from it: the host, and credentials
-    within the URL, which take the place of others. Raises `BadAddress`."""
+    """Split a URL into the server, the target there, and its headers: the host, and credentials within the URL, which
+    replace others. Raises `BadAddress`."""
     try:
         parts = urlsplit(url)
         name = parts.hostname or ""
@@ -131,7 +131,7 @@ def _parse_url(url: str) -> tuple[Origin, str, Headers]:
 
 
 class _Unsent(LinkError):
-    """Nobody took the rest of a request."""
+    """The server did not take the rest of a request."""
 
 
 class _Connection:
@@ -151,7 +151,7 @@ class _Connection:
     async def send(self, head: h11.Request, body: bytes, timeout: float) -> None:
         pieces = [self._state.send(event) for event in (head, h11.Data(data=body), h11.EndOfMessage())]
         self._writer.write(b"".join(piece for piece in pieces if piece))
-        # A server that refuses a request may close before all of it has arrived; the answer says why.
+        # A server that refuses a request may close before all of it has arrived; its answer says why.
         with suppress(_Unsent):
             async with _within(timeout, Silent, _Unsent):
                 await self._writer.drain()
@@ -163,8 +163,8 @@ class _Connection:
         return event
 
     async def read_body(self, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """All that is there already comes in one piece, however many the server made of it. Silence is limited once
-        there was one: before the first byte a slow model may read for minutes."""
+        """Read all available content in one piece. Silence is limited after the first byte: before it a slow model may
+        read for minutes."""
         there: list[bytes] = []
         timeout = timeouts.first
         while True:
@@ -211,7 +211,7 @@ class _Connection:
 
 
 async def _decompress(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """What a server compressed although it was asked not to."""
+    """Decompress an answer that was compressed unasked."""
     packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
     async with aclosing(pieces):
         async for piece in pieces:
@@ -228,7 +228,7 @@ async def _within(timeout: float | None, late: type[LinkError], broken: type[Lin
         async with asyncio.timeout(timeout):
             yield
     except TimeoutError as error:
-        # The system has a limit of its own, even where there is none here.
+        # The system has a limit of its own, even if there is none here.
         raise late(f"nothing for {timeout:g} s" if timeout else str(error)) from error
     except (OSError, UnicodeError) as error:  # UnicodeError: a host's name that cannot be one
         raise broken(str(error)) from error

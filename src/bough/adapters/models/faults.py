@@ -1,7 +1,7 @@
-"""What can go wrong between bough and a provider, as one of two errors with a sentence for the person.
+"""Errors between bough and a provider, as one of two classes with a sentence for the person.
 
 `TransientError` is worth a retry, `Refused` is not. A sentence says what happened, where, and what to do, with the
-provider's own message cut to a line; the key is redacted from it, however much of it a provider repeats.
+provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PATIENCE = 600.0
 """Longest wait in seconds; a server that asks for more has no quota left until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})
 OVERLOADED = 529
-"""Anthropic's own status for it."""
+"""Anthropic's own status for an overloaded server."""
 STATUS_OF_KIND = {
     "DEADLINE_EXCEEDED": 504,
     "FAILED_PRECONDITION": 400,
@@ -53,7 +53,7 @@ STATUS_OF_KIND = {
     "request_too_large": 413,
     "timeout_error": 504,
 }
-"""Errors inside an answer have a name in place of a status. An unknown name counts as a passing problem."""
+"""Statuses for the names of errors inside an answer. An unknown name counts as transient."""
 
 _TOO_LONG = (
     r"(?i)context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
@@ -68,9 +68,9 @@ _WINDOWS = (
     r"(?i)maximum number of tokens allowed \(([\d,]{3,})\)",
     r"(?i)with ([\d,]{3,}) maximum context",
 )
-"""How providers and servers state a model's window; the number is the first group."""
+"""Messages about a model's window, by provider; the number is the first group."""
 _BAD_KEY = r"(?i)API key (not valid|expired)"
-"""Google reports it with the status of a malformed request."""
+"""Google reports a bad key with the status of a malformed request."""
 _RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
 
 
@@ -89,7 +89,7 @@ class Endpoint(Struct, frozen=True):
     key_variable: str = ""
     """The environment variable that holds the key; empty when the endpoint takes none."""
     advice: str = ""
-    """What to do when the endpoint denies access, where that is more than a key."""
+    """Advice when the endpoint denies access, if it needs more than a key."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r})"
@@ -100,12 +100,13 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def host(self) -> str:
-        """Host and port: what a person needs to recognise the endpoint, without any credentials in the URL."""
+        """Return host and port, by which a person recognises the endpoint, without any credentials in the URL."""
         rest = self.base_url.partition("://")[2] or self.base_url
         return re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
 
     def sanitize(self, text: str) -> str:
-        """The text on one line, without the key or the start of it, without control characters, and not too long."""
+        """Return the text on one line, without the key or its beginning, without control characters, and not too
+        long."""
         if self.key:
             text = text.replace(self.key, "[key]")
             if len(self.key) >= 12:
@@ -116,7 +117,7 @@ class Endpoint(Struct, frozen=True):
 
 
 def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
-    """What an answer with an error status means."""
+    """Explain an answer with an error status."""
     try:
         error = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -132,7 +133,7 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
 
 
 def explain_error(at: Endpoint, answer: Any) -> Unavailable:
-    """What an error object inside an answer means."""
+    """Explain an error object inside an answer."""
     error = _find_error(answer)
     kinds = _extract_kinds(error)
     named = [STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND]
@@ -141,7 +142,7 @@ def explain_error(at: Endpoint, answer: Any) -> Unavailable:
 
 
 def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
-    """What a connection error means."""
+    """Explain a connection error."""
     if isinstance(error, UnreachableInTime):
         said = f"{at.host} could not be reached in time for {at.name}; check the network and the base URL."
         return TransientError(said, sign="down")
@@ -248,7 +249,7 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     if status == 429:
         return TransientError(f"{at.host} is rate-limiting {at.name} (429){told}", wait, "throttled")
     if status in PASSING_STATUS or status >= 500:
-        # A server that knows when to come back, or that is overloaded, works; it wants fewer requests.
+        # A server that names a time, or that is overloaded, works; it wants fewer requests.
         sign: Sign = "" if status < 500 else "throttled" if status == OVERLOADED or wait is not None else "down"
         return TransientError(f"{at.host} failed to serve {at.name} ({status}){told}", wait, sign)
     if status in (401, 403):
@@ -275,7 +276,7 @@ def _advise_on_key(at: Endpoint) -> str:
 
 
 def _walk_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, and what led to it."""
+    """Yield the error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

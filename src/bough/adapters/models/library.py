@@ -1,9 +1,9 @@
 """Models through pydantic-ai: Amazon Bedrock, Google Cloud, OpenAI's Responses API, and whatever else it supports
 (`pydantic-ai:PROVIDER:MODEL`).
 
-Signing in there, and further wire formats, are a library's business, not ours. An optional extra, loaded when such a
-model is needed. Promises: reasoning and signatures are kept in `extra` and sent back in place; the library's cache
-marks are on; its errors become ours. It converts the whole conversation every round, as the library requires.
+A library handles their sign-in and wire formats. An optional extra, loaded when such a model is needed. Promises:
+reasoning and signatures are kept in `extra` and sent back in place; the library's cache marks are on; its errors become
+ours. It converts the whole conversation every round, as the library requires.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LibraryModel(RemoteModel):
         if self._model is None:
             self._model = load(self._at, self._env)
             await self._open.enter_async_context(self._model)
-            if responses or self._at.model.startswith("claude"):  # A client of our own making.
+            if responses or self._at.model.startswith("claude"):  # a client of our own making
                 self._open.push_async_callback(self._model.client.close)
         tools = [
             ToolDefinition(name=s.name, description=s.description, parameters_json_schema=s.parameters)
@@ -95,7 +95,7 @@ class LibraryModel(RemoteModel):
             came[:] = [stream.get()]
 
     def _messages(self, prompt: Prompt) -> list[Any]:
-        """The conversation in the library's format: messages between two answers are one request."""
+        """Return the conversation in the library's format: messages between two answers are one request."""
         from pydantic_ai import messages as m
 
         made: list[Any] = []
@@ -127,7 +127,7 @@ class LibraryModel(RemoteModel):
         raise TypeError(message)
 
     def _response(self, message: Replied) -> Any:
-        """The answer as this very model gave it, with our ids for its calls; else its text and calls."""
+        """Return the answer as this very model gave it, with our ids for its calls; else its text and calls."""
         from pydantic_ai import messages as m
 
         kept = self._kept(message.extra)
@@ -176,7 +176,7 @@ class LibraryModel(RemoteModel):
 
 
 def _charge(error: TransientError, came: list[Any]) -> TransientError:
-    """What has arrived of an answer is paid for."""
+    """Charge the part of an answer that has arrived."""
     if came:
         error.usage = replace(_usage(came[-1]), estimated=True)
     return error
@@ -199,7 +199,8 @@ def _check_installed(at: Endpoint) -> None:
 
 
 def load(at: Endpoint, env: Mapping[str, str]) -> Any:
-    """The library's model of that name. `UsageError` without the extra, `Refused` when it cannot be set up."""
+    """Load the library's model of that name. Raises `UsageError` without the extra, `Refused` if it cannot be set
+    up."""
     _check_installed(at)
     from pydantic_ai.exceptions import UserError
 
@@ -247,7 +248,7 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
 
 
 def _sign_in_errors() -> tuple[type[Exception], ...]:
-    """What the providers' own libraries raise when they find no credentials, or cannot use them."""
+    """List the errors that the providers' libraries raise for missing or unusable credentials."""
     found: list[type[Exception]] = []
     if find_spec("botocore"):
         from botocore.exceptions import BotoCoreError
@@ -262,7 +263,7 @@ def _sign_in_errors() -> tuple[type[Exception], ...]:
 
 @asynccontextmanager
 async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
-    """The library's errors as ours."""
+    """Raise the library's errors as ours."""
     from pydantic_ai import exceptions as x
 
     try:

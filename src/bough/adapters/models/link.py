@@ -12,7 +12,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class LinkError(Exception):
-    """The connection broke, or what came over it was not HTTP."""
+    """The connection broke, or its data was not HTTP."""
 
 
 class BadAddress(LinkError):
@@ -36,7 +36,7 @@ class Timeouts(Struct, frozen=True):
     quiet: float
     """Seconds without a byte, either way."""
     patient: bool = False
-    """Silence before the first byte of the content is not limited: the caller limits the whole."""
+    """Silence before the content's first byte is not limited: the caller limits the whole."""
 
     @property
     def first(self) -> float | None:

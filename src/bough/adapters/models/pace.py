@@ -19,13 +19,13 @@ from msgspec import Struct, field
 from bough.core.errors import Sign
 
 FAILURES = 3
-"""Failures in a row, of all agents together, after which one request at a time finds out whether a server is back."""
+"""Failures in a row, of all agents together, after which single requests probe whether a server is back."""
 MOST = 1000.0
-"""Requests at once that nobody reaches: there is no limit."""
+"""A number of concurrent requests that nobody reaches: no limit."""
 SPREAD = 0.1
-"""The most that is added to a pause by chance, as a share of it: other processes wait for the same moment."""
+"""Largest random share added to a pause, so that processes waiting for the same moment do not all wake at once."""
 PATIENCE = 600.0
-"""Seconds that a server can ask to be left alone; more is a quota, which is another matter."""
+"""Longest pause in seconds that a server can ask for; more is a quota."""
 MINUTE = 60.0
 _PARTS = re.compile(r"([0-9.]{1,20})(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -40,14 +40,14 @@ class Sent(Struct, frozen=True):
 
 
 class Bucket(Struct):
-    """Tokens that a provider takes. It fills up again as time goes by."""
+    """A provider's token allowance, which refills over time."""
 
     limit: float
-    """How many at once."""
+    """Its size."""
     level: float
-    """How many are left."""
+    """Tokens left."""
     rate: float
-    """How many come back in a second."""
+    """Tokens refilled per second."""
     at: float = 0.0
 
     def fill(self, now: float) -> None:
@@ -55,7 +55,7 @@ class Bucket(Struct):
         self.at = now
 
     def wait(self, now: float, tokens: int) -> float:
-        """Seconds until so many are there; for more than there can ever be, until it is full."""
+        """Return the seconds until so many tokens are there; for more than its size, until it is full."""
         self.fill(now)
         missing = min(tokens, self.limit) - self.level
         return missing / self.rate if missing > 0 else 0.0
@@ -65,41 +65,41 @@ class Pace(Struct):
     """The state of one endpoint."""
 
     first: float = 1.0
-    """Seconds of the first pause where the server does not say; each further pause is twice as long."""
+    """Seconds of the first pause if the server names none; each further pause is twice as long."""
     longest: float = 60.0
     """Seconds of the longest pause."""
     chance: Callable[[], float] = random
     window: float = MOST
-    """Requests that may be under way at once."""
+    """Most concurrent requests."""
     target: float = MOST
     """The window grows by one with every answer until it has this size, then ever more slowly."""
     until: float = 0.0
-    """Nobody asks before."""
+    """End of the pause."""
     failures: int = 0
-    """How many came in a row."""
+    """Failures in a row."""
     pauses: int = 0
-    """How many came in a row."""
+    """Pauses in a row."""
     number: int = 0
     """Requests so far."""
     cut: int = 0
-    """Requests up to this one were sent before the window was made smaller: they say nothing about the new one."""
+    """The last request before the window was reduced: answers up to it say nothing about the new window."""
     under_way: dict[int, Sent] = field(default_factory=dict)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     """What is left of each model's allowance."""
 
     @property
     def probing(self) -> bool:
-        """One request at a time: the server has failed again and again."""
+        """Whether only one request at a time may go: the server has failed again and again."""
         return self.failures >= FAILURES
 
     @property
     def newer(self) -> int:
-        """Requests under way that were sent since the window was made smaller. Older ones are not waited for: their
-        answers may stream for minutes."""
+        """Count the requests under way since the window was reduced. Older ones are not waited for: their answers may
+        stream for minutes."""
         return sum(number > self.cut for number in self.under_way) if self.cut else len(self.under_way)
 
     def wait(self, now: float, model: str, tokens: int) -> float | None:
-        """Seconds until a request may be sent; None: not before one that is under way has ended."""
+        """Return the seconds until a request may be sent; None: not before one that is under way has ended."""
         if now < self.until:
             return self.until - now
         if self.newer >= (1 if self.probing else int(self.window)):
@@ -115,13 +115,13 @@ class Pace(Struct):
         return sent
 
     def hear(self, now: float, sent: Sent, told: Bucket) -> None:
-        """What the server says is left. It may not know yet of requests that were sent after this one."""
+        """Read the server's remaining tokens. It may not know of requests that were sent after this one."""
         unknown = sum(each.tokens for each in self.under_way.values() if each.number > sent.number)
         level = min(told.level, told.limit) - unknown
         self.buckets[sent.model] = Bucket(told.limit, level, told.rate, now)
 
     def answered(self, sent: Sent) -> None:
-        """The server works."""
+        """Note that the server answered."""
         del self.under_way[sent.number]
         if sent.number <= self.cut:
             return
@@ -136,10 +136,10 @@ class Pace(Struct):
         self.window = min(self.window + (1.0 if self.window < self.target else 1.0 / self.window), MOST)
 
     def failed(self, now: float, sent: Sent, sign: Sign, retry_after: float | None = None) -> None:
-        """It did not answer. What says nothing of the server changes nothing."""
+        """Note that it did not answer. Errors that say nothing about the server change nothing."""
         at_once = len(self.under_way)
         del self.under_way[sent.number]
-        news = sent.number > self.cut  # One burst of failures is one: they were all sent at the same pace.
+        news = sent.number > self.cut  # A burst of failures counts once: all were sent at the same pace.
         if sign == "throttled":
             self.failures += news
             self.pauses += news
@@ -154,7 +154,7 @@ class Pace(Struct):
                 self._pause(now, retry_after, self.failures - FAILURES + 1)
 
     def drop(self, sent: Sent) -> None:
-        """Somebody called it off, or what went wrong was no fault of the server."""
+        """Drop a request that was cancelled, or that failed through no fault of the server."""
         del self.under_way[sent.number]
 
     def _pause(self, now: float, retry_after: float | None, times: int) -> None:
@@ -165,8 +165,8 @@ class Pace(Struct):
 
 
 def read_allowance(headers: Mapping[str, str], now: float) -> Bucket | None:
-    """The tokens a minute that an answer's headers tell, of OpenAI's or Anthropic's kind; None: they tell nothing, or
-    the limit is one of a day. `now`: seconds since 1970."""
+    """Read the tokens a minute from an answer's headers, of OpenAI's or Anthropic's kind; None: none, or the limit is
+    one of a day. `now`: seconds since 1970."""
     found = None
     for kind in (
         "x-ratelimit-{}-tokens",

@@ -1,4 +1,4 @@
-"""What a call cost, from a price table that comes with a library: nothing is downloaded.
+"""The cost of a call, from a price table that comes with a library: nothing is downloaded.
 
 The library is loaded at the first answer that can have a price at all.
 """
@@ -11,7 +11,7 @@ from contextlib import suppress
 from bough.core.messages import Usage
 
 Price = Callable[[Usage, str], float | None]
-"""What a call cost, by its usage and the name of the model that answered."""
+"""Returns the cost of a call, by its usage and the name of the answering model."""
 
 PRICED = {
     "anthropic": "anthropic",
@@ -38,7 +38,7 @@ def compute_price(provider: str, model: str, usage: Usage) -> float | None:
     import genai_prices
 
     used = genai_prices.Usage(
-        # To the library, a server that counts cached tokens separately would contradict itself.
+        # The library would reject counts of a server that counts cached tokens separately.
         input_tokens=max(usage.input, usage.cache_read + usage.cache_write),
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read,

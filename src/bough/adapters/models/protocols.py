@@ -1,9 +1,8 @@
-"""Chooses the protocol that a model uses, by evidence: what the person sets, what came of earlier work, what the server
-reports.
+"""Chooses a model's protocol by evidence: the person's setting, earlier work, the server's report.
 
-Where nothing is known, one tiny question decides whether it is offered tools, and the ladder changes that when nothing
-comes of it. What is learned is kept in the person's state folder, for a model at its endpoint and as the server
-describes it: a local server may serve another model under the same name tomorrow.
+For an unknown model, one tiny question decides whether it gets tools, and the ladder changes that if it fails. Lessons
+are stored in the person's state folder, for a model at its endpoint with the server's description: a local server may
+serve another model under the same name tomorrow.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ NONE: Mapping[str, ModelProtocol] = MappingProxyType({})
 
 
 class ModelLesson(Struct, frozen=True, omit_defaults=True):
-    """What was learned about a model."""
+    """A lesson about a model."""
 
     server: str = ""
-    """How the server described the model then."""
+    """The server's description of the model then."""
     protocol: AnswerProtocol | None = None
     why: str = ""
 
@@ -40,13 +39,13 @@ class ModelLesson(Struct, frozen=True, omit_defaults=True):
 class KnownProtocols(Struct, eq=False):
     _file: Path
     _settings: Mapping[str, Setting]
-    """What the person sets, by model."""
+    """The person's settings, by model."""
     _said: Mapping[str, Capabilities]
-    """What servers report."""
+    """Servers' reports."""
     _places: Mapping[str, str]
     """The addresses of models that are not served by their provider itself."""
     _began: Mapping[str, ModelProtocol] = NONE
-    """What the run used when it started."""
+    """The run's protocols at its start."""
     _learned: dict[str, ModelLesson] = {}
 
     def __post_init__(self) -> None:
@@ -93,7 +92,8 @@ class KnownProtocols(Struct, eq=False):
         return lesson if lesson.server == about else ModelLesson(about)
 
     def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
-        """Written whole and moved into place, one run after another. Where it cannot be kept, this run remembers it."""
+        """Write the file and move it into place, one run after another. If it cannot be written, only this run
+        remembers."""
         self._learned = change(self._learned)
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -108,5 +108,5 @@ class KnownProtocols(Struct, eq=False):
 def _load_lessons(file: Path) -> dict[str, ModelLesson]:
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, ModelLesson])
-    except (OSError, *UNREADABLE):  # Nothing learned yet, or an unreadable file: it is learned again.
+    except (OSError, *UNREADABLE):  # nothing learned yet, or an unreadable file: it is learned again
         return {}

@@ -52,13 +52,13 @@ class Provider(Struct, frozen=True):
     dialect: str = "chat"
     """The protocol that it speaks."""
     options: Options = Options()
-    """What applies at its own endpoint."""
+    """Options at its own endpoint."""
     advice: str = ""
-    """How to sign in, where that takes more than a key."""
+    """Advice on signing in, if that takes more than a key."""
 
 
 LIBRARY = "library"
-"""Stands for a protocol where the model is called through pydantic-ai."""
+"""Stands for the protocol of models called through pydantic-ai."""
 GOOGLE = Provider(
     "https://generativelanguage.googleapis.com/v1beta/openai",
     ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -126,10 +126,9 @@ def make_model(
     longest: float = LONGEST,
     own_price: ModelPrice | None = None,
 ) -> Model:
-    """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
+    """Make the model of that name. Raises `UsageError` for an unknown provider, `Refused` if its key is missing.
 
-    `window`: the context window in tokens, in case it is unknown; `images`: whether it takes them, when that is
-    known."""
+    `window`: the context window in tokens, in case it is unknown; `images`: whether it takes them, if known."""
     if name == NOBODY:
         return AbsentModel()
     provider, model = parse_model_name(name, base_url, env)
@@ -160,7 +159,7 @@ def _load_dialect(known: Provider) -> type[HttpModel]:
 
 
 def parse_model_name(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
-    """Provider and model of a name. A name without a provider is for an endpoint that was given by its address."""
+    """Split a name into provider and model. A name without a provider is for an endpoint given by its address."""
     name, address = split_address(name)
     base_url = address or base_url
     provider, colon, model = name.strip().partition(":")
@@ -188,7 +187,7 @@ def split_address(name: str) -> tuple[str, str | None]:
 
 
 def find_model_address(name: str, base_url: str | None, env: Mapping[str, str]) -> str:
-    """Where the model is served, without a user or password; empty for what is served nowhere."""
+    """Return the model's address, without a user or password; empty for one without a server."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return ""
     url = _find_url(name, base_url, env, PROVIDERS[parse_model_name(name, base_url, env)[0]])
@@ -201,7 +200,7 @@ def _find_url(name: str, base_url: str | None, env: Mapping[str, str], known: Pr
 
 
 def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
-    """Where the model is served, and with which key."""
+    """Find the model's address, and its key."""
     provider, model = parse_model_name(name, base_url, env)
     known = PROVIDERS[provider]
     url = _find_url(name, base_url, env, known)
@@ -219,7 +218,7 @@ def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> En
 
 
 def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
-    """The provider's key, or nothing. The keyring is used only for the provider's own endpoint: a key kept there is not
+    """Find the provider's key; empty: none. The keyring is used only for the provider's own endpoint: its key is not
     sent to any other."""
     names = PROVIDERS[provider].keys if provider in PROVIDERS else ()
     for name in names:
@@ -229,8 +228,8 @@ def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str
 
 
 def list_secrets(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str]:
-    """Values that must never be written anywhere: keys, whatever else the environment calls a secret, and the keys of
-    the named models from the keyring. The longest first, so that none hides a part of another."""
+    """List values that must never be written anywhere: keys, whatever else the environment calls a secret, and the keys
+    of the named models from the keyring. The longest first, so that none hides a part of another."""
     known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
     found = {value for name, raw in env.items() if name in known and len(value := raw.strip()) >= 8}
     odd = {value for name, raw in env.items() if _SECRET_NAME.search(name) and len(value := raw.strip()) >= 12}
@@ -297,8 +296,8 @@ class _Listing(Struct):
 
 
 def _compute_price(provider: str, model: str, own: ModelPrice | None, usage: Usage, answered: str) -> float | None:
-    """The price by the name that was requested; by the one that answered when a name covers several. The price in the
-    person's settings (`own`) counts unless that one is higher: a repository's file cannot make a call look cheap."""
+    """Return the price by the requested name; by the answering one if a name covers several. The person's own price
+    (`own`) counts unless that one is higher: a repository's file cannot make a call look cheap."""
     known = compute_price(provider, model, usage)
     if known is None and answered != model:
         known = compute_price(provider, answered, usage)
@@ -331,5 +330,5 @@ def _read_keyring(name: str) -> str:
     try:
         return (keyring.get_password(SERVICE, name) or "").strip()
     except KeyringError:
-        # A missing keyring is not an error: the person is told which variable to set.
+        # A missing keyring is not an error: the message names the variable to set.
         return ""

@@ -56,7 +56,7 @@ class ProxiedLink:
             async with asyncio.timeout(None) as silence:
                 response = await self._http.send(request, stream=True)
                 try:
-                    # The lines of a stream arrive as they are; only what a server compressed unasked is decompressed.
+                    # A stream's lines arrive as they are; only what a server compressed unasked is decompressed.
                     packed = "content-encoding" in response.headers
                     pieces = response.aiter_bytes() if packed else response.aiter_raw()
                     async with aclosing(_limit_silence(pieces, silence, timeouts.quiet)) as answer:
@@ -82,8 +82,8 @@ class ProxiedLink:
 
 @lru_cache(maxsize=64)
 def _parse_url(url: str) -> tuple[httpx2.URL, bytes]:
-    """The URL, and its host for the header. An agent asks the same few all the time, and parsing one costs more than
-    sending the request."""
+    """Parse the URL, and its host for the header; cached, since an agent uses the same few and parsing costs more than
+    sending."""
     parsed = httpx2.URL(url)
     if not parsed.host:
         raise httpx2.InvalidURL("it names no host")
@@ -93,7 +93,7 @@ def _parse_url(url: str) -> tuple[httpx2.URL, bytes]:
 async def _limit_silence(
     pieces: AsyncIterator[bytes], silence: asyncio.Timeout, quiet: float
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces. Once the first arrives, silence is limited: the library has one limit for all reads, and before the
+    """Yield the pieces. After the first, silence is limited: the library has one limit for all reads, and before the
     first byte a slow model may read for minutes."""
     now, again = asyncio.get_running_loop().time, 0.0
     async for piece in pieces:

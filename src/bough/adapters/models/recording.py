@@ -26,7 +26,7 @@ from bough.ports import Model
 
 LONGEST_PAUSE = 0.6
 PIECES = 12
-"""How many pieces a paced answer's text comes in."""
+"""Number of pieces of a paced answer's text."""
 STRUCK = "[struck out]"
 
 
@@ -124,8 +124,8 @@ class ReplayModel:
         return line.answer
 
     def _take(self, key: str) -> RecordedAnswer | None:
-        """The answer of this call, or else of the nearest one of the same round or the same helper: a rewound run asks
-        again under later numbers, and one whose model was tried first had counted that question."""
+        """Take the answer of this call, or else of the nearest one of the same round or helper: a rewound run asks
+        again under later numbers, and a trial of the model counts as a question."""
         if exact := self._answers.get(key):
             return exact.popleft()
         task, who, number = [*key.split("#"), "", ""][:3]

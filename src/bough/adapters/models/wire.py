@@ -39,19 +39,19 @@ CONNECT_TIMEOUT = 30.0
 LONGEST = 3600.0
 """Seconds that a call may take in all, unless set otherwise."""
 IDLE = 30.0
-"""Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
+"""Seconds that an unused connection stays open: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
-"""Bytes of one answer after which it is abandoned."""
+"""Most bytes of one answer."""
 CONTENT = 8_000_000
-"""Bytes of the text in an answer after which it is abandoned; much of a stream is not text. A conversation keeps the
-text, and is sent again every round."""
+"""Most bytes of the text in an answer; much of a stream is not text. A conversation keeps the text, and is sent again
+every round."""
 LINGER = 0.25
 """Seconds spent on reading past an answer's end mark, so that the connection can be reused."""
 
 
 @cache
 def _load_authorities() -> ssl.SSLContext:
-    """The certificate authorities that this system trusts. Reading them takes 40 ms, so once is enough."""
+    """Load the certificate authorities that this system trusts, once: reading them takes 40 ms."""
     if sys.platform == "linux" and ssl.get_default_verify_paths().cafile:
         return ssl.create_default_context()
     import httpx2  # It knows where else they may be, at 45 ms and 5 MB.
@@ -60,16 +60,16 @@ def _load_authorities() -> ssl.SSLContext:
 
 
 class Client:
-    """The HTTP client that all models share. It is made, and its library loaded, on first use."""
+    """The HTTP client that all models share. It is created, and its library loaded, on first use."""
 
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
-        """Take the first and the longest pause after trouble with a server that does not say how long it needs."""
+        """Set the first and the longest pause for servers that name none."""
         self._links: dict[tuple[bool, bool], Link] = {}
         self._pauses = backoff_first, backoff_longest
         self._gates: dict[str, Gate] = {}
 
     def gate(self, address: str) -> Gate:
-        """The one gate before the endpoint at that address: all who ask there wait at it for their turn."""
+        """Return the one gate before the endpoint at that address, where all requests wait for their turn."""
         if address not in self._gates:
             host = address.partition("://")[2].partition("/")[0].rpartition("@")[2] or address
             self._gates[address] = Gate(host, Pace(*self._pauses))
@@ -119,10 +119,10 @@ class Complaint(Exception):
 
 
 class BaseReader(ABC):
-    """Assembles an answer from what a server sends. Raises `Complaint` when that is an error."""
+    """Assembles an answer from a server's data. Raises `Complaint` for an error."""
 
     stops: ClassVar[dict[str, Stop]] = {}
-    """The protocol's reasons why an answer ended, where that is neither its end nor a call."""
+    """The protocol's reasons for an answer's end, besides its normal end and a call."""
 
     def __init__(self, name: str, progress: Callable[[str], None]) -> None:
         self.finished = False
@@ -143,7 +143,7 @@ class BaseReader(ABC):
 
     @abstractmethod
     def answer(self) -> Answer:
-        """What has arrived so far."""
+        """Return what has arrived so far."""
 
     def ended(self) -> bool:
         """Whether the answer is complete although the stream ended without its end mark."""
@@ -162,7 +162,7 @@ class BaseReader(ABC):
 
 
 def repair_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
-    """The calls with texts that JSON can hold."""
+    """Return the calls with texts that JSON can hold."""
     return tuple(Call(*(repair_surrogates(part) for part in (c.id, c.name, c.arguments, c.extra))) for c in calls)
 
 
@@ -209,12 +209,11 @@ class Wire:
         chunks = reply.pieces
         if reply.status // 100 != 2:
             raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
-        first = b""  # up to and including the first chunk that is not blank, without the leading blanks
+        first = b""  # up to and including the first non-blank chunk, without the leading blanks
         async for chunk in chunks:
             if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
                 break
-        # By what it looks like and not by its content type: gateways and local servers send streams and errors under
-        # any of them.
+        # By its look and not by its content type: gateways and local servers send streams and errors under any of them.
         if first[:1] == b"{":
             body = first + await read_everything(chunks)
             if len(body) > LIMIT:
@@ -239,12 +238,12 @@ class Wire:
                     raise faults.explain_oversize(self._at, LIMIT)
                 for payload in events.feed(chunk):
                     self._take(reader.event, payload)
-                # Not waited for the connection's end: some servers keep it open for minutes after their end mark.
+                # Do not wait for the connection's end: some servers keep it open for minutes after their end mark.
                 if reader.finished:
                     break
         self._check_size(size, reader)
         if reader.finished:
-            # To the end of an answer that is already complete, so that the connection can be reused.
+            # Read to the end of a complete answer, so that the connection can be reused.
             with suppress(TimeoutError, LinkError):
                 async with asyncio.timeout(LINGER):
                     async for _ in chunks:
@@ -280,7 +279,7 @@ class Events:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of the events that are complete with this chunk."""
+        """Return the data of the events that are complete with this chunk."""
         self._rest.append(chunk)
         if b"\n" not in chunk:
             return []
@@ -299,12 +298,12 @@ class Events:
         return events
 
     def close(self) -> list[bytes]:
-        """What is left at the end: some servers leave out the closing blank line."""
+        """Return the rest at the end: some servers leave out the closing blank line."""
         return self.feed(b"\n\n")
 
 
 def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
-    """Decode; lone surrogates (`\\ud83d` alone), which a badly cut text has, are no reason to fail."""
+    """Decode; lone surrogates (`\ud83d` alone) of a badly cut text are no reason to fail."""
     try:
         return decoder.decode(payload)
     except msgspec.ValidationError:
@@ -353,7 +352,7 @@ def join_url(base_url: str, path: str) -> str:
 
 
 def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
-    """An answer that broke off is charged as far as it came."""
+    """Charge an answer that broke off as far as it came."""
     if isinstance(error, TransientError):
         came = reader.answer()
         output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
@@ -363,7 +362,7 @@ def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
 
 
 async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """An answer's content, or its beginning when it has no end."""
+    """Read an answer's content, or its beginning if it has no end."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk

@@ -1,7 +1,7 @@
 """Commands that need a person's approval before they run: push, publish, deploy.
 
 Promise: a command line that matches one of the person's patterns runs only after a yes. This is for well-meant
-commands: one can be written so that no pattern matches. What commands can *reach* is up to the sandbox below.
+commands: one can be written so that no pattern matches. The sandbox below decides what commands can *reach*.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any, cast
 from bough.ports import Finished, Sandbox, WorkFolder
 
 Permit = Callable[[str, str], Awaitable[str | None]]
-"""Shows a command line and the task that wants to run it to the person, and returns their answer, or None when no one
-answers."""
+"""Shows a command line and its task to the person, and returns their answer, or None if no one answers."""
 YES = ("y", "yes", "ok", "allow")
 REFUSED = 126
-"""The exit status, as of a command that may not be run."""
+"""Exit status of a command that may not run."""
 _SHOWN = 2_000
 
 
@@ -49,7 +48,7 @@ class _ApprovedSandbox:
         return await self._sandbox.run(argv, workspace=workspace, **how)
 
     async def _find_refusal(self, argv: Sequence[str], task: str) -> str:
-        """Why it must not run; empty when it may."""
+        """Explain why it must not run; empty if it may."""
         if self._permit is None:
             return "nobody is there to ask"
         async with self._one_question:
@@ -68,7 +67,7 @@ def format_command(argv: Sequence[str]) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """All of it is visible: what would move a terminal's cursor, or reverse the text, is spelled out."""
+    """Make everything visible: characters that would move a terminal's cursor, or reverse the text, are spelled out."""
     shown = "".join(one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} … ({len(shown) - _SHOWN:,} more characters)"
 

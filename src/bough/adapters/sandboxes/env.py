@@ -22,8 +22,8 @@ _NAMES = """
 NAMES = frozenset(_NAMES.split())
 PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV_", "npm_config_", "NPM_CONFIG_")
 
-# Neither NO_COLOR nor another TERM: what tests say about colours would depend on it, and without a terminal programs
-# leave them out anyway.
+# Neither NO_COLOR nor another TERM: tests of colours depend on them, and without a terminal programs leave colours out
+# anyway.
 FIXED = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -31,7 +31,7 @@ FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     # Bytecode is matched to its source by size and whole seconds. An agent edits and runs within one second, and a
-    # restore brings old times back: then Python would run code that is no longer there.
+    # restore brings old times back: then Python would run old code.
     "PYTHONDONTWRITEBYTECODE": "1",
     # A program killed by a timeout would lose its buffered output.
     "PYTHONUNBUFFERED": "1",
@@ -52,10 +52,10 @@ _SHORTEST_SECRET = 6
 
 
 def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequence[str] = ()) -> dict[str, str]:
-    """What of `source` commands may see, with what bough sets on top.
+    """Return the variables of `source` that commands may see, and bough's own.
 
-    `extra` names are passed too, whatever they are called (`NAME`, or `PREFIX*`): the person asked for them. Nothing
-    that holds one of `secrets`, bough's own keys, ever is.
+    `extra` names are passed too, whatever they are called (`NAME`, or `PREFIX*`): the person asked for them. A value
+    with one of `secrets`, bough's own keys, is never passed.
     """
     known = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
     env = {

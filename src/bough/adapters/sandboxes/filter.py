@@ -1,5 +1,5 @@
-"""The system calls that no command gets, as a seccomp filter: the second wall inside namespaces, and the only one where
-there are none.
+"""The system calls that no command gets, as a seccomp filter: the second wall inside namespaces, and the only one
+without them.
 
 A denied call fails as it would on a kernel without it, or for a user without the right, so that programs fall back or
 say why. Only the standard library is imported here, because the spawner runs without bough.
@@ -89,7 +89,7 @@ _NEVER = """
     move_mount open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root quotactl quotactl_fd reboot
     request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 userfaultfd vhangup
 """.split()  # noqa: SIM905
-# What these do is in a structure that a filter cannot read; programs fall back to the older calls.
+# Their effect is in a structure that a filter cannot read; programs fall back to the older calls.
 _ABSENT = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
 
 _NEW_NAMESPACES = 0x7E020080
@@ -138,7 +138,7 @@ def build_program(families: tuple[int, ...]) -> bytes:
 
 
 def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int, int, int, int]]]]:
-    """Calls, the frequent ones first, and the rules for them; each ends with a return."""
+    """List the calls, the frequent ones first, with their rules; each ends with a return."""
     for name, (flags, mode) in _CREATING.items():
         wanted = [] if flags is None else [*_load_argument(flags), (_JSET, 1, 0, _O_CREAT), _ALLOW]
         yield name, [*wanted, *_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _ALLOW]

@@ -45,7 +45,7 @@ IOCTL_DEV = 1 << 15
 _CAPABILITIES = 64
 _KEPT = frozenset({0, 1, 3, 5, 6, 7, 8, 10, 13, 18, 29})
 """The capabilities that root keeps: owners and modes of files, signals, changing users, low ports, raw sockets, chroot.
-Neither CAP_FSETID nor CAP_SETFCAP: what a command leaves in a folder that the person opened must give nobody rights."""
+Neither CAP_FSETID nor CAP_SETFCAP: a file that a command leaves in a folder of the person's must give nobody rights."""
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC = 2, 4, 8, 0x1000, 0x4000
@@ -61,7 +61,7 @@ class StartFailed(Exception):
 
     @classmethod
     def told(cls, why: bytes) -> StartFailed:
-        """The failure that another process reported; one that ended without a report was killed."""
+        """Raise the failure that another process reported; one that ended without a report was killed."""
         failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
         if why:
             failed.report = json.loads(why)
@@ -70,7 +70,7 @@ class StartFailed(Exception):
 
 @contextmanager
 def doing(step: str, what: str = "") -> Iterator[None]:
-    """A step of starting a command, whose error is a `StartFailed`."""
+    """Perform a step of starting a command; its error becomes a `StartFailed`."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -97,7 +97,7 @@ def confine(
     Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
     too. Paths that do not exist are skipped. ABI 0: no Landlock.
     """
-    # What root's commands lose: everything that reaches past the file system, into other processes and the kernel.
+    # Rights that root's commands lose: all that reach past the file system, into other processes and the kernel.
     if os.geteuid() == 0:
         for capability in range(_CAPABILITIES):
             if capability not in _KEPT:

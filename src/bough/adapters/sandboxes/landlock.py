@@ -20,17 +20,17 @@ from bough.ports import WorkFolder
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
-"""Where tools look in the home, unless told otherwise."""
+"""Default folder of each toolchain under the home, if its variable is not set."""
 _DENIED = re.compile(rb"permission denied|EACCES|read-only file system|EROFS|operation not permitted", re.IGNORECASE)
 _END = 20_000
-"""The most bytes at the end of the output in which a denial is looked for."""
+"""Bytes at the end of the output that are searched for a denial."""
 
 
 class Landlock:
-    """Decides which paths a command may write to, and the home it has."""
+    """Decides which paths a command may write to, and its home."""
 
     def __init__(self, view: FileSystemView, more: Sequence[Path] = ()) -> None:
-        """`more`: files and folders that the person makes writable besides the usual ones."""
+        """Set up the paths. `more`: files and folders that the person makes writable besides the usual ones."""
         self._view = view
         self._more = [os.path.realpath(path) for path in (*map(Path, DEVICES), *more)]
 
@@ -49,7 +49,7 @@ class Landlock:
 
 
 def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that give commands a home of their own, since they may not write to the person's."""
+    """Return the variables that give commands a home of their own, since they may not write to the person's."""
     theirs, own = Path(env.get("HOME") or "/"), find_private_folder(workspace) / "home"
     own.mkdir(parents=True, exist_ok=True)
     tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
@@ -57,8 +57,8 @@ def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, st
 
 
 async def copy_denied_folders(workspace: WorkFolder, output: bytes) -> bytes:
-    """Folders of the person's that a command tried to write to become the workspace's own copies: here writing can
-    only be denied. Returns what to say about it."""
+    """Copy folders of the person's into the workspace if a command tried to write to them: here writing can only be
+    denied. Returns a message about it."""
     text = output[-_END:]
     if not workspace.mounts or not _DENIED.search(text):
         return b""

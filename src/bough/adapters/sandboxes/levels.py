@@ -17,13 +17,13 @@ from bough.core.errors import UsageError
 Mode = Literal["auto", "namespaces", "landlock", "none"]
 
 SEATBELT = "/usr/bin/sandbox-exec"
-"""It is started by its full path: a program of that name on PATH would be another one."""
+"""Started by its full path: a program of that name on PATH would be another one."""
 LEAST_ABI = 3
 """The first version of Landlock that keeps files outside from being truncated."""
 
 
 class SandboxLevel(Struct, frozen=True):
-    """What confines commands here."""
+    """The confinement of commands here."""
 
     name: Literal["namespaces", "landlock", "seatbelt", "none"]
     abi: int = 0
@@ -36,7 +36,7 @@ class SandboxLevel(Struct, frozen=True):
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What commands can do that they should not."""
+        """List what commands can do that they should not."""
         if self.name == "none":
             return ("read, change and send everything that you can",)
         if self.name == "namespaces":
@@ -70,7 +70,7 @@ def find_level(mode: Mode) -> SandboxLevel:
     if not why:
         return SandboxLevel("namespaces", abi)
     if why == SLOW and mode == "auto":
-        # Never less than usual without the person's word.
+        # Never weaker than usual without the person's consent.
         raise UsageError(
             f"How well commands can be confined here is unknown: {SLOW}, twice. Run bough again when the machine is "
             "less busy, or pass --sandbox landlock: then they are confined less."

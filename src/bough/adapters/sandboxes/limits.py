@@ -1,7 +1,7 @@
-"""What one command may use of the machine, so that it cannot bring it down: sizes of files, processes, memory.
+"""Limits of one command, so that it cannot bring the machine down: sizes of files, processes, memory.
 
 Per-process limits, which every system has and which need no privileges. When many processes exhaust memory together,
-the kernel is told which to end first: a command, and never bough. Only the standard library is imported here.
+the kernel ends a command first, and never bough. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PROCESSES = 4096
 _SHARE = 0.8
 """The share of the machine's memory that the data of one process may take."""
 _FIRST_TO_GO = "800"
-"""How readily, up to 1000, the kernel ends it when memory runs out."""
+"""Readiness, up to 1000, with which the kernel ends it when memory runs out."""
 
 
 def find_memory_limit() -> int:
@@ -40,13 +40,13 @@ def limit_process(pid: int, own_users: bool) -> None:
 
 
 def be_first_to_go(pid: int = 0) -> None:
-    """When memory runs out, the kernel ends it, and what it starts, before others."""
+    """Make the kernel end this process, and what it starts, before others when memory runs out."""
     with suppress(OSError), open(f"/proc/{pid or 'self'}/oom_score_adj", "w") as file:  # noqa: PTH123
         file.write(_FIRST_TO_GO)
 
 
 def describe_hit(status: int | None, killed: str) -> str:
-    """The limit that a command hit, as far as its exit status tells; else empty."""
+    """Describe the limit that a command hit, by its exit status; else empty."""
     if status == 128 + 25:  # SIGXFSZ
         return f"a file exceeded the limit of {FILE >> 30} GB"
     if status == 128 + 9 and not killed:

@@ -23,9 +23,9 @@ ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 NEW = "/tmp"
-"""Where the new root is built: a folder that every system has."""
+"""Folder in which the new root is built: every system has it."""
 NOTHING = "/.nothing"
-"""An empty folder: the upper layer of what is lent. It stays, since a folder whose layer is gone lists as empty."""
+"""An empty folder: the upper layer of lent folders. It stays, since a folder whose layer is gone lists as empty."""
 _FROM = ("read", "lent", "write", "over", "cache")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "core": "/proc/kcore", "ptmx": "pts/ptmx"}
@@ -41,10 +41,10 @@ def build_mounts(mounts: list[list[str]]) -> None:
     the same (else nothing); `empty`: an empty folder that covers what is there; `folder`: one where there is nothing to
     cover; `link`: a symbolic link to the source; `blank`: an empty file; `processes` and `devices`.
     """
-    # Open handles now: the new root covers what is at its place.
+    # Open handles now: the new root covers its place.
     sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
     sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
-    # What we mount must not appear outside. What is mounted outside later (a disk, a network home) may appear here.
+    # Our mounts must not appear outside. Later mounts outside (a disk, a network home) may appear here.
     kernel.mount("", "/", "", MS_SLAVE | MS_REC, "")
     kernel.mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
     os.mkdir(NEW + NOTHING)
@@ -52,7 +52,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     for kind, target, source, more in mounts:
         with kernel.doing("namespaces", f"{kind} {target}: "):
             _mount(kind, target, source, more, sealed, sources)
-    # Sealed at the end, since places to mount at are still made in them until then.
+    # Sealed at the end, since mount points are created in them until then.
     for place in reversed(sealed):
         kernel.set_mount(place, 0, ATTR_RDONLY)
     for handle in sources.values():
@@ -66,7 +66,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
 
 
 def _open_source(source: str) -> int:
-    """Never through a link at the end: bough opens exactly what it checked."""
+    """Open a source, never through a link at the end: bough opens exactly what it checked."""
     handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     if stat.S_ISLNK(os.fstat(handle).st_mode):
         raise OSError(errno.ELOOP, "is a link", source)
@@ -103,7 +103,7 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
 
 
 def _mount_at(target: str, source: str, kind: str, flags: int, options: str = "", folder: bool = True) -> None:
-    # By handle: a path could be exchanged for a link between our look and the mount.
+    # By handle: a path could be exchanged for a link between the check and the mount.
     handle = _open_target(target, folder)
     try:
         kernel.mount(source, _handle_path(handle), kind, flags, options)
@@ -123,8 +123,8 @@ def _bind(target: str, source: int, writable: bool) -> None:
 
 
 def _mount_read_only(target: str, source: int) -> None:
-    """Read-only, and only for reading: connecting to a socket is not a write to the system, and leads outside. Through
-    a layer, a socket is a file that nobody listens on."""
+    """Mount read-only, and without sockets: connecting to one is not a write, and leads outside. Through a layer, a
+    socket is a file that nobody listens on."""
     if stat.S_ISDIR(os.fstat(source).st_mode):
         with suppress(OSError):  # this kernel or this disk has no such mounts
             options = f"lowerdir={NEW}{NOTHING}:{_handle_path(source)},userxattr"
@@ -133,7 +133,7 @@ def _mount_read_only(target: str, source: int) -> None:
 
 
 def _overlay(target: str, source: int, changes: int) -> None:
-    # Half-done work is in `work`, and mounting clears it: keepers of one workspace must not share it.
+    # `work` holds half-done work, and mounting clears it: keepers of one workspace must not share it.
     upper, work = f"{_handle_path(changes)}/files", f"{_handle_path(changes)}/work/{os.getpid()}"
     with suppress(FileExistsError):
         os.mkdir(work)
@@ -142,8 +142,8 @@ def _overlay(target: str, source: int, changes: int) -> None:
 
 
 def _open_target(target: str, folder: bool = True) -> int:
-    """A handle of the place to mount at. What is missing on the way is created, and what is in the way, in a folder
-    that commands can write to, is removed: a link there must not lead anywhere."""
+    """Return a handle of the mount point. Missing folders are created, and obstacles in a folder that commands can
+    write to are removed: a link there must not lead anywhere."""
     names = [name for name in target.split("/") if name]
     place = os.open(NEW, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for index, name in enumerate(names):
@@ -156,8 +156,7 @@ def _open_target(target: str, folder: bool = True) -> int:
 
 def _open_step(place: int, name: str, folder: bool) -> int:
     flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A command that runs in this workspace right now can put something in the way again and again; it does not get to
-    # keep us.
+    # A command in this workspace can put obstacles in the way again and again; it must not hold us up.
     for _ in range(5):
         try:
             handle = os.open(name, flags, dir_fd=place)
@@ -190,7 +189,7 @@ def _make_devices(target: str) -> None:
     for name, to in _LINKS.items():
         os.symlink(to, f"{place}/{name}")
     os.mkdir(f"{place}/pts")
-    # An instance of its own: the person's terminals must not be there to be typed into.
+    # An instance of its own: commands must not type into the person's terminals.
     kernel.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     os.mkdir(f"{place}/shm")
     kernel.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")

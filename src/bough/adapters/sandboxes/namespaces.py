@@ -30,9 +30,9 @@ CLONE_PARENT = 0x8000
 NEW_MOUNTS, NEW_UTS, NEW_IPC = 0x20000, 0x04000000, 0x08000000
 NEW_USERS, NEW_PROCESSES, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
 SHARED = {"user": NEW_USERS, "net": NEW_NETWORK}
-"""What the commands of a workspace share with its services, in the order in which it is entered."""
+"""Namespaces that the commands of a workspace share with its services, in the order of entering."""
 MOST_HANDLES = 1 + len(SHARED)
-"""Handles that come with a request: the output, and those of what it shares."""
+"""Handles of a request: the output, and those of the shared namespaces."""
 
 PR_SET_DUMPABLE = 4
 
@@ -41,7 +41,8 @@ class Keeper:
     """The supervisor's side of the process that keeps a workspace's namespaces while commands come and go."""
 
     def __init__(self, space: dict[str, Any], joins: Sequence[int] = ()) -> None:
-        """`joins`: handles of another keeper's users and network, to join. `StartFailed` when they are unavailable."""
+        """Start it. `joins`: handles of another keeper's users and network, to join. Raises `StartFailed` if
+        unavailable."""
         self.space = space
         self.shares: list[int] = []
         """Handles of the users and the network, for others to join."""
@@ -52,10 +53,9 @@ class Keeper:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                # The pipe that signals wake is the supervisor's: its copy here would have the supervisor woken by our
-                # signals.
+                # The wakeup pipe of signals is the supervisor's: our signals must not wake the supervisor.
                 signal.set_wakeup_fd(-1)
-                # Above all the output of the command that it is made for: while it is open here, it has no end.
+                # Above all the output of the current command: while it is open here, it has no end.
                 _close_other_handles(theirs.fileno(), tells_ready, *joins)
                 _run_keeper(space, theirs, tells_ready, joins)
             finally:
@@ -107,8 +107,7 @@ class Keeper:
             os.close(handle)
 
     def start(self, request: dict[str, Any], output: int) -> int:
-        """A command in these namespaces; its first process is a child of ours. `StartFailed` when it cannot be
-        started."""
+        """Start a command in these namespaces; its first process is a child of ours. Raises `StartFailed`."""
         said, says = os.pipe()
         try:
             body = json.dumps(request).encode()
@@ -120,8 +119,8 @@ class Keeper:
         finally:
             os.close(says)
         why = b""
-        # The other end closes when the command's program is started (it is not inherited), so an end without a word
-        # means that all went well.
+        # The other end closes when the command's program starts (it is not inherited), so an end without a message
+        # means success.
         while piece := os.read(said, 65536):
             why += piece
         os.close(said)
@@ -129,7 +128,7 @@ class Keeper:
             return pid
         if pid:
             with suppress(ChildProcessError):
-                # It has failed, but is our child: unreaped, it would stay for as long as this supervisor.
+                # It failed, but is our child: unreaped, it would stay as long as this supervisor.
                 os.waitpid(pid, 0)
         raise StartFailed.told(why)
 
@@ -146,16 +145,16 @@ class Keeper:
 
 
 def _map_ids(pid: int) -> None:
-    """Everyone keeps their outside ID. Root keeps all users, as archives and installers expect; others can map only
-    themselves."""
+    """Map the users: everyone keeps their outside ID. Root keeps all users, as archives and installers expect; others
+    can map only themselves."""
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
         with suppress(PermissionError):  # root of a container that is itself mapped, or has fewer rights
             _write(f"/proc/{pid}/uid_map", "0 0 4294967295\n")
             return _write(f"/proc/{pid}/gid_map", "0 0 4294967295\n")
     _write(f"/proc/{pid}/uid_map", f"{uid} {uid} 1\n")
-    # The kernel's condition for mapping a group without rights: else leaving a group could give access that the group
-    # denies.
+    # The kernel's condition for mapping a group without rights: otherwise leaving a group could give access that the
+    # group denies.
     _write(f"/proc/{pid}/setgroups", "deny")
     return _write(f"/proc/{pid}/gid_map", f"{gid} {gid} 1\n")
 
@@ -176,7 +175,7 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         return
     os.write(ready, b".")
     os.close(ready)
-    # Once for all commands, since it looks at all of /proc.
+    # Once for all commands, since it reads all of /proc.
     settings = _list_kernel_settings()
     while True:
         if (received := receive_request(link)) is None:
@@ -222,8 +221,8 @@ def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequen
 
 
 def _list_kernel_settings() -> list[str]:
-    """The entries of /proc that are not about processes and could be written: the whole machine's settings, which root
-    may change just by being root, in any namespace."""
+    """List the writable entries of /proc that are not about processes: the machine's settings, which root may change in
+    any namespace."""
     places = []
     with os.scandir("/proc") as entries:
         for entry in entries:
@@ -235,10 +234,10 @@ def _list_kernel_settings() -> list[str]:
 
 
 def receive_request(link: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """A request: its length in four bytes, along with the output's pipe and other handles, then JSON. None when there
-    are no more."""
+    """Receive a request: its length in four bytes, along with the output's pipe and other handles, then JSON. None:
+    there are no more."""
     head, handles, _, _ = socket.recv_fds(link, 4, MOST_HANDLES)
-    for handle in handles:  # they are for us alone: no command must inherit one
+    for handle in handles:  # for us alone: no command must inherit one
         os.set_inheritable(handle, False)
     length = int.from_bytes(head, "big")
     body = bytearray()
@@ -263,12 +262,11 @@ def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
 
 
 def _run_command(request: dict[str, Any], output: int, says: int) -> int:
-    # Should the supervisor be killed: the kernel then ends this process, and with the first process the whole
-    # namespace.
+    # If the supervisor is killed, the kernel ends this process, and with the first process the whole namespace.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    _close_other_handles(output, says)  # what the keeper has is none of this process's business
-    # Over that of the outside processes, without which the kernel would not have allowed it.
+    _close_other_handles(output, says)  # the keeper's handles are none of this process's business
+    # Mount the new /proc over the outer one; the kernel refuses a new /proc unless one is visible.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
     # /proc/sys, /proc/sysrq-trigger and the like are the machine's, not the namespace's: root inside could switch it
     # off.
@@ -276,7 +274,7 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
         kernel.set_mount(place, AT_RECURSIVE, ATTR_RDONLY)
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
-    # Before it is confined: its place in the order of victims is a file of /proc, which it may not write to then.
+    # Before it is confined: its rank among the kernel's victims is a file of /proc, which it may not write to then.
     limits.limit_process(0, own_users=True)
     with kernel.doing("folder"):
         os.chdir(request["cwd"])
@@ -290,7 +288,7 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
             os.write(says, str(StartFailed("exec", error)).encode())
         finally:
             os._exit(125)
-    # To the first process of a namespace the kernel delivers only signals that it handles.
+    # The kernel delivers to the first process of a namespace only signals that it handles.
     signal.signal(signal.SIGTERM, lambda number, frame: end_group(command, signal.SIGTERM))
     os.close(output)
     os.close(says)
@@ -317,7 +315,7 @@ def _exec_command(request: dict[str, Any], output: int) -> None:
     os.dup2(output, 2)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    # Masks and ignored signals survive exec: a command that ignored SIGPIPE would write into the void for ever.
+    # Masks and ignored signals survive exec: a command that ignored SIGPIPE would write for ever.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     kernel.prctl(PR_SET_DUMPABLE, 1)
     os.execve(find_program(request["argv"][0], request["env"].get("PATH", os.defpath)), request["argv"], request["env"])
@@ -337,12 +335,12 @@ def find_program(name: str, path: str) -> str:
 def _close_other_handles(*kept: int) -> None:
     for handle in [int(name) for name in os.listdir("/proc/self/fd")]:
         if handle > 2 and handle not in kept:
-            with suppress(OSError):  # the one that listed them is closed already
+            with suppress(OSError):  # the handle that listed them is closed already
                 os.close(handle)
 
 
 def probe() -> str:
-    """Why a command cannot have namespaces of its own here; empty when it can. Starts one to find out."""
+    """Explain why a command cannot have namespaces of its own here; empty if it can. Starts one to find out."""
     if os.uname().machine not in PIVOT_ROOT:
         return f"bough does not know the system calls of {os.uname().machine}"
     places = [place for place in ("/usr", "/etc", "/bin", "/lib", "/lib64", "/nix") if os.path.isdir(place)]
@@ -356,7 +354,7 @@ def probe() -> str:
         keeper = Keeper(own)
         keeper.start({**request, "families": []}, null)
     except StartFailed as failed:
-        # There is no program of that name: everything else has worked.
+        # There is no program of that name: everything else worked.
         return "" if failed.report["failed"] == "exec" else str(failed.report["why"])
     finally:
         os.close(null)

@@ -1,4 +1,4 @@
-"""What commands can reach over the network: nothing, unless the person opens it."""
+"""The network access of commands: none, unless the person opens it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ REGISTRIES = """
     proxy.golang.org sum.golang.org repo.maven.apache.org repo1.maven.org plugins.gradle.org rubygems.org
     index.rubygems.org repo.packagist.org api.nuget.org hex.pm repo.hex.pm
 """.split()  # noqa: SIM905
-"""Where package managers install from."""
+"""Hosts from which package managers install."""
 _OWN_REGISTRIES = """
     PIP_INDEX_URL PIP_EXTRA_INDEX_URL UV_INDEX_URL UV_DEFAULT_INDEX UV_INDEX UV_EXTRA_INDEX_URL npm_config_registry
     NPM_CONFIG_REGISTRY GOPROXY
 """.split()  # noqa: SIM905
-"""Variables that name others."""
+"""Variables that name other registries."""
 _HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?|\[[0-9a-f:]+\](:\d{1,5})?")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _LOOPBACK = ("0100007F", "00000000000000000000000001000000")
 _MOST = 64
-"""Ports of the machine that are passed on."""
+"""Most ports of the machine that are passed on."""
 HOW = "use off, loopback, registries, allow:HOST,… or on"
 
 
@@ -42,7 +42,7 @@ class Network(Struct, frozen=True):
 
     @property
     def says(self) -> str:
-        """What is open, for people and models."""
+        """Describe what is open, for people and models."""
         if self.mode == "off":
             return "no network (only what a command itself serves on localhost)"
         if self.mode == "loopback":
@@ -56,12 +56,12 @@ class Network(Struct, frozen=True):
         return "network: open"
 
     def request(self) -> dict[str, Any]:
-        """What the spawner needs to know."""
+        """Return the network's part of a request to the spawner."""
         ports = list_machine_ports()[:_MOST] if self.mode == "loopback" else []
         return {"shared": self.mode == "on", "hosts": list(self.hosts), "ports": ports, "upstream": self.upstream}
 
     def env(self) -> dict[str, str]:
-        """How commands find the proxy."""
+        """Return the variables by which commands find the proxy."""
         if self.mode != "allow":
             return {}
         here = f"http://127.0.0.1:{PROXY_PORT}"
@@ -74,13 +74,13 @@ OFF = Network()
 
 
 def describe_reach(level: SandboxLevel, network: Network) -> str:
-    """What commands can reach. Without a network of their own they can open no socket either."""
+    """Describe what commands can reach. Without a network of their own they can open no socket either."""
     alone = network.mode == "off" and level.name in ("landlock", "seatbelt")
     return "no network and no sockets" if alone else network.says
 
 
 def describe_confinement(level: SandboxLevel, network: Network) -> str:
-    """How commands are confined, for the banner of a run."""
+    """Describe the confinement of commands, for the banner of a run."""
     reach, gaps = describe_reach(level, network), f"commands can {'; '.join(level.gaps)}"
     if level.name == "namespaces":
         return f"commands see and change only their workspace; {reach}"

@@ -24,9 +24,9 @@ from bough.trust.handles import OpenHandle
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
 _CHATTER = 20_000_000
-"""Bytes on standard error after which it is stopped."""
+"""Most bytes on standard error."""
 _SAID = 600
-"""The most characters of its last output there that a message quotes."""
+"""The most characters of its last error output that a message quotes."""
 
 
 class Pipes(Struct, eq=False):
@@ -68,14 +68,14 @@ class Pipes(Struct, eq=False):
         writer = asyncio.StreamWriter(speaks, protocol, None, loop)
 
         def let_go(ended: object) -> None:
-            for held in ("reader", "writer"):  # With the last writer gone, the output has an end.
+            for held in ("reader", "writer"):  # When the last writer is gone, the output has an end.
                 os.close(ends[held])
 
         running.add_done_callback(let_go)
         return cls(reader, writer, running, transport, folder)
 
     async def read_line(self) -> bytes | None:
-        """The next line; None: nothing more can be read."""
+        """Read the next line; None: nothing more can be read."""
         try:
             return await self.reader.readuntil(b"\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
@@ -91,7 +91,7 @@ class Pipes(Struct, eq=False):
         return self._running.done()
 
     async def why(self, patience: float = 2.0) -> str:
-        """How it ended, and its last output for people, in a sentence; empty while it runs."""
+        """Explain how it ended, with its last error output, in a sentence; empty while it runs."""
         await asyncio.wait((self._running,), timeout=patience)
         if not self._running.done() or self._running.cancelled():
             return ""
@@ -112,8 +112,8 @@ class Pipes(Struct, eq=False):
 
 
 def _make_pipes(folder: Path) -> dict[str, int]:
-    """Both pipes, open at both ends: then neither side waits for the other, and there is no end before the command's.
-    Opened from the folder, and never through a link."""
+    """Create both pipes, open at both ends: then neither side waits for the other, and there is no end before the
+    command's. Opened from the folder, and never through a link."""
     ends: dict[str, int] = {}
     with OpenHandle(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as place:
         try:

@@ -2,7 +2,7 @@
 
 Promises, with or without confinement: nothing is left when `run` returns or is cancelled, nor soon after bough itself
 is killed; a background process that holds the output open does not hold the call; no more than `limit` bytes are read;
-the environment is the scrubbed one. What a command may see and write is up to the level (`levels.py`).
+the environment is the scrubbed one. The level (`levels.py`) decides what a command may see and write.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
 
 EVER = 10.0**8
-"""Seconds: a service is ended by the caller that started it."""
+"""Seconds: the caller that started a service ends it."""
 MARK = "BOUGH_WORKSPACE"
 """The variable that marks a workspace's processes, by which a later bough process finds those of an earlier one."""
 
@@ -50,10 +50,10 @@ def make_sandbox(
     hidden: Sequence[Path] = (),
     network: Network = OFF,
 ) -> ProcessSandbox:
-    """The sandbox of that kind; `auto` is the strongest available here, and its `level` says which it is.
+    """Make the sandbox of that kind; `auto` is the strongest available here, and its `level` says which it is.
 
-    `env` is what every command's environment starts from (see `make_env`); `writable` and `readable` name what of the
-    person's commands may use besides the workspace when they are confined, `hidden` what they must not see.
+    `env` is the base of every command's environment (see `make_env`); `writable` and `readable` name files and folders
+    of the person's that confined commands may use besides the workspace, `hidden` those they must not see.
     """
     level = find_level(mode)
     parts = {"landlock": ("off", "on"), "seatbelt": ("off", "loopback", "on")}.get(level.name)
@@ -71,7 +71,7 @@ def make_sandbox(
 
 
 class ProcessSandbox(Struct, eq=False):
-    """Commands run as the person's processes, minus what the level takes from them."""
+    """Runs commands as the person's processes, confined by the level."""
 
     env: Mapping[str, str]
     level: SandboxLevel
@@ -101,7 +101,7 @@ class ProcessSandbox(Struct, eq=False):
         return f"Only the workspace, the home folder and $TMPDIR can be written, not /tmp. {reach}."
 
     def start(self) -> None:
-        """Be ready for commands: otherwise the first one waits for a Python to start."""
+        """Prepare for commands: otherwise the first one waits for a Python to start."""
         self._supervisors.start()
 
     async def run(
@@ -115,7 +115,7 @@ class ProcessSandbox(Struct, eq=False):
         env: Mapping[str, str] | None = None,
         handles: Sequence[int] = (),
     ) -> Finished:
-        """`handles`: a socket by which the users and the network of the command are passed on."""
+        """Run a command. `handles`: a socket that receives the command's users and network."""
         begun = time.monotonic()
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         handles = handles or self._networks.get(_make_mark(workspace), ())
@@ -125,8 +125,8 @@ class ProcessSandbox(Struct, eq=False):
             killed = await command.attend(timeout)
             report = await command.report()
             if not report:
-                # The supervisor was killed, so nobody has ended its command: what carries the workspace's mark is found
-                # by its environment.
+                # The supervisor was killed, so nobody has ended its command: processes with the workspace's mark in
+                # their environment are found.
                 await self.sweep(workspace)
                 killed = killed or "because its supervisor process ended"
             await command.drain()
@@ -151,7 +151,7 @@ class ProcessSandbox(Struct, eq=False):
     async def _serve_first(
         self, mark: str, run: Callable[..., Coroutine[Any, Any, Finished]]
     ) -> asyncio.Task[Finished]:
-        """A service whose network the workspace's other commands share from now on."""
+        """Start a service whose network the workspace's other commands share from now on."""
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
         asyncio.get_running_loop().add_reader(link, arrived.set)
@@ -188,8 +188,8 @@ class ProcessSandbox(Struct, eq=False):
     ) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _make_mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
-        # No sockets with a path where there is no network namespace: who can connect to a terminal multiplexer, a key
-        # agent or a container daemon runs commands outside.
+        # Without a network namespace, no sockets with a path: a terminal multiplexer, a key agent or a container daemon
+        # behind one would run commands outside.
         request |= {"abi": self.level.abi, "families": INTERNET if self.network.mode == "on" else ()}
         if self.view is not None:
             mounts, writable = self.view.of(workspace, self.network.mode == "on")
@@ -214,7 +214,7 @@ class ProcessSandbox(Struct, eq=False):
 def _read_outcome(
     argv: Sequence[str], workspace: WorkFolder, report: dict[str, Any], output: bytes
 ) -> tuple[int, bytes]:
-    """Exit status and output, as a shell would give them: 127 not found, 126 not runnable, 128 + n for signal n."""
+    """Read exit status and output as a shell gives them: 127 not found, 126 not runnable, 128 + n for signal n."""
     step, number = report.get("failed"), report.get("errno")
     if step is None:
         status = int(report.get("status", 0))
@@ -234,10 +234,9 @@ def _make_mark(workspace: WorkFolder) -> str:
 
 
 def _end_marked(mark: str) -> None:
-    """Kill everything with the mark in its environment until nothing has it. Where there is no /proc, nothing is
-    found."""
+    """Kill everything with the mark in its environment until nothing has it. Without /proc, nothing is found."""
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
-    # Until a whole look finds nothing: what was forked between the look and the kill has the mark too.
+    # Until a whole scan finds nothing: a process forked between the scan and the kill has the mark too.
     for _ in range(100):
         marked = []
         for pid in kernel.list_processes():

@@ -2,10 +2,8 @@
 
 It listens inside the commands' namespace and connects from outside it, in a process that is itself confined: it cannot
 write files, because its input comes from commands. `CONNECT` (for HTTPS) and plain HTTP requests are passed on to
-allowed hosts, through the person's own proxy where they have one; a port of the person's own machine is passed on as it
-is (`loopback`).
-
-Only the standard library is imported here (and `kernel`), because the spawner runs without bough.
+allowed hosts, through the person's own proxy if they have one; a port of the person's own machine is passed on as it is
+(`loopback`).
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from bough.adapters.sandboxes import filter, kernel
 from bough.adapters.sandboxes.orders import PROXY_PORT
 
 _PORTS = (80, 443)
-"""Allowed on a host for which no port is named."""
+"""Ports allowed on a host for which no port is named."""
 _LONGEST = 65536
 """The most bytes of a request's head."""
 _PATIENCE = 30.0
@@ -33,7 +31,8 @@ _MOST = 64
 
 
 def listen(network: dict[str, Any]) -> list[socket.socket]:
-    """The sockets to listen at, made inside the namespace: that of the proxy, then one for each port of the machine."""
+    """Return the listening sockets, made inside the namespace: that of the proxy, then one for each port of the
+    machine."""
     ports = [*([PROXY_PORT] if network["hosts"] else []), *network["ports"]]
     return [socket.create_server(("127.0.0.1", port), backlog=64) for port in ports]
 
@@ -101,7 +100,8 @@ def _answer_request(client: socket.socket, network: dict[str, Any]) -> None:
 
 
 def is_allowed(host: str, port: int, allowed: list[str]) -> bool:
-    """`example.org` allows ports 80 and 443 of just that host, `*.example.org` of those below; `HOST:PORT` one port."""
+    """Whether a host is allowed: `example.org` allows ports 80 and 443 of just that host, `*.example.org` of those
+    below; `HOST:PORT` one port."""
     for entry in allowed:
         name, _, number = entry.rpartition(":") if entry.rpartition(":")[2].isdecimal() else (entry, "", "")
         fits = host.endswith(name[1:]) if name.startswith("*.") else host == name.strip("[]")
@@ -122,11 +122,11 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
-    """A connection to the host, or one through the person's own proxy that leads there."""
+    """Connect to the host, directly or through the person's own proxy."""
     if network["upstream"]:
         return _connect_through(urlsplit(network["upstream"]), host, port)
     for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        # The address that is connected to is checked, not one from a lookup of its own: a second answer could differ.
+        # Check the address that is connected to, not one from a second lookup: that could differ.
         where = ipaddress.ip_address(address[0])
         if (where.is_loopback or where.is_link_local or where.is_unspecified) and not _is_literal(host):
             raise ValueError(f"its name resolves to {where}, which is this machine")
@@ -141,7 +141,7 @@ def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
 
 
 def _is_literal(host: str) -> bool:
-    """The person named the machine itself, and did not only allow a name that someone else points there."""
+    """Whether the person named the machine itself, not only a name that someone else points there."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -164,7 +164,7 @@ def _connect_through(proxy: Any, host: str, port: int) -> socket.socket:
 
 
 def _rewrite_head(head: bytes, method: str, target: str, version: str) -> bytes:
-    """A plain request as its server expects it: the path only, and one request to a connection."""
+    """Rewrite a plain request for its server: the path only, and one request to a connection."""
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # One request per connection: a second one could name another host, and nobody would check it.
@@ -180,7 +180,7 @@ def _refuse(client: socket.socket, status: int, why: str) -> None:
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:
-    """Both ways until both sides are done."""
+    """Pass data on both ways until both sides are done."""
     one.settimeout(None)
     other.settimeout(None)
     open_to = {one: other, other: one}

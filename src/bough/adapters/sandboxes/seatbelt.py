@@ -24,7 +24,7 @@ _SERVICES = """
     com.apple.system.opendirectoryd.libinfo com.apple.system.opendirectoryd.membership com.apple.system.logger
     com.apple.system.notification_center com.apple.logd com.apple.bsd.dirhelper
 """.split()  # noqa: SIM905
-"""Users, groups and logging: none of them does anything for others."""
+"""Services for users, groups and logging: none of them acts for others."""
 _OF_THE_NETWORK = ("com.apple.trustd.agent", "com.apple.SystemConfiguration.configd", "com.apple.dnssd.service")
 _BASE = """\
 (version 1)
@@ -49,7 +49,7 @@ class Seatbelt:
         readable: Sequence[Path] = (),
         writable: Sequence[Path] = (),
     ) -> None:
-        """`hidden`: the project. `readable` and `writable`: what the person opens."""
+        """Set up the profile. `hidden`: the project. `readable` and `writable`: what the person opens."""
         home = Path(env.get("HOME") or "/nonexistent")
         tools = [home / name for name in TOOLS]
         on_path = [Path(folder) for folder in env.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
@@ -82,7 +82,7 @@ class Seatbelt:
 
 
 def _allow_network(network: Network) -> list[str]:
-    """There is one network for the whole machine: everyone shares localhost."""
+    """Return the network rules. There is one network for the whole machine: everyone shares localhost."""
     if network.mode == "on":
         return ["(allow network*)", "(allow system-socket)"]
     if network.mode == "loopback":
@@ -96,7 +96,7 @@ def _format_rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
 
 
 def _subpath_filters(places: Iterable[Path]) -> list[str]:
-    # As the kernel names them: `/tmp` is a link there.
+    # By the kernel's names: `/tmp` is a link there.
     return [f"(subpath {_quote(os.path.realpath(place))})" for place in dict.fromkeys(places)]
 
 

@@ -35,9 +35,9 @@ RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SI
 
 def serve() -> None:
     """Take orders from the socket on our standard input until bough closes it."""
-    # Whatever bough had open without O_CLOEXEC (libraries do that) ends here, before any command could inherit it.
+    # Close whatever bough had open without O_CLOEXEC (libraries do that), before any command could inherit it.
     os.closerange(3, 65536)
-    # It ends with its socket and not before: else nobody would be left to end the commands.
+    # It ends with its socket and not before: otherwise nobody would be left to end the commands.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
@@ -45,7 +45,7 @@ def serve() -> None:
     kernel.landlock_abi()  # loads what every supervisor would otherwise have to load itself
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
-    # Commands inherit standard input, which must not be the line by which orders come.
+    # Commands inherit standard input, which must not be the socket of orders.
     os.dup2(null, 0)
     os.close(null)
     while True:
@@ -66,13 +66,12 @@ class Supervisor:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._keeper: namespaces.Keeper | None = None
-        # Here and not in the spawner: each supervisor then knows that all that it adopts belongs to its own command.
+        # Here and not in the spawner: then everything that a supervisor adopts belongs to its own command.
         kernel.adopt_orphans()
         self._woken, wakes = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wakes, False)
-        # A handler that does nothing, because an ignored SIGCHLD would not wake the poll, and the exit status would be
-        # lost.
+        # A handler that does nothing: an ignored SIGCHLD would not wake the poll, and the exit status would be lost.
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
@@ -88,9 +87,8 @@ class Supervisor:
                 try:
                     status = self._attend(command)
                 finally:  # whatever happens to us
-                    # Not clean: something hangs in the kernel. This supervisor ends then, and the next command gets
-                    # another.
-                    # A command with its own process namespace ends with its first process.
+                    # A command with its own process namespace ends with its first process. If something hangs in the
+                    # kernel, this supervisor ends, and the next command gets another.
                     clean = "space" in request or self._end_all(command)
                 report = {"status": os.waitstatus_to_exitcode(status)}
             # A supervisor in the workspace's folder would keep it from being removed or unmounted.
@@ -101,8 +99,8 @@ class Supervisor:
                 return  # bough is gone
 
     def _start(self, request: dict[str, Any], output: int, handles: list[int]) -> int:
-        """The command's process. `handles`, which end here: the users and the network that it joins, or a socket by
-        which its own are passed on. `StartFailed` when it cannot be started."""
+        """Start the command's process. `handles`, which are closed here: the users and the network that it joins, or a
+        socket that receives its own. Raises `StartFailed`."""
         try:
             if (space := request.get("space")) is None:
                 command = _start(request, output)
@@ -131,13 +129,13 @@ class Supervisor:
             self._keeper = None
 
     def _attend(self, command: int) -> int:
-        """Wait for the command; end it when bough says so or is gone. Its wait status."""
+        """Wait for the command, and end it when bough asks or is gone; return its wait status."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         poll.register(self._control, select.POLLIN)
         end_at: float | None = None
         while True:
-            # Before the poll: it may have ended before the handler was there to be woken.
+            # Before the poll: it may have ended before the handler was installed.
             pid, status = os.waitpid(command, os.WNOHANG)
             if pid:
                 return status
@@ -156,13 +154,13 @@ class Supervisor:
                 namespaces.end_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
-                # The end of file stays readable for ever, and would make this loop spin. bough is gone, and the command
-                # is killed.
+                # The end of file stays readable for ever, and would make this loop spin. bough is gone, so kill the
+                # command.
                 elif not order:
                     poll.unregister(self._control)
 
     def _end_all(self, command: int) -> bool:
-        """Kill until the kernel reports no descendant left. False when one does not go."""
+        """Kill until the kernel reports no descendant left; False: one does not go."""
         namespaces.end_group(command, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
@@ -174,7 +172,7 @@ class Supervisor:
                 return True
             if pid:
                 continue
-            # Again and again, because what forks faster than one look goes on forking until its last child is met.
+            # Repeatedly: a process that forks faster than one scan goes on until its last child is found.
             for child in kernel.list_children():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
@@ -184,7 +182,7 @@ class Supervisor:
 
 
 def _start(request: dict[str, Any], output: int) -> int:
-    """The command's process. `StartFailed` when it cannot be started.
+    """Start the command's process. Raises `StartFailed`.
 
     Landlock confines a thread and what that thread starts. So a separate thread, which ends right away, starts the
     command without a fork of Python, and this process stays unconfined, and out of the command's reach.

@@ -21,7 +21,7 @@ from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
 from bough.trust.programs import run_program
 
-# The package without what its `__init__` might import: the spawner has no installed packages.
+# The package without its `__init__`'s imports: the spawner has no installed packages.
 _BOOT = """
 import sys, types
 bough = sys.modules["bough"] = types.ModuleType("bough")
@@ -30,11 +30,11 @@ from bough.adapters.sandboxes import namespaces, spawner
 print(namespaces.probe()) if PROBE else spawner.serve()
 """
 _IDLE = 8
-"""Supervisors that are kept for later; more than that were for a burst."""
+"""The most idle supervisors kept; more than that were for a burst."""
 _PATIENCE = GRACE + PATIENCE + 2.0
-"""Seconds to wait for the report on a command that was told to end."""
+"""Seconds to wait for the report on a command that was asked to end."""
 _PROBING = (_PATIENCE, 4 * _PATIENCE)
-"""Seconds that a probe may take, each time that it is tried: a busy machine is slow."""
+"""Seconds for a probe, at each try: a busy machine is slow."""
 SLOW = "finding out whether there are any took too long"
 _DRAIN = 1.0
 """Seconds to wait for the end of the output when all its writers are gone."""
@@ -46,7 +46,7 @@ _NEWS_WIDTH = 300
 
 @lru_cache(maxsize=1)
 def probe() -> str:
-    """Why commands cannot have namespaces of their own on this system; empty when they can."""
+    """Explain why commands cannot have namespaces of their own on this system; empty if they can."""
     if sys.platform != "linux":
         return "only Linux has them"
     for patience in _PROBING:
@@ -71,7 +71,7 @@ def _make_spawner_argv(probing: bool = False) -> list[str]:
 
 class SupervisorPool:
     """The spawner and its supervisors, as their control sockets. Started with the first command at the latest,
-    restarted should the spawner die, and gone with this object."""
+    restarted if the spawner dies, and closed with this object."""
 
     def __init__(self) -> None:
         self._orders: socket.socket | None = None
@@ -83,7 +83,8 @@ class SupervisorPool:
             self._start()
 
     def assign(self, length: int, handles: list[int]) -> socket.socket:
-        """A supervisor that expects a request of that length and has its handles, first the pipe for the output."""
+        """Return a supervisor that expects a request of that length and has its handles, first the pipe for the
+        output."""
         head = length.to_bytes(4, "big")
         while self._idle:
             control = self._idle.pop()
@@ -173,7 +174,7 @@ class Command:
         self._told = False
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[str] = self._loop.create_future()
-        """Done when there is nothing left to wait for; holds the reason when bough should end the command."""
+        """Done when nothing is left to wait for; holds the reason if bough should end the command."""
         self._reported = asyncio.Event()
         self._drained = asyncio.Event()
         self._pipe, writes = os.pipe()
@@ -198,19 +199,19 @@ class Command:
         if self._later is not None:
             self._later.cancel()
         os.close(self._pipe)
-        # One that got an order may have finished already, and would take it for its next request.
+        # A supervisor that got an order may have finished already, and would take the order for its next request.
         if kind is None and self._said.endswith(b"\n") and not self._told:
             self._pool.give_back(self._control)
         else:
             self._control.close()
 
     async def send(self, request: bytes) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # the missing report tells
-            # With a workspace of many mounts it can be larger than the socket's buffer: the loop must not block on it.
+        with suppress(BrokenPipeError, ConnectionResetError):  # the missing report shows it
+            # With a workspace of many mounts the request can exceed the socket's buffer: the loop must not block on it.
             await self._loop.sock_sendall(self._control, request)
 
     async def attend(self, timeout: float) -> str:
-        """Wait until the command has ended, or end it, and return why as a phrase."""
+        """Wait until the command has ended, or end it; return why as a phrase."""
         try:
             async with asyncio.timeout(timeout):
                 killed = await self._over
@@ -227,7 +228,7 @@ class Command:
         return killed
 
     async def report(self) -> dict[str, Any]:
-        """The supervisor's report; empty when it died without one."""
+        """Return the supervisor's report; empty if it died without one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
                 await self._reported.wait()
@@ -268,7 +269,7 @@ class Command:
             self._loop.remove_reader(self._pipe)
             self._drained.set()
         if len(self.output) > self._limit:
-            # Reading stops as well, so that one who prints for ever fills the pipe and not the memory.
+            # Reading stops as well, so that endless output fills the pipe and not the memory.
             del self.output[self._limit :]
             megabytes = self._limit >= 1_000_000
             size = f"{self._limit / 1_000_000:g} MB" if megabytes else f"{self._limit:,} bytes"
@@ -284,7 +285,7 @@ class Command:
         now = time.monotonic()
         if self._later is not None:
             self._later.cancel()
-        if now < self._news_at:  # What comes last in a burst is news, too.
+        if now < self._news_at:  # The end of a burst is news, too.
             self._later = self._loop.call_later(self._news_at - now, self._tell_news)
             return
         line = decode_output(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]

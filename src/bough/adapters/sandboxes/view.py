@@ -1,9 +1,9 @@
-"""What a command sees of the file system when it has namespaces of its own: a list of mounts (see `mounts.py`).
+"""The file system view of a command with namespaces of its own: a list of mounts (see `mounts.py`).
 
 The system's own folders are there, read-only. The person's home, the project, other people's homes, `/tmp`, `/run` and
 removable disks are not: in place of home and `/tmp` a command has folders of its workspace. Back in come, read-only,
-the toolchains in the home that hold no secrets, what is on PATH, the interpreter that runs bough, and what the
-workspace refers to (`WorkFolder.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
+the toolchains in the home that hold no secrets, the folders of PATH, the interpreter that runs bough, and the
+workspace's references (`WorkFolder.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
 """
 
 # Unlike Path's methods, os.path's return False for what may not be accessed.
@@ -25,27 +25,27 @@ from bough.trust.files import Place
 from bough.trust.programs import is_within
 
 Line = list[str]
-"""Kind, target, source and what else the kind needs."""
+"""Kind, target, source and a further argument of the kind."""
 
 _SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys", "opt", "snap")
 """Entries of `/` that commands see. Others (`/srv`, `/data`) are the person's."""
 _TOOL_VARIABLES = """
     GOROOT GOPATH CARGO_HOME RUSTUP_HOME JAVA_HOME DOTNET_ROOT GEM_HOME PNPM_HOME NVM_DIR PYENV_ROOT
 """.split()  # noqa: SIM905
-"""Where images and machines with several users keep toolchains outside of homes."""
+"""Variables that name toolchains outside of homes, on images and machines with several users."""
 _EMPTY = ("/run", "/home", "/root", "/mnt", "/media", "/var", "/boot", "/lost+found")
 _NEEDED = """
     /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
     /var/lib/texmf /var/cache/fontconfig /var/cache/ldconfig /var/cache/man
 """.split()  # noqa: SIM905
-"""What commands see in otherwise empty folders."""
+"""Paths that commands see in otherwise empty folders."""
 _BLANK = """
     /etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow- /etc/sudoers /etc/krb5.keytab
 """.split()  # noqa: SIM905
 _CLOSED = """
     /etc/ssh /etc/ssl/private /etc/sudoers.d /etc/NetworkManager /etc/wireguard
 """.split()  # noqa: SIM905
-"""What only root can read, which a run as root must not."""
+"""Paths that only root can read, and a run as root must not."""
 
 TOOLS = """
     .cargo/bin .rustup .pyenv .rbenv .nvm .volta .asdf .sdkman .fnm .bun/bin .deno/bin .ghcup .dotnet .juliaup .elan
@@ -62,7 +62,8 @@ CACHES = """
 
 
 def find_private_folder(workspace: WorkFolder) -> Path:
-    """What the sandbox keeps for a workspace and no command can replace: the home, `/tmp`, changes to caches."""
+    """Return the sandbox's folder for a workspace, which no command can replace: the home, `/tmp`, changes to
+    caches."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}.private")
 
 
@@ -79,7 +80,7 @@ class FileSystemView:
         known = _find_home()
         self._hidden = [realpath(place) for place in hidden]
         self._home = realpath(env.get("HOME") or known)
-        # Both of them: HOME may point elsewhere, and the real home has to be hidden all the same.
+        # Both: HOME may point elsewhere, and the real home has to be hidden all the same.
         homes = {self._home, realpath(known)}
         empty = {*_EMPTY, *homes, *map(realpath, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
@@ -90,7 +91,7 @@ class FileSystemView:
         kept = [f"{place}/" for place in (*self._empty, "/tmp", "/var/tmp")]
         shown = [
             place
-            for place in dict.fromkeys(map(realpath, opened))  # what neither is nor contains a hidden folder
+            for place in dict.fromkeys(map(realpath, opened))  # neither a hidden folder nor one that contains it
             if not any(each.startswith(f"{place.rstrip('/')}/") for each in kept)
         ]
         self._lines = [
@@ -133,13 +134,13 @@ class FileSystemView:
         return list(_drop_repeated(ordered)), [root, scratch, *places, *self.writable, "/dev"]
 
     def _is_away(self, place: str) -> bool:
-        """It would otherwise be invisible."""
+        """Whether a path would otherwise be invisible."""
         top = place.split("/")[1]
         return top not in _SYSTEM or any(place.startswith(f"{folder}/") for folder in self._empty)
 
     def _may_be_lent(self, place: str) -> bool:
-        """A project's own folder, or one that neither is nor holds the home or a hidden folder in it, except where
-        tools keep what they install."""
+        """Whether a folder may be lent: a project's own, or one that neither is nor holds the home or a hidden folder,
+        except where tools install packages."""
         if any(is_within(place, folder) for folder in self._hidden):
             return True
         inner = place.removeprefix(f"{self._home}/")
@@ -148,7 +149,8 @@ class FileSystemView:
 
 
 def _find_home() -> str:
-    """The person's home as the system reports it, whatever a variable says. A container's user may be unknown."""
+    """Return the person's home as the system reports it, whatever a variable says. A container's user may be
+    unknown."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
@@ -166,7 +168,7 @@ def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
 
 
 def _drop_repeated(lines: list[Line]) -> Iterator[Line]:
-    """Leave out folders that are already visible, read-only and in place, because a parent is."""
+    """Drop folders that are already visible, read-only and in place through a parent."""
     above: list[Line] = []
     for line in lines:
         while above and not line[1].startswith(f"{above[-1][1].rstrip('/')}/"):
@@ -187,18 +189,18 @@ def _list_system() -> Iterator[Line]:
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
         elif entry.is_dir() and entry.name in _SYSTEM:
-            # What is mounted further down would be invisible through a layer.
+            # Mounts further down would be invisible through a layer.
             whole = entry.name not in ("opt", "snap") or any(place.startswith(f"{entry.path}/") for place in mounted)
             yield _make_line("read" if whole else "lent", entry.path)
     yield _make_line("read", "/sys")
     yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])
-    # Open to anyone who can write to them, root among them, and about the machine rather than the command.
+    # Writable for root and about the machine, not the command.
     yield from (_make_line("blank", place) for place in _BLANK if isfile(place))
     yield from (_make_line("empty", place) for place in _CLOSED if isdir(place) and not islink(place))
 
 
 def _list_path_folders(env: Mapping[str, str]) -> Iterator[str]:
-    """The folders of PATH; the `bin` of something installed as a whole brings the rest of it along."""
+    """List the folders of PATH; the `bin` of something installed as a whole brings the rest of it along."""
     for folder in env.get("PATH", "").split(os.pathsep):
         if folder.startswith("/") and isdir(folder):
             yield folder
@@ -219,7 +221,7 @@ def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _find_base(environment: Path) -> Iterator[str]:
-    """The Python that a virtual environment was made from: a folder with a Python in it, whatever a link in a
+    """Find the Python that a virtual environment was made from: a folder with a Python in it, whatever a link in a
     repository's environment leads to."""
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):

@@ -20,7 +20,7 @@ from bough.core.errors import StoreError
 SIZE = 16
 """Bytes of a link: 128 bits of SHA-256."""
 START = bytes(SIZE)
-"""What comes before the first event of a stream."""
+"""The link before the first event of a stream."""
 
 Row = tuple[int, str, int, float, str, bytes, bytes | None]
 """An event's seq, task, version, at, kind, body, and both links."""
@@ -30,21 +30,21 @@ _BEGINNING = (0, START)
 
 
 def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, bytes]) -> bytes:
-    """What is kept with the event: the link before it and its own."""
+    """Return the stored links of an event: the one before it and its own."""
     seq, task, version, at, kind, body = row
     whole = _HEAD.pack(previous, seq, version, at) + _encode_names(run, task, kind) + body
     return previous + sha256(whole).digest()[:SIZE]
 
 
 def _encode_names(run: str, task: str, kind: str) -> bytes:
-    """No name has a NUL in it, and all but the body has a fixed size: no two rows look the same."""
+    """Encode a row's names unambiguously: no name has a NUL in it, and all but the body has a fixed size."""
     return f"{run}\0{task}\0{kind}\0".encode()
 
 
 def check_rows(run: str, rows: Iterable[Row], whole: bool, damaged: Callable[[str], StoreError]) -> Iterator[Row]:
-    """The rows as they are, or the error that `damaged` makes at the first that is not as written. `whole`: none is
-    left out on purpose, so that each must follow the one before it in its stream, and the first must be first."""
-    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # they repeat, and every reading goes through here
+    """Return the rows, or raise the error that `damaged` makes at the first altered one. `whole`: no row is left out on
+    purpose, so each must follow the one before it in its stream, and the first must be first."""
+    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # names repeat, and every read passes here
     ends: dict[str, tuple[int, bytes]] = {}
     pack = _HEAD.pack
     for row in rows:

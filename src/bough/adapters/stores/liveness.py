@@ -22,7 +22,7 @@ from bough.trust.handles import OpenHandle
 
 _PROC = Path("/proc")
 _UNKNOWN = "0"
-"""Used where the system does not tell (no /proc): never taken as evidence."""
+"""Value if the system does not tell (no /proc): never taken as evidence."""
 
 
 class _Process(Struct, frozen=True):
@@ -37,8 +37,8 @@ class _Process(Struct, frozen=True):
 
     @property
     def same_machine(self) -> bool:
-        """It runs, or ran, on this machine since its last start. A machine's name may change meanwhile; this does
-        not."""
+        """Whether it runs, or ran, on this machine since its last start. A machine's name may change meanwhile; this
+        does not."""
         if _UNKNOWN in (self.boot, _read_boot_id()):
             return self.host == socket.gethostname()
         return self.boot == _read_boot_id()
@@ -51,15 +51,15 @@ def worker_id() -> str:
 
 
 def is_alive(worker: str, folder: Path | None = None) -> bool | None:
-    """Whether this worker is still alive; None: unknown here. `folder` is where workers have their `Presence`: the
-    system itself then knows, whichever container of this machine the worker is in."""
+    """Return whether this worker is alive; None: unknown here. `folder` holds the workers' `Presence`: the system
+    itself then knows, whichever container of this machine the worker is in."""
     process = _parse_worker(worker)
     if process is None:
         return None
     marks = folder.glob(f"{_mark_name(worker)}-*") if folder is not None else ()
-    present = max(map(_is_locked_file, marks), default=None)  # None: this worker shows no presence there.
-    # A lock that is held proves life anywhere. One that is not held proves an end only on this machine: on a shared
-    # file system other machines' locks may not be seen.
+    present = max(map(_is_locked_file, marks), default=None)  # None: this worker shows no presence there
+    # A held lock proves life anywhere. A free one proves an end only on this machine: on a shared file system other
+    # machines' locks may be invisible.
     if present or (present is False and process.same_machine):
         return present
     if (
@@ -71,7 +71,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     if not process.same_machine or process.space != _read_namespace():
         return None
     try:
-        # A number is not enough, because numbers come back: the start time below tells the process from a later one.
+        # Process numbers are reused: the start time below tells the process from a later one.
         os.kill(process.pid, 0)
     except ProcessLookupError:
         return False
@@ -108,8 +108,8 @@ class Presence:
         self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            # flock and not fcntl's record locks: those go as soon as any descriptor of the file is closed in this
-            # process, which looking whether somebody is there does.
+            # flock and not fcntl's record locks: those end when any descriptor of the file is closed in this process,
+            # which a check for presence does.
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._fd), self._path.stat()):
@@ -128,9 +128,9 @@ def _mark_name(worker: str) -> str:
 def _is_locked_file(path: Path) -> bool:
     try:
         with OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
-            # Shared, so that two who look at the same moment do not take each other for the holder.
+            # Shared, so that two checks at the same moment do not take each other for the holder.
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # Any other one: its holder has just ended.
+    except OSError as error:  # any other error: its holder has just ended
         return isinstance(error, BlockingIOError)
     return False
 

@@ -1,4 +1,4 @@
-"""Tells when somebody has written to a journal, so that whoever waits for that need not ask again and again."""
+"""Wakes waiters when somebody has written to a journal, so that they need not poll."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.adapters.workspaces.checkout_watch import call_inotify
 from bough.ports import Store
 
 LOOK = 5.0
-"""Seconds between looks where the system does not tell: a database on another machine, or no inotify."""
+"""Seconds between polls if the system sends no events: a database on another machine, or no inotify."""
 _WRITTEN = 0x2 | 0x100
 """IN_MODIFY and IN_CREATE: SQLite appends to a file beside its database."""
 
@@ -26,14 +26,14 @@ class News:
                 call_inotify("inotify_add_watch", self._handle, os.fsencode(path.parent), _WRITTEN)
 
     def clear(self) -> None:
-        """Forget what was written so far. Call it before the journal is read: nothing later is missed."""
+        """Forget earlier writes. Call it before the journal is read: nothing later is missed."""
         if self._handle is not None:
             with suppress(BlockingIOError):
                 while os.read(self._handle, 1 << 16):
                     pass
 
     async def wait(self) -> None:
-        """Wait until anyone has written something since it was cleared; some writes are none of ours."""
+        """Wait until somebody has written since it was cleared; some writes are not about the journal."""
         if self._handle is None:
             await asyncio.sleep(LOOK)
             return

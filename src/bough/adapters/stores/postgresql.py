@@ -87,17 +87,17 @@ UPGRADE = """
 ALTER TABLE runs ADD COLUMN IF NOT EXISTS waiting text NOT NULL DEFAULT '';
 ALTER TABLE workers ADD COLUMN IF NOT EXISTS trouble text NOT NULL DEFAULT '';
 """
-"""What a journal of layout 1 lacks."""
+"""Statements that upgrade a journal of layout 1."""
 
 
 def renew_claims(db: Transaction, worker: str, left: Collection[int]) -> None:
-    """Show that a worker is there, for all that it runs. `left`: the claims that it failed to release."""
+    """Renew all claims of a worker. `left`: the claims that it failed to release."""
     db.run("DELETE FROM claims WHERE worker = %s AND epoch = ANY(%s)", worker, list(left))
     db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", worker)
 
 
 class PostgresStore(SqlStore[Transaction]):
-    """A `Store` on a server. With `create` missing tables are created; without, they are `NotFound`."""
+    """A `Store` on a server. With `create` missing tables are created; without it they raise `NotFound`."""
 
     heartbeat = "beat"
     lock = "FOR SHARE"
@@ -138,7 +138,7 @@ class PostgresStore(SqlStore[Transaction]):
         if create and row[0] < LAYOUT:
             db.run(UPGRADE)
             db.run("UPDATE meta SET value = %s WHERE key = 'format'", LAYOUT)
-        # Not now(), which is when the transaction began: it may have waited for the lock above.
+        # Not now(), the start of the transaction: it may have waited for the lock above.
         now = db.one("SELECT extract(epoch FROM clock_timestamp())::float8")
         self._origin = float(now[0] if now is not None else time.time()) - time.monotonic()
 
@@ -147,7 +147,7 @@ class PostgresStore(SqlStore[Transaction]):
         return self._origin + time.monotonic()
 
     async def transact(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
-        """Run `work` in one transaction, in a thread. It may run again when the server went away."""
+        """Run `work` in one transaction, in a thread. It may run again if the server went away."""
         if self._closed:
             raise StoreError(f"The journal {self.path} was closed: open it again.")
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.server.run, work, patience)
@@ -172,7 +172,7 @@ class PostgresStore(SqlStore[Transaction]):
         # `ClaimHeld`.
         db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
         mine = db.one("SELECT epoch FROM claims WHERE token = %s", token) if db.again else None
-        if mine is not None:  # It was committed, and only the confirmation was lost.
+        if mine is not None:  # committed; only the confirmation was lost
             return Claim(run, task, worker, mine[0])
         return super()._take(db, run, task, worker, token, silent)
 
@@ -184,14 +184,14 @@ class PostgresStore(SqlStore[Transaction]):
         await self.transact(lambda db: renew_claims(db, worker, self.left))
 
     async def waiting(self, run: str) -> str:
-        """What the run's coordinator says that it waits for."""
+        """Return what the run's coordinator waits for."""
         row = await self.transact(
             lambda db: db.one("SELECT to_jsonb(runs) ->> 'waiting' FROM runs WHERE run = %s", run)
         )
-        return (row[0] or "") if row is not None else ""  # none: of layout 1, which has no such column
+        return (row[0] or "") if row is not None else ""  # none: layout 1 has no such column
 
     def _read_end(self, db: Transaction, run: str, task: str) -> tuple[int, bytes]:
-        """Read it while the run's row is held, as everyone who appends to the run does: nothing comes in between."""
+        """Read the end of a stream while the run's row is held, as every append does: nothing comes in between."""
         held = "SELECT 1 FROM runs WHERE run = %s FOR UPDATE"
         if db.one(held, run) is None:
             db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)
@@ -221,7 +221,7 @@ class PostgresStore(SqlStore[Transaction]):
 
     def _sweep(self, db: Transaction) -> set[str]:
         named = super()._sweep(db)
-        # A pack is needed by those that build on it too.
+        # Packs that build on this one need it too.
         db.run(
             "WITH RECURSIVE kept (tree) AS (SELECT unnest(%s::text[]) UNION "
             "SELECT trees.base FROM trees JOIN kept USING (tree) WHERE trees.base IS NOT NULL) "
@@ -231,8 +231,7 @@ class PostgresStore(SqlStore[Transaction]):
         return named
 
     async def verify(self) -> int:
-        """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
-        of events."""
+        """Read everything, and raise `StoreError` at the first altered row. Returns the number of events."""
         count = 0
         for run in await self.names():
             found = len(await self.read(run))

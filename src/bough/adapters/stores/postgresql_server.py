@@ -59,8 +59,8 @@ class Server:
         self._closed = False
 
     def run(self, work: Callable[[Transaction], T], patience: float = 0.0) -> T:
-        """The result of `work`, committed. Waits up to `patience` seconds for a server that was reached before, and no
-        longer than its address says."""
+        """Return the committed result of `work`. Waits up to `patience` seconds for a server that was reached before,
+        and no longer than its address says."""
         until = time.monotonic() + min(patience, self.patience)
         again, pause = False, 0.05
         while True:
@@ -68,17 +68,16 @@ class Server:
             try:
                 connection = self._connection()
                 result = work(Transaction(connection, again))
-                again = True  # In case the commit's confirmation is lost.
+                again = True  # in case the commit's confirmation is lost
                 connection.commit()
             except BaseException as error:
-                # Nobody knows in which state it is, so it is not used again.
+                # Its state is unknown, so it is not used again.
                 if connection is not None:
                     connection.close()
                 if not isinstance(error, self._psycopg.Error):
                     raise
                 state = error.sqlstate or "08"
-                # An address that has never answered is more likely wrong than down: that is said at once, not after a
-                # minute.
+                # An address that has never answered is more likely wrong than down: say so at once, not after a minute.
                 if not self._reached or not state.startswith(_PASSING) or time.monotonic() > until:
                     raise self.explain(error) from error
                 time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
@@ -100,24 +99,24 @@ class Server:
             pass
         connection = self._psycopg.connect(self.url, connect_timeout=10, application_name="bough")
         try:
-            # Looked for first, since CREATE SCHEMA needs a right that a user of an existing schema may not have; and
-            # locked, since IF NOT EXISTS does not keep two that begin together apart.
+            # Checked first, since CREATE SCHEMA needs a right that a user of an existing schema may not have; and
+            # locked, since IF NOT EXISTS does not separate two that begin together.
             if connection.execute("SELECT to_regnamespace(%s) IS NULL", (self.schema,)).fetchone() == (True,):
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('bough schema', 0))")
                 connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"'.encode())
             connection.execute(f'SET search_path TO "{self.schema}"'.encode())
-            # Else the first rollback would undo the SET as well.
+            # Otherwise the first rollback would undo the SET as well.
             connection.commit()
-        # Interrupted in the middle of a statement: nobody knows in which state it is, so it is not used again.
+        # Interrupted in the middle of a statement: its state is unknown, so it is not used again.
         except BaseException:
             connection.close()
             raise
         return connection
 
     def explain(self, error: Exception) -> StoreError:
-        """What an error of the database, or of the way there, means."""
+        """Explain an error of the database, or of the connection."""
         state, said = getattr(error, "sqlstate", None) or "08", " ".join(str(error).split()).rstrip(".")
-        said = said.partition(" Is the server running")[0]  # libpq asks the question that follows below
+        said = said.partition(" Is the server running")[0]  # libpq's own question; ours follows below
         if state.startswith("53100"):
             return DiskFull(f"The disk of {self.name} is full; nothing in the journal is lost: make room there.")
         if state.startswith(("42501", "25006")):
@@ -133,7 +132,7 @@ class Server:
 
 
 def split_own(url: str) -> tuple[str, dict[str, str]]:
-    """The address for libpq, and what else it names: the schema, and the seconds that a server is waited for."""
+    """Split an address into libpq's part and our own: the schema, and the seconds to wait for a server."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     own = {"schema": "bough", "patience": f"{PATIENCE:g}"}

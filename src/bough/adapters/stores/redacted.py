@@ -28,7 +28,7 @@ SHORTEST = 8
 _LARGEST = 65_536
 """The most bytes of a `.env` file."""
 _DEEPEST, _MOST = 2, 300
-"""Folders below the top that are looked into: `apps/web/.env`."""
+"""Depth and number of folders that are searched: `apps/web/.env`."""
 _HEAVY = frozenset({"node_modules", "target", "vendor", "venv", "build", "dist"})
 _ENV_FILE = re.compile(r"\.env(\..*)?(?<!\.example)(?<!\.sample)(?<!\.template)(?<!\.dist)")
 _LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][\w.]*)\s*[=:]\s*(.*?)\s*$")
@@ -44,14 +44,15 @@ SHAPES = re.compile(
 
 
 def find_in_addresses(env: Mapping[str, str]) -> Iterator[str]:
-    """Passwords in variables such as DATABASE_URL, both as written and decoded."""
+    """Find passwords in variables such as DATABASE_URL, both as written and decoded."""
     for value in env.values():
         for password in _PASSWORD.findall(value):
             yield from (text for text in {password, unquote(password)} if len(text) >= SHORTEST)
 
 
 def find_in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
-    """The secret values of the project's `.env` files, those of its parts included, and of the one that it names."""
+    """Find the secret values of the project's `.env` files, those of its parts included, and of the one that it
+    names."""
     folders = [(Place(root), 0)]
     for folder, depth in folders:  # grows during the walk
         for name, kind in folder.list():
@@ -79,12 +80,12 @@ _SHAPES = re.compile(SHAPES.pattern.encode())
 
 
 def redact_secrets(store: Store, secrets: Sequence[str]) -> Store:
-    """The store, with none of these secrets in what it is given."""
+    """Return the store, wrapped so that none of these secrets reaches it."""
     return cast(Store, _RedactedStore(store, secrets))
 
 
 def strike_secrets(store: Store, text: str) -> str:
-    """A text that goes elsewhere, without what is kept out of the store."""
+    """Remove from a text the secrets that are kept out of the store."""
     redacted: object = store
     return redacted.strike(text) if isinstance(redacted, _RedactedStore) else text
 
@@ -124,7 +125,7 @@ class _RedactedStore:
 
 
 def _list_spellings(secret: str) -> set[str]:
-    """The secret as it is, in base64, inside JSON, and inside JSON that is text in JSON."""
+    """List the secret's spellings: as it is, in base64, inside JSON, and inside JSON that is text in JSON."""
     spellings, body = {repair_surrogates(secret)}, repair_surrogates(secret).encode(errors="surrogatepass")
     for before in range(3):  # In base64 it has three alignments, whatever precedes and follows it.
         coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")

@@ -28,7 +28,7 @@ Cells = tuple[Any, ...]
 Encoded = tuple[AnyEvent, bytes]
 
 PATIENCE = 60.0
-"""Seconds to wait for another process's write, or for the server, where giving up would lose work."""
+"""Seconds to wait for another process's write, or for the server, if giving up would lose work."""
 OBJECT = 40
 IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 """Names of blobs, and of git's objects."""
@@ -61,7 +61,7 @@ class Statements(ABC):
         return found
 
     def changed(self, query: str, *values: Any) -> int:
-        """How many rows the statement changed."""
+        """Return the number of rows that the statement changed."""
         return int(self.rows(query, *values).rowcount)
 
 
@@ -74,17 +74,17 @@ class SqlStore(ABC, Generic[D]):
     heartbeat: ClassVar[str]
     """The column that changes with every heartbeat of a claim."""
     lock: ClassVar[str] = ""
-    """Keeps the row of a claim as it is until the transaction ends."""
+    """SQL that locks a claim's row until the transaction ends."""
     hurry: ClassVar[float] = PATIENCE
-    """Seconds to wait where giving up loses nothing."""
+    """Seconds to wait if giving up loses nothing."""
     workers: Path | None = None
     """Where workers show their presence."""
     path: Path | str
 
     def __init__(self) -> None:
         self.left: set[int] = set()
-        """Epochs of claims whose release failed. Nobody runs what they are for, so the next heartbeat releases them
-        instead of renewing them with the others."""
+        """Epochs of claims whose release failed. Nobody uses them, so the next heartbeat releases them instead of
+        renewing them."""
 
     @abstractmethod
     async def _look(self, work: Callable[[D], T]) -> T:
@@ -92,12 +92,12 @@ class SqlStore(ABC, Generic[D]):
 
     @abstractmethod
     async def _write(self, work: Callable[[D], T], patience: float = PATIENCE) -> T:
-        """Run `work` in a transaction and commit. When it is cancelled, it raises once it is settled whether that
-        is committed."""
+        """Run `work` in a transaction and commit. If cancelled, it raises once it is settled whether that is
+        committed."""
 
     @abstractmethod
     def damaged(self, how: str) -> StoreError:
-        """The error for a journal that is not as it was written."""
+        """Return the error for an altered journal."""
 
     @abstractmethod
     async def names(self) -> list[str]: ...
@@ -121,7 +121,7 @@ class SqlStore(ABC, Generic[D]):
             await self._write(take, self.hurry)
             yield taken[0]
         finally:
-            # A run that is cancelled must let go as well, or whoever resumes it waits for a whole lease.
+            # A cancelled run must release its claim as well, or the next process waits for a whole lease.
             if taken:
                 self.left.add(taken[0].epoch)
                 with suppress(DiskFull):  # it ends with this process anyway
@@ -134,7 +134,7 @@ class SqlStore(ABC, Generic[D]):
         row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self.workers) is not False:
             raise ClaimHeld(_explain_held(run, task, row[2]), row[2])
-        # A new row rather than an update, because the epoch is its key: whoever held it before finds its epoch gone.
+        # A new row rather than an update, because the epoch is its key: the previous holder finds its epoch gone.
         db.run("DELETE FROM claims WHERE run = %s AND task = %s", run, task)
         self._add_claim(db, run, task, worker, token)
         made = self._read_claim(db, run, task)
@@ -150,12 +150,11 @@ class SqlStore(ABC, Generic[D]):
         return (row[0], row[1], row[2]) if row is not None else None
 
     async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
-        """Whether a holder on another machine is alive is unknown here: it is watched for one lease, by our own clock,
-        and only while the store answers. Returns the claim and its last heartbeat, when there was no other in that
-        time."""
+        """Watch a holder on another machine, whose life is unknown here, for one lease by our own clock, and only while
+        the store answers. Returns the claim and its last heartbeat, if there was no other in that time."""
         first = await self._look(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self.workers) if first is not None else False
-        if first is not None and alive:  # Reported here, since a stopped holder may have the file locked.
+        if first is not None and alive:  # reported here, since a stopped holder may have the file locked
             raise ClaimHeld(_explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
@@ -166,7 +165,7 @@ class SqlStore(ABC, Generic[D]):
             if await self._look(lambda db: self._read_claim(db, run, task)) != first:
                 return None
             before, seen = seen, time.monotonic()
-            if seen - before > lease / 3:  # No one could beat while the store was away.
+            if seen - before > lease / 3:  # No heartbeat was possible while the store was away.
                 until = seen + lease
         return first[:2]
 
@@ -191,8 +190,7 @@ class SqlStore(ABC, Generic[D]):
         encoded = [encode_event(event) for event in events]
 
         def insert(db: D) -> list[Record]:
-            # In the transaction that inserts: checked before it, the claim could be taken over in between, and two
-            # would append.
+            # In the inserting transaction: otherwise the claim could be taken over in between, and two would append.
             self._check_held(db, claim, self.lock)
             version, link = self._read_end(db, claim.run, claim.task)
             if version != expected:
@@ -243,7 +241,7 @@ class SqlStore(ABC, Generic[D]):
 
     @abstractmethod
     def _number(self, db: D, run: str, count: int) -> tuple[int, float]:
-        """The number after which so many new events of a run are numbered, and their time."""
+        """Return the number after which the new events of a run are numbered, and their time."""
 
     async def read(
         self,
@@ -258,8 +256,8 @@ class SqlStore(ABC, Generic[D]):
             query += " AND task = %s"
         if kinds is not None:
             query += f" AND kind IN ({', '.join(['%s'] * len(kinds)) or 'NULL'})"
-        # Versions and sequence numbers of a stream rise together, so that each index has its rows in order already; the
-        # plus sign keeps the index of the whole run from being walked for a single stream.
+        # Versions and sequence numbers of a stream rise together, so each index has its rows in order already; the plus
+        # sign keeps the index of the whole run from being walked for a single stream.
         query += " AND seq > %s ORDER BY seq" if task is None else " AND +seq > %s ORDER BY version"
         if limit is not None:
             query += f" LIMIT {int(limit)}"
@@ -267,7 +265,7 @@ class SqlStore(ABC, Generic[D]):
         return await self._look(lambda db: self._decode(run, db.rows(query, *values), whole))
 
     def _decode(self, run: str, rows: Iterable[Row], whole: bool) -> list[Record]:
-        """The records of a run's rows, each checked against its chain (see `check_rows`)."""
+        """Decode a run's rows, each checked against its chain (see `check_rows`)."""
         records: list[Record] = []
         seq = 0
         try:
@@ -293,7 +291,7 @@ class SqlStore(ABC, Generic[D]):
         return named
 
     async def put_blob(self, body: bytes) -> str:
-        # Hashing lets go of the interpreter's lock, so a check's output of many megabytes does not hold up the loop.
+        # Hashing releases the interpreter's lock, so a check's output of many megabytes does not hold up the loop.
         name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
         keep = "INSERT INTO blobs (name, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
         await self._write(lambda db: db.run(keep, name, body))
@@ -315,7 +313,7 @@ class SqlStore(ABC, Generic[D]):
 
 
 def encode_event(event: AnyEvent) -> Encoded:
-    """The event as it can be kept, and its bytes."""
+    """Return the event in a storable form, and its bytes."""
     try:
         return event, encode(event)
     except UnicodeEncodeError:
@@ -324,8 +322,7 @@ def encode_event(event: AnyEvent) -> Encoded:
 
 
 def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
-    """The event with every text in it changed, except the name of its kind: without it the event would be
-    unreadable."""
+    """Change every text in the event, except the name of its kind: without that it would be unreadable."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, str):

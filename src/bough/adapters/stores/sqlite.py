@@ -90,7 +90,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         try:
             return await self._database.write(work, patience)
         except asyncio.CancelledError:
-            await self._database.submit(lambda db: None)  # work is done in order, so that then this one is done too
+            await self._database.submit(lambda db: None)  # work is done in order, so this one is done then too
             raise
 
     def damaged(self, how: str) -> StoreError:
@@ -104,7 +104,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
             yield claim
 
     def _add_claim(self, db: SqliteConnection, run: str, task: str, worker: str, token: str) -> None:
-        # What is written from now on, an older bough cannot read: it is to say so, not that the journal is damaged.
+        # An older bough cannot read later events: it must say so, not that the journal is damaged.
         db.run("UPDATE meta SET value = %s WHERE key = 'format' AND value < %s", LAYOUT, LAYOUT)
         query = "INSERT INTO claims (run, task, worker, expires) VALUES (%s, %s, %s, %s)"
         db.run(query, run, task, worker, time.monotonic())
@@ -137,8 +137,8 @@ class SqliteStore(SqlStore[SqliteConnection]):
         def remove(db: SqliteConnection) -> None:
             self._check_held(db, claim)
             (last,) = db.execute(LAST).fetchone()
-            # The last number given outlives the run that had it: a follower continues from a number, and would never be
-            # shown an event that got a used one.
+            # The last number outlives its run: a follower continues from a number, and would never see an event with a
+            # reused one.
             removed = db.execute("DELETE FROM events WHERE run = ?", (claim.run,)).rowcount
             for key, value in (("removed", removed + _read_meta(db, "removed")), ("last", last)):
                 db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
@@ -157,8 +157,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
             db.execute("VACUUM")
 
     async def verify(self) -> int:
-        """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
-        of events."""
+        """Read everything, and raise `StoreError` at the first altered row. Returns the number of events."""
 
         def look(db: SqliteConnection) -> tuple[int, int]:
             (said,) = db.execute("PRAGMA quick_check(1)").fetchone()

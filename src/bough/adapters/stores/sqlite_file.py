@@ -27,8 +27,8 @@ from bough.core.errors import BoughError, ClaimLost, DiskFull, Locked, NotFound,
 T = TypeVar("T")
 
 SYNCHRONOUS = "FULL"
-"""How SQLite syncs. In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would undo events that were
-already acted on. (Tests cut no power, and do not wait for the disk.)"""
+"""SQLite's synchronisation. In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would undo events
+that were already acted on. (Tests cut no power, and do not wait for the disk.)"""
 BUSY = 10.0
 """Seconds to wait for another process's write before giving up."""
 
@@ -56,7 +56,7 @@ _KINDS: dict[type[StoreError], tuple[str, str]] = {
         "space, then try again.",
     ),
 }
-"""Errors by how the names of their causes begin, each with its sentence."""
+"""Errors by the beginnings of their causes' names, each with its sentence."""
 
 
 class SqliteConnection(Statements, sqlite3.Connection):
@@ -109,16 +109,15 @@ class Database:
         return self._writer.submit(work)
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` in another thread with a connection of its own, so that neither the loop nor the writer waits for
-        it."""
+        """Run `work` in another thread with a connection of its own: neither the loop nor the writer waits for it."""
         self._require_open()
 
         with self._translate_errors():
             return await asyncio.to_thread(self._read, work)
 
     def _require_file(self) -> None:
-        """What is written to a file that has been removed or replaced is lost when this process ends, and nothing that
-        SQLite does would ever say so."""
+        """Require the file: data written to a removed or replaced file is lost when this process ends, and SQLite would
+        never say so."""
         try:
             there = self.path.stat()
         except FileNotFoundError:
@@ -130,8 +129,8 @@ class Database:
             )
 
     async def glance(self, work: Work[T]) -> T:
-        """Read a row or two that are found by their key, without a thread, which takes ten times as long as they do.
-        In WAL mode a reader waits for no writer; where it would have to wait after all, it does so in a thread."""
+        """Read a row or two by their key, without a thread, which takes ten times as long as they do. In WAL mode a
+        reader waits for no writer; if it has to wait after all, it does so in a thread."""
         self._require_open()
         self._require_file()
         try:
@@ -153,7 +152,7 @@ class Database:
             db.close()  # it may be in the middle of a statement
             raise
         self._idle.append(db)
-        # `close` may have emptied the list while this was reading: then nobody else would close it.
+        # `close` may have emptied the list during this read: then nobody else would close it.
         if self._closed:
             self._drop_idle()
         return result
@@ -187,7 +186,7 @@ class Database:
             if not create:
                 raise self._make_no_runs_error()
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # SQLite would take the empty file for a new database and throw the WAL away, with every event in it.
+        # SQLite would take the empty file for a new database and discard the WAL, with every event in it.
         elif waiting and not _size(self.path):
             raise self.damaged(f"it is empty, but {self.path.name}-wal next to it is not")
         try:
@@ -201,7 +200,7 @@ class Database:
             return self._open_prepared(create)
 
     def _thaw(self) -> None:
-        """What could only be read may be writable by now: somebody made room."""
+        """Try to write again: somebody may have made room."""
         frozen, self._frozen = self._frozen, None
         try:
             db = self._open_prepared(create=False)
@@ -233,7 +232,7 @@ class Database:
                     f"BEGIN IMMEDIATE; {self._schema}; "
                     f"INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
                 )
-                # The tables are in the main file from the start, so that one whose WAL was lost is empty and not
+                # Write the tables into the main file from the start: one whose WAL was lost is then empty and not
                 # unreadable. The names of a new file and of a new `.bough` are durable only once their folders are.
                 db.execute("PRAGMA wal_checkpoint(FULL)")
                 for folder in self.path.absolute().parents[:2]:
@@ -245,7 +244,7 @@ class Database:
         return db
 
     def _examine(self, db: SqliteConnection, tables: set[str]) -> None:
-        """Reject what is not ours, or newer than this bough, before anything in it changes."""
+        """Reject a file that is not ours, or newer than this bough, before anything in it changes."""
         row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() if "meta" in tables else None
         if row is None:
             raise self.damaged("it is a database without a format number")
@@ -262,7 +261,7 @@ class Database:
 
     def _connect(self, create: bool = False, busy: float | None = None) -> SqliteConnection:
         # Reading a WAL database creates `-shm` beside it, which a read-only folder or a full disk does not allow,
-        # unless SQLite is told that nobody else writes.
+        # unless SQLite knows that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
         address = f"{self.path.absolute().as_uri()}?{mode}"
         # No `isolation_level`: Python's own would begin transactions that read first. Connections pass from thread to
@@ -312,13 +311,12 @@ class _Job(Struct, eq=False):
 
 
 class _Writer:
-    """The one thread that writes. It takes everything pending and commits it at once, so that a single fsync serves
-    all."""
+    """The one thread that writes. It commits everything pending at once, so that a single fsync serves all."""
 
     def __init__(self, db: SqliteConnection) -> None:
         self._db = db
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        # A daemon: whoever is ended in mid-write has not been told that it is durable.
+        # A daemon: a caller that is ended in mid-write has no promise of durability.
         self._thread = threading.Thread(target=self._serve, name="bough-journal", daemon=True)
         self._thread.start()
 
@@ -341,7 +339,7 @@ class _Writer:
                     waiting.append(self._jobs.get_nowait())
             jobs = [job for job in waiting if job is not None]
             running = len(jobs) == len(waiting)
-            # After the commit, never before: whoever is woken acts on it.
+            # After the commit, never before: a woken caller acts on it.
             self._commit(jobs)
             _settle(jobs)
         # PASSIVE, because a reader of another process must not hold up our end.
@@ -350,11 +348,11 @@ class _Writer:
         self._db.close()
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
-        """All in one transaction. A `BoughError` answers one job, which has written nothing yet; any other error undoes
-        everything, and then each job is tried alone, so that none fails because of another."""
+        """Commit all jobs in one transaction. A `BoughError` answers one job, which has written nothing yet; any other
+        error undoes everything, and then each job is tried alone, so that none fails because of another."""
         try:
-            # IMMEDIATE takes the write lock now, where SQLite waits for it (BUSY). A transaction that reads first and
-            # then wants to write is refused without waiting when somebody else has written in between.
+            # IMMEDIATE takes the write lock now, and SQLite waits for it (BUSY). A transaction that reads first and
+            # then wants to write is refused without waiting if somebody else has written in between.
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             for job in jobs:
@@ -396,7 +394,8 @@ def _settle(jobs: Sequence[_Job]) -> None:
 
 
 def _switch_to_wal(db: SqliteConnection) -> None:
-    """Processes that open a new file at the same moment can meet here, where SQLite does not always wait."""
+    """Switch to WAL. Processes that open a new file at the same moment can meet here, where SQLite does not always
+    wait."""
     deadline = time.monotonic() + BUSY
     while True:
         try:

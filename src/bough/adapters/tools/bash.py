@@ -17,9 +17,9 @@ from bough.trust.programs import make_shell_argv
 _LONGEST = 100_000
 """The most bytes of a command line: the system takes 128 kB in one argument."""
 _CLOSING = 10_000
-"""The most characters at the end of an output in which a test runner reports its results."""
+"""Characters at the end of an output that are searched for a test runner's results."""
 _LARGE = 1_000_000
-"""Bytes of an output from which on it is decoded in a thread, so that others are not held up."""
+"""Larger outputs, in bytes, are decoded in a thread, so that others are not held up."""
 
 
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
 
 
 def _count_passed(command: str, text: str) -> int | None:
-    """How many tests the output says have passed, of a command with a word that may mean tests."""
+    """Count the passed tests in the output of a command with a word that may mean tests."""
     from bough.core.verdict.registry import RUNNERS, read_closing
 
     words = ("test", "check", *(runner.name for runner in RUNNERS if runner.wraps))
@@ -65,7 +65,7 @@ def _count_passed(command: str, text: str) -> int | None:
 
 
 def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:
-    """How it ended, as the last line of what the model sees."""
+    """Describe how it ended, as the last line that the model sees."""
     took = f"{finished.seconds:.1f} s"
     if not finished.killed:
         silent = "" if finished.output.strip() else "no output, "

@@ -1,5 +1,4 @@
-"""`edit`: exact replacement in a file. What is not replaced stays byte for byte: line endings, encoding, the last
-line."""
+"""`edit`: exact replacement in a file. The rest stays byte for byte: line endings, encoding, the last line."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _AROUND = 2
 _SHOWN = 2_000
 """The most characters of a change, or of the closest place, that are shown."""
 _NAMED = 20
-"""Matches whose lines are named."""
+"""The most matches whose lines are named."""
 
 
 class Edit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +58,7 @@ def edit(arguments: Edit, bench: Bench) -> ToolResult:
 
 
 def _adapt_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
-    """Old and new text with the file's own line endings: `read` does not show them, so the model writes plain ones."""
+    """Give old and new text the file's own line endings: `read` does not show them, so the model writes plain ones."""
     crlf = text.count("\r\n")
     if not crlf or crlf != text.count("\n"):
         return arguments.old, arguments.new
@@ -83,7 +82,7 @@ def _explain_not_found(place: paths.WorkspacePath, text: str, old: str) -> str:
 
 
 def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, count: int) -> str:
-    """Show the first change: the lines above it, those that were there, those that are there now, those below."""
+    """Show the first change: the lines above it, the old lines, the new lines, those below."""
     at = text.find(old)
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at + len(old))
@@ -94,7 +93,7 @@ def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, 
         was, now = was[:-1], now[:-1]
     above = text[max(0, begin - 4_000) : begin].splitlines()
     below = text[end + 1 : end + 4_000].splitlines()
-    # Context given to make the place unique did not change.
+    # Context that makes the place unique did not change.
     line = text.count("\n", 0, at) + 1
     while was and now and was[0] == now[0]:
         line += 1

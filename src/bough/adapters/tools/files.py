@@ -49,7 +49,7 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
     if not raw:
         return ToolResult(f"({place.shown} is empty)")
     if picture := read_image_info(raw):
-        # Models that take no images read only the text.
+        # Models without images read only the text.
         pixels = f"{picture.kind.partition('/')[2].upper()}, {picture.width} × {picture.height} pixels"
         says = f"`{place.shown}` is an image ({pixels}, {format_size(len(raw))})"
         if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
@@ -66,7 +66,7 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
         lines.pop()
     if arguments.start > len(lines):
         raise Refusal(f"`{place.shown}` has only {pluralize(len(lines), 'line')}: `start` must not be greater.")
-    # Numbered lines, as many as asked for and as fit, and a last line that says where in the file they are.
+    # Numbered lines, as many as asked for and as fit, and a last line with their place in the file.
     first = arguments.start - 1
     wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
     room = max(bench.rules.shown - 200, 200)
@@ -97,7 +97,7 @@ def _describe_position(arguments: Read, lines: list[str], last: int, unfinished:
 
 
 def load_file(place: paths.WorkspacePath, bench: Bench) -> bytes:
-    """A file's bytes, or a refusal that says what is there instead."""
+    """Load a file's bytes, or refuse with what is there instead."""
     if not (what := place.beneath.kind):
         hint = suggestions.suggest_paths(place, bench.workspace) or " Look around with `list`."
         raise Refusal(f"There is no file `{place.shown}`.{hint}")
@@ -160,15 +160,15 @@ WRITE = Tool(
 
 
 LARGEST = 3_700_000
-"""Bytes: what the strictest provider takes, since encoding adds a third."""
+"""Largest image in bytes that the strictest provider takes, since encoding adds a third."""
 WIDEST = 8_000
-"""Pixels of a side, likewise."""
+"""Longest side in pixels, likewise."""
 _NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
-"""Markers in the range of JPEG frame starts that are not."""
+"""Markers in the range of JPEG frame starts that start no frame."""
 
 
 class ImageInfo(Struct, frozen=True):
-    """An image that models can be shown. It is complete: a provider rejects a conversation with a broken one in it."""
+    """An image for models. It is complete: a provider rejects a conversation with a broken one in it."""
 
     kind: str
     """Its media type."""
@@ -177,7 +177,7 @@ class ImageInfo(Struct, frozen=True):
 
 
 def read_image_info(raw: bytes) -> ImageInfo | None:
-    """What a file's bytes show; None for what is not an image, or not a complete one."""
+    """Read an image's facts from a file's bytes; None: no image, or an incomplete one."""
     size: tuple[int, int] | None
     try:
         if raw.startswith(b"\x89PNG\r\n\x1a\n") and raw[12:16] == b"IHDR" and raw[-8:-4] == b"IEND":

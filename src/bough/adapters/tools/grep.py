@@ -46,7 +46,7 @@ def print_line(text: str) -> None:
 
 
 def list_files(path: str) -> list[str]:
-    """The files to search: those that git would not ignore, or, without git or below what it ignores, all."""
+    """List the files to search: those that git does not ignore, or, without git or below an ignored folder, all."""
     if not Path(path).is_dir():
         return [path]
     if not (found := list_git_files(path)):
@@ -73,7 +73,7 @@ def is_file(name: str) -> bool:
 
 
 def find_matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[bool, str]]:
-    """The lines to print, numbered and marked, each with whether a gap precedes it."""
+    """Yield the lines to print, numbered and marked, each with whether a gap precedes it."""
     try:
         raw = Path(name).read_bytes() if Path(name).stat().st_size <= _BIGGEST else b""
     except OSError:

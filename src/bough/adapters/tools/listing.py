@@ -17,7 +17,7 @@ from bough.ports import ToolResult
 from bough.trust import handles
 
 _ENTRIES = 500
-"""Lines of the tree at most."""
+"""Most lines of the tree."""
 _IN_ONE = 100
 """Entries shown of one folder below the first."""
 _COUNTED = 20_000

@@ -1,4 +1,4 @@
-"""`note`, `dispute`, `propose_goal` and `done`: what an agent says that outlasts its context. `dispute` is evidence
+"""`note`, `dispute`, `propose_goal` and `done`: statements of an agent that outlast its context. `dispute` is evidence
 against a test."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
 def _record(
     event: Callable[..., AnyEvent], answer: str, **longest: int
 ) -> Callable[[Struct, Bench], Awaitable[ToolResult]]:
-    """An act that records an event with its arguments. `longest`: the texts among them, with their limits."""
+    """Make an act that records an event with its arguments. `longest`: the texts among them, with their limits."""
 
     async def act(arguments: Struct, bench: Bench) -> ToolResult:
         given = asdict(arguments)

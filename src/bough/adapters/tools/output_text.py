@@ -13,9 +13,9 @@ _ESCAPES = re.compile(
 _BACKSPACED = re.compile(r"[^\x08\n]\x08")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _HEAD = 0.4
-"""The share of the head: the end of an output mostly says how it went."""
+"""Share of the head: the end of an output mostly shows the result."""
 _SHORTEST = 200
-"""A cut text needs this much room for the line that says so."""
+"""Shortest cut text: it needs room for the line about the cut."""
 
 
 def decode_output(raw: bytes) -> str:
@@ -24,7 +24,7 @@ def decode_output(raw: bytes) -> str:
 
 
 def to_plain_text(text: str) -> str:
-    """Text as a person would have seen it at the end: no colours, and only the last state of a progress line."""
+    """Return text as a person would have seen it at the end: no colours, and only the last state of a progress line."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\r" in text:
@@ -37,9 +37,9 @@ def to_plain_text(text: str) -> str:
 
 
 def cut_middle(text: str, limit: int) -> tuple[str, bool]:
-    """The text in at most `limit` characters, and whether something was left out.
+    """Cut the text to `limit` characters; return it, and whether something was left out.
 
-    Cut between lines where there are any nearby; a line in between says how much is missing.
+    Cut between lines if there are any nearby; a line in between says how much is missing.
     """
     limit = max(limit, _SHORTEST)
     if len(text) <= limit:

@@ -1,4 +1,4 @@
-"""Where the file tools may go: inside the workspace, links included, even if a folder is swapped for a link meanwhile.
+"""The reach of the file tools: inside the workspace, links included, even if a folder is swapped for a link meanwhile.
 
 A path is resolved once, must then lie below the workspace's real root, and is opened from there without following any
 link: what is opened is what was checked. Only files and folders are ever opened; a pipe or a device would hang the
@@ -27,7 +27,7 @@ class WorkspacePath(Struct, frozen=True):
     steps: tuple[str, ...]
     """The names that lead to it from the root."""
     shown: str
-    """The path as the model knows it: relative to where it starts."""
+    """The path as the model knows it: relative to its starting folder."""
 
     @property
     def beneath(self) -> Place:
@@ -35,7 +35,7 @@ class WorkspacePath(Struct, frozen=True):
 
 
 def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> WorkspacePath:
-    """The place that a model's path means. `Refusal` when it may not go there."""
+    """Resolve a model's path. Raises `Refusal` if it may not go there."""
     if "\0" in path:
         raise Refusal(f"`{path!r}` is not a path: it contains a NUL character.", fault=True)
     if path.startswith("~"):
@@ -64,7 +64,7 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
 
 
 def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
-    """A file that bough has left next to the checkout for the agent to read: the goal."""
+    """Find a file that bough has left next to the checkout for the agent: the goal."""
     if not path.endswith(f"/{GOAL_FILE}"):
         return None
     scratch = _resolve_folder(workspace.scratch)
@@ -75,8 +75,7 @@ def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
 
 @lru_cache(maxsize=256)
 def _resolve_folder(folder: Path) -> str:
-    """Where a workspace's own folder is. Resolved once: if it is swapped for a link later, everything below it is
-    outside."""
+    """Resolve a workspace's own folder, once: if it is swapped for a link later, everything below it is outside."""
     return os.path.realpath(folder)
 
 

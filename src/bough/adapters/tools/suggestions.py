@@ -1,4 +1,4 @@
-"""What the model may have meant: the names closest to a wrong path, the place closest to missing text."""
+"""Guesses at what the model meant: the names closest to a wrong path, the place closest to missing text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SEEN = 5_000
 _COMPARED = 2_000
 """Lines compared one by one, when none equals a sought one."""
 _LETTERS = 400
-"""Limits of a passage, and of a line, in a comparison: the cost grows with their square."""
+"""Longest passage, and line, in a comparison: the cost grows with their square."""
 _CANDIDATES = 10
 _ALIKE = 0.5
 
 
 def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
-    """` Did you mean …?`, or nothing: up to three files or folders like the missing one, of the same name elsewhere or
-    of a similar name nearby."""
+    """Return ` Did you mean …?`, or nothing: up to three files or folders like the missing one, of the same name
+    elsewhere or of a similar name nearby."""
     wanted = place.steps[-1] if place.steps else ""
     paths = list(islice(_walk(place.root), _SEEN))
     same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]
@@ -47,8 +47,8 @@ def _walk(root: str) -> Iterator[str]:
 
 
 def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] | None:
-    """Where the lines are most like the sought ones: first line, last line (counted from 0, exclusive), and whether
-    they differ only in white space. None when nothing is similar."""
+    """Find the lines most like the sought ones: first line, last line (from 0, exclusive), and whether they differ only
+    in white space. None: nothing is similar."""
     width = len(sought)
     if not width or not lines:
         return None
@@ -67,7 +67,7 @@ def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] |
 
 
 def _find_promising(lines: list[str], wanted: list[str]) -> list[int]:
-    """The starts of the windows that share most lines with the wanted ones; else around lines similar to the
+    """Find the starts of the windows that share most lines with the wanted ones; else around lines similar to the
     longest."""
     wished = {line for line in wanted if line}
     width = min(len(wanted), len(lines))

@@ -1,4 +1,4 @@
-"""What a tool consists of: a name, a description for the model, a structure for its arguments, and an act."""
+"""The parts of a tool: a name, a description for the model, a structure for its arguments, and an act."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Refusal(Exception):
     """A call that cannot run. Its text is for the model: what is wrong, and what to do instead."""
 
     def __init__(self, message: str, fault: bool = False) -> None:
-        """`fault`: the call itself was unusable, whatever the state of the workspace."""
+        """Make a refusal. `fault`: the call itself was unusable, whatever the state of the workspace."""
         super().__init__(message)
         self.fault = fault
 
 
 class Bench(Struct, frozen=True):
-    """What a tool can use while it runs one call."""
+    """The means of a tool while it runs one call."""
 
     workspace: WorkFolder
     rules: Rules
@@ -44,7 +44,7 @@ A = TypeVar("A", bound=Struct)
 
 
 def run_in_thread(act: Callable[[A, Bench], ToolResult]) -> Callable[[A, Bench], Awaitable[ToolResult]]:
-    """An act that works on files, in a thread so that it does not block others."""
+    """Run an act on files in a thread, so that it does not block others."""
 
     async def threaded(arguments: A, bench: Bench) -> ToolResult:
         return await asyncio.to_thread(act, arguments, bench)

@@ -50,7 +50,7 @@ def make_schema(arguments: type[Struct]) -> dict[str, Any]:
 
 
 def decode_arguments(tool: Tool, raw: str) -> Struct:
-    """The arguments of a call. `Refusal` when they are not those of the tool."""
+    """Decode the arguments of a call. Raises `Refusal` if they are not those of the tool."""
     if len(raw) > LONGEST:
         raise _make_refusal(tool, f"the arguments are {len(raw):,} characters long, and the limit is {LONGEST:,}")
     try:
@@ -69,7 +69,7 @@ def decode_arguments(tool: Tool, raw: str) -> Struct:
             close = suggest_word(name, known)
             hint = f"; did you mean `{close}`?" if close else ""
             raise _make_refusal(tool, f"there is no argument `{name[:100]}`{hint}")
-    # Many models write null for what they leave out, and numbers in quotes.
+    # Many models write null for an omitted field, and numbers in quotes.
     given = {name: value for name, value in values.items() if value is not None}
     try:
         arguments: Struct = msgspec.convert(given, tool.arguments, strict=False)
@@ -98,8 +98,8 @@ SPLIT = replace(
 
 
 class WorkbenchTools:
-    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `propose_goal`, `dispute`, `split`, `done`. It
-    keeps nothing."""
+    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `propose_goal`, `dispute`, `split`, `done`. It has no
+    state."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
         """`ripgrep`: the program for `search`; without it on the path, or with None, bough uses its own search."""
@@ -118,8 +118,8 @@ class WorkbenchTools:
     async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         try:
             if call.name == SPLIT.name:
-                # Only the form is checked here. Whether the steps are smaller, provable and sufficient, and whether the
-                # task may be split at all, is for the engine to decide.
+                # Only the form is checked here. The engine decides whether the steps are smaller, provable and
+                # sufficient, and whether the task may be split at all.
                 found = parse_answer(Answer(calls=(call,)), SPLIT, PlanAnswer, ALIASES)
                 if isinstance(found, str):
                     raise Refusal(found, fault=True)

@@ -1,8 +1,8 @@
 """The check on an altered copy: some files of a tree get other texts, and the check runs there.
 
-What is altered is the caller's: a broken product shows whether a check tests it (here), another value whether a
-test asserts anything. What was seen of a command on a broken product is kept for the command and the files that decide
-about it, so that it costs once.
+The caller chooses the alteration: a broken product shows whether a check tests it (here), another value whether a test
+asserts anything. The result on a broken product is stored for the command and the files that decide about it, so that
+it costs once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from bough.ports import Workspaces
 from bough.trust.files import Place
 
 FORMAT = 1
-"""The version of what is kept."""
+"""The version of the stored format."""
 LEAST, TIMES = 60.0, 4
-"""A check on a broken product may take this many seconds, or this many times what it takes otherwise."""
+"""Limit of a check on a broken product: this many seconds, or this many times its usual duration."""
 
 
 class AlteredCopies:
@@ -50,12 +50,12 @@ class AlteredCopies:
         self._known: dict[str, asyncio.Task[Belief]] = {}
 
     async def run(self, work: Work, tree: str, texts: Mapping[str, str], say: Say = lambda line: None) -> CheckRun:
-        """The check on a tree with these files altered."""
+        """Run the check on a tree with these files altered."""
         made = await self._workspaces.graft(tree, tree, (), texts)
         return await asyncio.shield(self._runner.once(work, made, say))
 
     async def believe(self, work: Work, tree: str, known: Baseline, say: Say = lambda line: None) -> Belief:
-        """Whether a check tests the product of a tree, on which `known` is its result."""
+        """Decide whether a check tests the product of a tree, on which `known` is its result."""
         seen = weigh_base(known)
         if seen is not None:
             return seen
@@ -68,7 +68,7 @@ class AlteredCopies:
         return await asyncio.shield(task)
 
     async def make_key(self, work: Work, tree: str) -> str:
-        """The command and the files that decide about it: what it runs, and what says how tests run."""
+        """Make a key of the command and the files that decide about it: what it runs, and what configures test runs."""
         contents = (await self._texts.of(tree, work.check.command)).contents
         run = find_run_files(work.check.command)
         paths = [path for path in await self._workspaces.paths(tree) if path in run or is_configuration(path)]

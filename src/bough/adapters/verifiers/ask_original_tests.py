@@ -22,11 +22,11 @@ from bough.core.verdict.renames import apply_new_names
 from bough.ports import Workspaces
 
 RERUN_MOST = 20
-"""More failing tests than this are not flaky: they are not rerun."""
+"""Above this number of failing tests none is flaky: they are not rerun."""
 
 
 class Question(Struct, frozen=True):
-    """The check with the test side of a base, on the new code."""
+    """A run of the check with the test side of a base, on the new code."""
 
     base: str
     tree: str
@@ -36,10 +36,10 @@ class Question(Struct, frozen=True):
     only_adds: bool = False
     """Tests were added, in files of their own, and nothing else changed on the test side."""
     other: str = ""
-    """The same tree where what may be product is the work's: both must agree."""
+    """The same tree with doubtful files as the work has them: both must agree."""
 
     def read_as_product(self) -> Question:
-        """The same with the other reading of what is in doubt."""
+        """Return the question with doubtful files read as product."""
         return replace(self, tree=self.other, other="")
 
 
@@ -50,7 +50,8 @@ class OriginalTests:
         self._runner = runner
 
     async def make_question(self, work: Work, base: str, product: str = "") -> Question | None:
-        """None: nothing on the test side changed since that base. `product`: another tree than the task's."""
+        """Make the question; None: the test side is unchanged since that base. `product`: another tree than the
+        task's."""
         task, check, product = work.task, work.check, product or work.task.tree
         changes = await self._workspaces.changes(base, product)
         if not changes:
@@ -88,8 +89,8 @@ class OriginalTests:
         return MixedRun(ran.report, ran.finished.exit_status, ran.text)
 
     async def list_disagreements(self, work: Work, question: Question, now: Report) -> tuple[Disagreement, ...]:
-        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.
-        `now`: what the check says with the work's own tests."""
+        """List original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.
+        `now`: the check's result with the work's own tests."""
         found, base = await self._ask_original_tests(work, question, now), work.task.base
         if base != question.base and (own := await self.make_question(work, base)) is not None:
             older = {case.id for case in (await self._runner.at_tree(work, question.base)).report.cases}
@@ -98,7 +99,7 @@ class OriginalTests:
         return found or await self._ask_other_tests(work)
 
     async def _ask_other_tests(self, work: Work) -> tuple[Disagreement, ...]:
-        """Tests of the task's base that the work changed and its check does not run: each file separately."""
+        """Run tests of the task's base that the work changed and its check does not run: each file separately."""
         run, task = work.run, work.task
         question = await self.make_question(work, task.base)
         known = await self._runner.at_tree(work, task.base)
@@ -130,7 +131,7 @@ class OriginalTests:
         then = await self._runner.at_tree(work, question.tree)
         found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
-            # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
+            # Not by chance: a test that passes when rerun, in another fresh checkout, is flaky.
             named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
             again = await self._runner.in_fresh_checkout(work.with_command(named), question.tree)
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}

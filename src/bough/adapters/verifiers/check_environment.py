@@ -1,5 +1,5 @@
-"""What a check depends on in this project and on this machine besides the files of a tree: its environment, its
-settings, and what to say when something is missing."""
+"""The conditions of a check besides the files of a tree: its environment, its settings, and the advice when something
+is missing."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SHOWN_TEXT, SHOWN_LINES = 2_000, 20
 
 class CheckEnvironment(Struct, frozen=True):
     root: Path | None = None
-    """The person's project; None: what is missing is not looked for."""
+    """The person's project; None: do not look for missing things."""
     found: Environment | None = None
     """The project's own environment, where its packages are installed."""
     ignored: Callable[[], Sequence[str]] = tuple
     """Its ignored files, which are in no checkout."""
     surroundings: str = ""
-    """What identifies this environment."""
+    """An identifier of this environment."""
     folder: str = ""
     """The person's folder when the run started, relative to the project."""
     command: str = ""
@@ -49,14 +49,14 @@ class CheckEnvironment(Struct, frozen=True):
     """A command that runs before every check."""
     env: Mapping[str, str] = field(default_factory=dict)
     require: Callable[[Sequence[Check]], None] = lambda checks: None
-    """`PermissionNeeded` where the person has not allowed these candidates, which they did not name."""
+    """Raises `PermissionNeeded` for candidates that the person neither named nor allowed."""
 
     @property
     def environment(self) -> str:
         return self.found.where if self.found is not None else ""
 
     def reader(self, texts: Mapping[str, str]) -> Read:
-        """Texts of a tree, and of what lies next to it on the disk: an environment is in no tree."""
+        """Return a reader of a tree's texts, and of the disk beside it: an environment is in no tree."""
 
         def read(path: str) -> str | None:
             elsewhere = self.found is not None and not self.found.inside
@@ -67,7 +67,7 @@ class CheckEnvironment(Struct, frozen=True):
         return read
 
     def examined(self, ran: CheckRun, check: Check, base: ProjectFacts) -> Baseline:
-        """What is known about the base, with what the check lacks there."""
+        """Add what the check lacks to its result at the base."""
         known = ran.known
         if known.exit_status == 0 or self.root is None:
             return known
@@ -84,7 +84,8 @@ class CheckEnvironment(Struct, frozen=True):
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
 
     def _find_hidden(self, text: str) -> Missing | None:
-        """A module that is installed from a folder of its own (`pip install -e ../lib`), which commands cannot read."""
+        """Find a module that is installed from a folder of its own (`pip install -e ../lib`), which commands cannot
+        read."""
         names = re.findall(r"No module named ['\"]?(\w+)", text)
         if self.found is None or self.root is None or not names:
             return None
@@ -92,7 +93,7 @@ class CheckEnvironment(Struct, frozen=True):
         return Missing("permission", f"{place}, from which {name} is installed") if name else None
 
     def told(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
-        """Where failing tests may keep failing, only a command that does not start at all is an obstacle."""
+        """Return the obstacle to report; if failing tests are accepted, only a command that does not start is one."""
         report, accepts = known.report, task.rules.accept_failing
         aside = keep_aside(known.aside, task.step.instructions)
         return BaseChecked(
@@ -116,8 +117,8 @@ class CheckEnvironment(Struct, frozen=True):
         )
 
     def for_missing(self, missing: Missing, base: ProjectFacts) -> str:
-        """One or two sentences: how to provide it."""
-        # What lies in a folder of the project is installed by its set-up (`vendor/bin/phpunit`), not by the system.
+        """Explain in one or two sentences how to provide the missing thing."""
+        # A program in a folder of the project comes from its set-up (`vendor/bin/phpunit`), not from the system.
         if missing.kind == "command" and "/" not in missing.name and (get := self._get_program(missing.name)):
             return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
@@ -130,14 +131,14 @@ class CheckEnvironment(Struct, frozen=True):
         return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
 
     def _offer_setup(self, missing: Missing, base: ProjectFacts) -> str:
-        """The project's own set-up command, and how to have bough run it."""
+        """Offer the project's own set-up command, and how to have bough run it."""
         look = ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
         fitting = (
             (fit, where)
             for language in LANGUAGES
             if missing.language in ("", language.name)
             for setup, where in list_setups(language, look)
-            # One that begins with what is missing is no way out.
+            # A command that begins with the missing thing is no way out.
             if (fit := language.fit_setup(setup, missing, self.environment)) and fit.split()[0] != missing.name
         )
         setup, where = next(fitting, ("", ""))
@@ -151,7 +152,7 @@ class CheckEnvironment(Struct, frozen=True):
         )
 
     def _get_program(self, program: str) -> str:
-        """How to get a program here; empty: nobody knows."""
+        """Explain how to get a program here; empty: unknown."""
         how = next((each.provided[program] for each in LANGUAGES if program in each.provided), "")
         by = how.split(" ", 1)[0]
         if by == "apt-get":
@@ -176,7 +177,7 @@ class CheckEnvironment(Struct, frozen=True):
         )
 
     def _find_mentioned(self, text: str) -> tuple[str, ...]:
-        """Ignored files that a failing check's output names: it may have needed them."""
+        """Find ignored files that a failing check's output names: it may have needed them."""
         found = []
         for name in self._list_left_out():
             last = name.rstrip("/").rsplit("/", 1)[-1]
@@ -185,14 +186,14 @@ class CheckEnvironment(Struct, frozen=True):
         return tuple(found[:MOST_LEFT_OUT])
 
     def _list_left_out(self) -> list[str]:
-        """Ignored files without what tools regenerate on their own, or what checkouts get anyway."""
+        """List ignored files without those that tools regenerate, or that checkouts get anyway."""
         return [name for name in self.ignored() if not is_made_folder(name) and "env" not in name.split("/")]
 
 
 MOST_LEFT_OUT = 8
 """Ignored files and folders that an advice names."""
 ANSWER = 0.3
-"""Seconds in which a service on this machine answers."""
+"""Seconds in which a service on this machine must answer."""
 
 
 _PROVIDED = {
@@ -216,11 +217,11 @@ _PROVIDED = {
     "command": "Install {}, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
     "`[workspace] env` can set PATH.",
 }
-"""What provides something that is missing, by its kind; a package is installed as its language says."""
+"""Ways to provide a missing thing, by its kind; a package is installed as its language says."""
 
 
 def _look_around(missing: Missing) -> Missing:
-    """A service that answers bough itself is running: only commands cannot reach it."""
+    """Whether a service answers bough itself: then only commands cannot reach it."""
     port = missing.name.partition(":")[2]
     if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
         return missing

@@ -1,8 +1,8 @@
-"""Run: a check in a fresh checkout that holds one tree and nothing else, read into a report.
+"""Runs a check in a fresh checkout that holds one tree and nothing else, and reads its report.
 
 Every check of every verdict runs in such a checkout, never where an agent works. So they look alike: names, times, git
 and temporary files are of the same kind whatever the tree is (the work, its base, the original tests, wrong
-expectations), and what is tested cannot tell which one it is in. Installed packages are lent by the task's workspace.
+expectations), and the tested code cannot tell which one it is in. The task's workspace lends installed packages.
 """
 
 from __future__ import annotations
@@ -51,42 +51,42 @@ from bough.trust import handles
 from bough.trust.files import Place
 
 FORMAT = 10
-"""The version of the entries' format: those of an earlier bough say too little, and are not read."""
+"""The version of the entries' format: those of an earlier bough lack fields, and are not read."""
 Measure = Callable[[], Awaitable[Baseline]]
 
 
 class Baselines:
-    """Keeps what a check reported at the base of a task, measured in parallel with the work and at most once at a time,
+    """The results of a check at the bases of tasks, measured in parallel with the work and at most once at a time,
     however many tasks need it.
 
     The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables),
     so it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. A
-    check that failed in an earlier process runs again: what it lacked may be there by now. The runs of one process (a
-    list's, in a night) share also what is under way, and what failed within the last hour."""
+    check that failed in an earlier process runs again: a missing thing may be there by now. The runs of one process (a
+    list's, in a night) also share running measurements, and failures of the last hour."""
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
-        """`surroundings`: what identifies the environment that checks run in."""
+        """Prepare the store. `surroundings`: an identifier of the environment of checks."""
         self._folder = folder
         self._surroundings = surroundings
         self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
 
     def forget(self, tree: str, check: Check) -> None:
-        """Measure again when this is next asked."""
+        """Measure again at the next request."""
         _FAILED.pop(self._path(tree, check), None)
         self._path(tree, check).unlink(missing_ok=True)
 
     def find_time(self, tree: str, check: Check) -> float:
-        """When the check's result at this tree was kept; 0: it is not."""
+        """Return when the check's result at this tree was stored; 0: it is not."""
         with suppress(FileNotFoundError):
             return self._path(tree, check).stat().st_mtime
         return 0.0
 
     def know(self, tree: str, check: Check, known: Baseline) -> None:
-        """The check's result at this tree was seen elsewhere."""
+        """Record the check's result at this tree from elsewhere."""
         _save(self._path(tree, check), known)
 
     def look(self, tree: str, check: Check) -> Baseline | None:
-        """What is known by now, without waiting."""
+        """Return what is known by now, without waiting."""
         path = self._path(tree, check)
         task = self._under_way.get(path)
         if task is not None and task.done() and not task.cancelled() and task.exception() is None:
@@ -94,8 +94,7 @@ class Baselines:
         return _load(path)
 
     def _path(self, tree: str, check: Check) -> Path:
-        # With the surroundings (interpreter, packages, settings), because the same tree fails or passes depending on
-        # them.
+        # With the surroundings (interpreter, packages, settings): the same tree fails or passes depending on them.
         key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
         return self._folder / f"{tree}-{key}.{FORMAT}.json"
 
@@ -114,9 +113,9 @@ class Baselines:
 
 _MEASURING: dict[Path, asyncio.Task[Any]] = {}
 _FAILED: dict[Path, tuple[float, Baseline]] = {}
-"""What this process measures, and what failed and when, for all of its runs."""
+"""Failures of this process's measurements with their times, for all of its runs."""
 SHARED = 3600.0
-"""Seconds for which a failure is known to other runs: it may have been the machine's, or chance."""
+"""Seconds for which a failure counts for other runs: it may have been the machine's, or chance."""
 
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
@@ -160,17 +159,17 @@ def _save(path: Path, known: Baseline) -> None:
 
 
 MARKS = r"[.FEsxXu]+"
-"""What a runner prints, test by test, before the line ends."""
+"""A runner's marks, test by test, before the line ends."""
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
 KEPT = 12
-"""Results of checks that are kept, with their output, in case a later verdict is about the same tree."""
+"""The most results of checks kept with their output, for a later verdict on the same tree."""
 
 Say = Callable[[str], None]
 
 
 class Work(Struct, eq=False):
-    """What a check is run for: a task of a run, and its check."""
+    """The purpose of a check's run: a task of a run, and its check."""
 
     run: Run
     task: Task
@@ -179,19 +178,19 @@ class Work(Struct, eq=False):
     """Called whenever a test of the check is seen to run."""
 
     def with_command(self, command: str | None, runner: str | None = None) -> Work:
-        """The same with another command of the same check; None: with its own."""
+        """Return the same with another command of the same check; None: with its own."""
         check, runner = self.check, self.check.runner if runner is None else runner
         return Work(self.run, self.task, replace(check, command=command or check.command, runner=runner))
 
 
 class _Key(NamedTuple):
-    """What determines the result of a check within a run."""
+    """The inputs that determine a check's result within a run."""
 
     run: str
     tree: str
     command: str
     in_folder: bool
-    """It runs where the person stands, not at the top."""
+    """It runs in the person's folder, not at the top."""
     lender: Path | None
 
 
@@ -213,7 +212,7 @@ class CheckRunner:
 
     async def prepare(self, work: Work, workspace: Workspace) -> None:
         """Lend the packages that were installed in the task's workspace to its checks from now on; called before each
-        verdict. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
+        verdict. They are in no tree, so earlier results with them are forgotten."""
         key = work.run.name, work.task.id
         self._lenders.pop(key, None)
         if await workspace.lends(work.task.tree):
@@ -225,7 +224,7 @@ class CheckRunner:
         return self._lenders.get((run.name, task.id)) if tree not in (run.base, task.base) else None
 
     def once(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[CheckRun]:
-        """The check on some tree: run now, or its result when it has already run on that tree in this run."""
+        """Run the check on a tree, or return its earlier result on that tree in this run."""
         in_folder, lender = bool(work.task.step.test_command), self._find_lender(work, tree)
         key = _Key(work.run.name, tree, work.check.command, in_folder, lender)
         known = self._results.get(key)
@@ -236,13 +235,13 @@ class CheckRunner:
         return known
 
     async def in_fresh_checkout(self, work: Work, tree: str, say: Say = lambda line: None) -> CheckRun:
-        """The check on some tree, whether or not it has already run there: what fails by chance may pass now."""
+        """Run the check on a tree, even if it has run there: a chance failure may pass now."""
         async with self.checkout(work, tree) as workspace:
             return await self._run_check(work, tree, workspace, say)
 
     @asynccontextmanager
     async def checkout(self, work: Work, tree: str) -> AsyncIterator[Workspace]:
-        """A fresh checkout of some tree, like every other one in which a check of this task runs."""
+        """Open a fresh checkout of a tree, like every other one in which a check of this task runs."""
         run, task = work.run, work.task
         await self.sweep(run)
         name = _name_checkout(task)
@@ -252,7 +251,7 @@ class CheckRunner:
             await workspace.clear(tree)
             workspace.folder.mkdir(parents=True, exist_ok=True)
             await workspace.furnish()
-            # A reused checkout has older files: what differs between trees would show by its times what was put back.
+            # A reused checkout has older files: times would reveal which files were restored.
             changed = await self._workspaces.changes(start, task.tree)
             await asyncio.to_thread(touch_files, workspace, [change.path for change in changed])
             yield workspace
@@ -260,12 +259,12 @@ class CheckRunner:
             await self._workspaces.discard(run.name, name)
 
     async def reserve(self, run: Run, task: Task) -> None:
-        """Have a checkout ready for the verdict: while the model thinks, nobody waits for it to be filled."""
-        with suppress(BoughError):  # Whoever opens one meets the same obstacle, and says so.
+        """Prepare a checkout for the verdict while the model thinks."""
+        with suppress(BoughError):  # The next open meets the same obstacle, and reports it.
             await self._workspaces.reserve(run.name, _name_checkout(task), task.base)
 
     def at_tree(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
-        """The check's result at a tree: known from before, or measured alongside other work."""
+        """Return the check's result at a tree: known from before, or measured alongside other work."""
 
         async def measure() -> Baseline:
             ran = await asyncio.shield(self.once(work, tree, say))
@@ -283,8 +282,7 @@ class CheckRunner:
 
     async def require_commands(self, work: Work, ran: CheckRun, known: Baseline) -> None:
         """Raise `SetupFailed` for a missing command that only the end of a check needs (a linter after the tests). It
-        shows when all tests pass, which they did not at the base: it is no bug of the work, and no hunter could repair
-        it."""
+        shows only when all tests pass, unlike at the base: it is no bug of the work, and no hunter could repair it."""
         if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.root is None:
             return
         base = ProjectFacts({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
@@ -293,8 +291,8 @@ class CheckRunner:
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
 
     async def sweep(self, run: Run) -> None:
-        """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes
-        their own. Shielded, since the first caller does it for all."""
+        """Remove checkouts in which an ended bough process was measuring: the next caller measures again. Shielded,
+        since the first caller does it for all."""
         if run.name not in self._sweeping:
             self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
         await asyncio.shield(self._sweeping[run.name])
@@ -307,7 +305,7 @@ class CheckRunner:
 
     async def _run_check(self, work: Work, tree: str, workspace: Workspace, say: Say) -> CheckRun:
         check, task = work.check, work.task
-        # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.
+        # A fresh name each time: a report left by the agent or an earlier check is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         plain = self._runs_plainly(work)
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
@@ -324,7 +322,7 @@ class CheckRunner:
         at_base = tree in (work.run.base, task.base) and command != check.command
         refused = has_refused(text, (command.removeprefix(check.command), *env.values()), check.runner)
         if finished.exit_status not in (0, None) and (at_base or refused):
-            # As the person would run it: what bough adds may be what fails, or what an old runner does not know.
+            # As the person would run it: bough's additions may be what fails, or unknown to an old runner.
             alone = await run(run_in_folder(at, check.command), {})
             if alone.exit_status == 0 or refused:
                 finished, plain, path = alone, True, path.with_suffix(".none")
@@ -333,7 +331,7 @@ class CheckRunner:
         return replace(ran, known=replace(ran.known, plain=True)) if plain else ran
 
     def _runs_plainly(self, work: Work) -> bool:
-        """Whether the check was seen to fail for what bough adds to it."""
+        """Whether the check was seen to fail because of bough's additions."""
         bases = {work.run.base or work.task.base, work.task.base}
         return any(known.plain for tree in bases if (known := self.baselines.look(tree, work.check)) is not None)
 
@@ -364,7 +362,7 @@ def _name_checkout(task: Task) -> str:
 
 
 def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
-    """A check that did not end by itself, or could not start, may do so the next time."""
+    """Whether a result may be reused: a check that was killed, or could not start, may do better the next time."""
     if done.cancelled() or done.exception() is not None:
         return False
     status = done.result().finished.exit_status
@@ -387,12 +385,12 @@ def _read_run(check: Check, finished: Finished, text: str, path: Path, root: str
 
 
 def to_argv(command: str) -> list[str]:
-    """A command line as its words; as one line for a shell when it needs one."""
+    """Split a command line into words; one line for a shell if it needs one."""
     return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
 
 
 def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
-    """Make those of the files that exist look as if they had just been written."""
+    """Set the times of existing files to now."""
     for path in paths:
         folder, _, name = os.fsencode(path).rpartition(b"/")
         with suppress(OSError), handles.open_folder(os.fsencode(workspace.root), folder) as place:
@@ -400,7 +398,7 @@ def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
 
 
 def load_report(path: Path) -> bytes | None:
-    """The report, if there is one. The tests' own code could have made it: no reader takes a longer one."""
+    """Load the report, if there is one. The tests' own code could have made it: no reader takes a longer one."""
     with suppress(OSError):
         return Place(path.parent, path.name).read(LARGEST + 1)
     return None

@@ -29,7 +29,7 @@ class CheckSlots:
         self._slots = asyncio.Semaphore(self.count)
 
     def limit(self, sandbox: Sandbox) -> Sandbox:
-        """The sandbox, for checks: every command takes a slot."""
+        """Return the sandbox for checks: every command takes a slot."""
         return cast(Sandbox, _LimitedSandbox(sandbox, self))
 
     async def take(self, say: Callable[[str], None]) -> None:

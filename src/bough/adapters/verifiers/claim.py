@@ -1,4 +1,4 @@
-"""What carries the claim: tests that failed before or are new, and pass now. With another value in them they must be
+"""The tests that carry the claim: they failed before or are new, and pass now. With another value in them they must be
 seen to fail: code that equals anything passes every test without touching one.
 """
 
@@ -20,9 +20,9 @@ from bough.core.verdict.registry import narrow
 from bough.ports import Workspace
 
 SINGLY = 20.0
-"""Seconds in which a check whose tests have no names is asked about its values one by one."""
+"""Seconds for trying the values of a check without named tests one by one."""
 MOST_SINGLE = 6
-"""Values that are asked about one by one at the most."""
+"""The most values tried one by one."""
 NOT_FOUND = "no value was found whose change could make them fail"
 
 
@@ -32,11 +32,11 @@ class CheckedWork(Work, eq=False, kw_only=True):
     workspace: Workspace
     say: Say
     question: Question | None
-    """None: the original tests are not asked."""
+    """None: the original tests do not run."""
     ran: CheckRun
     flaky: tuple[str, ...]
     known: Baseline
-    """What the check says at the task's base."""
+    """The check's result at the task's base."""
     canary: str = ""
     """The result of the canary, once it ran."""
     changed: tuple[str, ...] = ()
@@ -48,12 +48,12 @@ class CheckedWork(Work, eq=False, kw_only=True):
 
 
 class Sight(Struct, frozen=True):
-    """What was seen of tests whose values were changed."""
+    """The outcomes of tests whose values were changed."""
 
     failed: dict[str, canary.Value] = {}
     """Tests that failed, and the change with which they did."""
     passed: dict[str, canary.Value] = {}
-    """Tests that passed with every change, and the surest of these."""
+    """Tests that passed with every change, and the surest change of each."""
 
 
 class ClaimTest:
@@ -63,7 +63,7 @@ class ClaimTest:
         self._drawn: dict[tuple[str, ...], list[str]] = {}
 
     async def ask(self, work: CheckedWork) -> str:
-        """The reason why the claim is not proven, when it is not. The work gets what was seen."""
+        """Return why the claim is not proven, if so, and record the outcomes in the work."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         tests = self._draw(work, [*repaired, *added])
         if not tests and work.ran.report.cases:
@@ -72,8 +72,8 @@ class ClaimTest:
         return await self._ask_tests(work, old, new) if tests else await self._ask_whole(work)
 
     def _draw(self, work: CheckedWork, claims: list[str]) -> list[str]:
-        """Choose the tests to ask: those that the request names first, then others by chance, so that nobody can
-        foresee them. The same claim always gets the same ones."""
+        """Choose the tests to try: those that the goal names first, then others by chance, so that nobody can foresee
+        them. The same claim always gets the same ones."""
         key = tuple(claims)
         if key not in self._drawn:
             shuffled = random.SystemRandom().sample(claims, len(claims))
@@ -107,7 +107,7 @@ class ClaimTest:
         return sight
 
     async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
-        """Tests that failed before are asked as they were; new ones as they are."""
+        """Try tests that failed before as they were; new ones as they are."""
         tree, tests = work.task.tree, [*old, *new]
         after = await self._texts.of(tree, work.check.command)
         ground = work.question.tree if work.question is not None else tree
@@ -115,7 +115,7 @@ class ClaimTest:
         seen = await asyncio.gather(*(self.change_values(work, where, group) for where, group in groups if group))
         failed = {test: value for sight in seen for test, value in sight.failed.items()}
         passed = {test: value for sight in seen for test, value in sight.passed.items()}
-        # Some runners know files only: a file is one test to them, whatever it asserts.
+        # Some runners know only files: a file is one test to them, whatever it asserts.
         if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
             return await self._ask_whole(work)
         for test, value in passed.items():
@@ -139,7 +139,7 @@ class ClaimTest:
         return ""
 
     async def _ask_whole(self, work: CheckedWork) -> str:
-        """A check whose tests have no names: values of the files that it names, where it failed before or these files
+        """Try a check without named tests: change values of the files that it names, if it failed before or these files
         changed."""
         if work.known.exit_status == 0 and work.question is None:
             return ""
@@ -155,7 +155,7 @@ class ClaimTest:
                 green.append(value)
             else:
                 work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
-        # What fails hides what does not: each value that something must equal is a test of its own.
+        # One failure hides what passes: each expected value is a test of its own.
         sure = [value for value in green if value[1].role == "expected"]
         seen, work.canary = bool(work.canary), work.canary or f"not seen to fail: {NOT_FOUND}"
         if (seen and not sure) or not paths:
@@ -163,7 +163,7 @@ class ClaimTest:
         read = [sure[0][0]] if seen else paths
         ran = await self._altered.run(work, ground, dict.fromkeys(read, canary.NONSENSE))
         if ran.finished.exit_status == 0 and seen:
-            return ""  # It reads others.
+            return ""  # It reads other files.
         if ran.finished.exit_status == 0:
             work.canary = f"not seen to fail: the check passes with nonsense in {paths[0]}, too"
             work.doubt = f"it passes with nonsense in {paths[0]}"

@@ -1,9 +1,9 @@
-"""Judge: the verdict on the runs of a check.
+"""The verdict on the runs of a check.
 
-A verdict is `passed` only when a whole run of the check ended with exit status 0, at least one test ran where tests can
-be counted, and no test that ran at the base fails or has disappeared unchecked. Where anything on the test side changed
+A verdict is `passed` only if a whole run of the check ended with exit status 0, at least one test ran where tests can
+be counted, and no test that ran at the base fails or has disappeared unchecked. If anything on the test side changed
 since the run's base, the original tests run too, in addition to the check: the test side of the base is restored around
-the new code. When they disagree, the verdict is `needs_approval`, and says test by test what they expected.
+the new code. If they disagree, the verdict is `needs_approval`, and says test by test what they expected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, 
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
 SILENT = "it says which tests run only when one fails"
 LISTED = 50
-"""Disagreements that a verdict lists one by one."""
+"""The most disagreements that a verdict lists one by one."""
 
 
 class Objection(Struct, frozen=True):
@@ -49,10 +49,10 @@ class Objection(Struct, frozen=True):
 
     reason: str
     ruling: Literal["passed", "failed", "needs_approval"] = "failed"
-    """`passed`: someone allowed it in advance; then nothing more is looked for."""
+    """`passed`: a person allowed it in advance; then the search ends."""
     disagreements: tuple[Disagreement, ...] = ()
     ran: CheckRun | None = None
-    """The run that shows it, where it is another one, and that check's result at the base."""
+    """The run that shows it, if it is another one, and that check's result at the base."""
     known: Baseline | None = None
 
 
@@ -78,7 +78,7 @@ class Judge:
         run, task, check = work.run, work.task, work.check
         await self._runner.prepare(work, workspace)
         first, question, changed = await self._run_check(work, workspace, say, merged)
-        # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
+        # Before anything is concluded from a failure: a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
         await self._runner.require_commands(work, ran, known)
@@ -105,9 +105,8 @@ class Judge:
     async def _run_check(
         self, work: Work, workspace: Workspace, say: Say, merged: bool
     ) -> tuple[CheckRun, Question | None, tuple[str, ...]]:
-        """Run the check on the task's tree; returns also whether the original tests are asked, and what changed on the
-        test side. What is needed next starts at the same time: the check at the base, and the original tests where
-        there is a second processor."""
+        """Run the check on the task's tree; return also whether the original tests run, and what changed on the test
+        side. The check at the base starts at the same time, and the original tests if there is a second processor."""
         run, task = work.run, work.task
         self._runner.at_tree(work, task.base)
         under_way = self._runner.once(work, task.tree, say)
@@ -123,8 +122,8 @@ class Judge:
         return ran, question, changed
 
     async def _is_asked_later(self, work: Work, question: Question) -> bool:
-        """A step that only adds tests leaves the original ones to the goal, whose verdict asks them by the same check.
-        One that changes the tests of an earlier step does not."""
+        """Whether the original tests are left to the goal, whose verdict runs them by the same check: for a step that
+        only adds tests, and does not change those of an earlier step."""
         same = work.check.command in (work.run.plan.goal.test_command, self._runner.goal_command)
         if work.task.id == GOAL or not question.only_adds or not same:
             return False
@@ -178,7 +177,7 @@ class Judge:
         return Judgement(replace(verdict, output=shown), output, tests)
 
     async def _rule_on_run(self, work: CheckedWork) -> tuple[str, bool]:
-        """Whether the run itself passed, or fails only as it did before the work where that is accepted."""
+        """Decide whether the run itself passed, or fails only as before the work if that is accepted."""
         ran, known, task = work.ran, work.known, work.task
         lost = await self._find_lost(work)
         reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
@@ -188,7 +187,7 @@ class Judge:
         return reason, passed
 
     async def _find_objection(self, work: CheckedWork) -> Objection | None:
-        """The first objection to a check that passed, if any. What is cheap comes first."""
+        """Find the first objection to a check that passed, the cheap ones first."""
         if work.merged:
             return None
         return (
@@ -199,14 +198,15 @@ class Judge:
         )
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
-        """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
+        """Find tests that the person had before the run and that pass because of this work: none of its agents wrote
         them."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)
         now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_fixed(was, now)
 
     async def _find_belief(self, work: CheckedWork) -> Belief:
-        """Whether the check was seen to fail: at the base or, where nothing could be broken there, at the work."""
+        """Find out whether the check was seen to fail: at the base or, if nothing could be broken there, at the
+        work."""
         base = work.run.base or work.task.base
         seen = await self._altered.believe(work, base, await self._runner.at_tree(work, base), work.say)
         if seen.kind in ("nothing", "unknown"):
@@ -214,7 +214,7 @@ class Judge:
         return seen
 
     async def _describe_outside(self, work: CheckedWork) -> str:
-        """What the work changes outside its task's files, where the check passes without that, too."""
+        """Describe changes outside the task's files without which the check passes, too."""
         task, named = work.task, [path.removesuffix(ADDS) for path in work.task.step.files]
         if not named or work.merged:
             return ""
@@ -238,7 +238,7 @@ class Judge:
         return rulings.describe_limits(work.ran.report, has_tests, doubt)
 
     async def _find_lost(self, work: CheckedWork) -> str:
-        """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
+        """Find tests that ran at the base and do not run now. If the original tests run, they cover these."""
         task, command, ran, known = work.task, work.check.command, work.ran, work.known
         if task.step.may_edit_tests or work.question is not None or known.falls_silent(ran.known):
             return ""
@@ -248,14 +248,14 @@ class Judge:
         same = {path for path in files - changed if path in before}
         if not rulings.find_lost(ran.report, known.report, same):
             return ""
-        # The number of tests may already vary at the base: only what runs there twice can be lost.
+        # The number of tests may already vary at the base: only a test that runs there twice can be lost.
         again = await self._runner.in_fresh_checkout(work, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
     # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
 
     async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
-        """The original tests fail on the new code. Run where anything on the test side changed."""
+        """Find original tests that fail on the new code, if anything on the test side changed."""
         if work.question is None:
             return None
         work.say("test files changed: running the original tests against the new code")
@@ -267,7 +267,7 @@ class Judge:
         return Objection(rulings.describe_disagreement(found), "needs_approval", found)
 
     async def _find_dropped(self, work: CheckedWork) -> Objection | None:
-        """Tests that an earlier step of this run wrote, which no longer run."""
+        """Find tests that an earlier step of this run wrote, and that no longer run."""
         run, task = work.run, work.task
         if not run.base or run.base == task.base or task.step.may_edit_tests:
             return None
@@ -278,8 +278,8 @@ class Judge:
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _rerun_failing(self, work: Work, ran: CheckRun, say: Say) -> tuple[CheckRun, tuple[str, ...]]:
-        """Failing tests are rerun once, alone; when all of them pass then, so is the whole check. Only that second
-        whole run can pass in place of the first: a verdict never rests on part of a check."""
+        """Rerun failing tests once, alone; if all of them pass then, rerun the whole check. Only that second whole run
+        can pass in place of the first: a verdict never rests on part of a check."""
         task, check, failing = work.task, work.check, [case.id for case in ran.report.failing]
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
@@ -290,7 +290,7 @@ class Judge:
         unproven = rulings.find_unproven(flaky, (await known).report) if flaky else ()
         at_base = narrow(check.command, check.runner, list(unproven)) if unproven else None
         if unproven:
-            # Those that failed at the base and pass there when rerun were flaky before the work.
+            # Tests that failed at the base and pass there when rerun were flaky before the work.
             sometimes = await self._list_passing(work.with_command(at_base), task.base) if at_base else set()
             flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
@@ -299,15 +299,15 @@ class Judge:
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     async def _list_passing(self, work: Work, tree: str, say: Say = lambda line: None) -> set[str]:
-        """The tests that pass when the check runs once more on a tree."""
+        """List the tests that pass when the check runs once more on a tree."""
         ran = await self._runner.in_fresh_checkout(work, tree, say)
         return {case.id for case in ran.report.cases if case.outcome == "passed"}
 
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
 
     async def regressions(self, work: Work, before: Sequence[str], say: Say) -> tuple[Failure, ...]:
-        """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
-        not finish says nothing here."""
+        """Find tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or
+        does not finish shows nothing here."""
         now = await self._runner.at_tree(work, work.task.tree, say)
         if not now.red:
             return ()
@@ -341,12 +341,12 @@ def _object(why: str) -> Objection | None:
 
 
 def _find_aside(work: CheckedWork) -> set[str]:
-    """The tests that cannot run here: they could not at the base either, for the same reason."""
+    """Find the tests that cannot run here: they could not at the base either, for the same reason."""
     goal = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
     return still_aside(work.known.aside, goal, work.known.report.failing, work.ran.report.failing)
 
 
 def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
-    """Someone said in advance that these tests may change."""
+    """Whether somebody allowed in advance that these tests change."""
     checks = task.rules.checks
     return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)

@@ -1,4 +1,4 @@
-"""Probe: run small programs by another author on a task's tree, in a fresh checkout that nobody works in."""
+"""Runs probes, small programs by another author, on a task's tree, in a fresh checkout that nobody works in."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from bough.trust.files import Place
 SECONDS = 60.0
 """Seconds that one probe may take."""
 EXAMPLE = 1_200
-"""The most characters of a test that shows how tests are written here."""
+"""The most characters of a test that shows the project's style."""
 HEAD = r"\A(?:\s|(?:#|//|--|;|%).*\n|/\*(?:[^*]|\*(?!/))*\*/|\"\"\"[^\"]*\"\"\")+"
 """A licence and other comments at the top of a file, which show nothing."""
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
-    """Put files into a checkout. What lies there is the agent's: its links are not followed, and a file whose place a
-    folder takes is left out."""
+    """Put files into a checkout. Its content is the agent's: links are not followed, and a file in whose place a folder
+    is, is left out."""
     for path, text in texts.items():
         place = Place(root, path)
         place.make_parents()
@@ -42,7 +42,7 @@ def write_files(root: Path, texts: Mapping[str, str]) -> None:
 
 
 def write_kept(probe: Probe, check: Check) -> str:
-    """A case as a project keeps it: what it shows, how it is run, and the program that ran."""
+    """Return a case for the project to keep: its purpose, its command, and the program that ran."""
     start = case_programs.make_command(probe, check).removeprefix(case_programs.UNSEEN)
     how = f"Run it at the top of the project: {start}" if start else ""
     mark = find_language(probe.path).comment
@@ -58,7 +58,7 @@ class Prober:
         self._texts = texts
         self._runner = runner
         self._passed: dict[tuple[str, str], set[Probe]] = {}
-        """The probes that pass, by run and tree. A merge, and the task above it, are often about the same tree."""
+        """Passing probes, by run and tree. A merge, and the task above it, are often about the same tree."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
@@ -69,7 +69,7 @@ class Prober:
         return form, re.sub(HEAD, "", texts.get(path, ""))[:EXAMPLE].strip()
 
     async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[Probed, ...]:
-        """The results of all of them: of those that are not known to pass on this very tree, by running them."""
+        """Return the results of all probes; run those that are not known to pass on this very tree."""
         known = self._passed.setdefault((work.run.name, work.task.tree), set())
         fresh = [probe for probe in chosen if probe not in known]
         ran = {one.name: one for one in (await self._probe(work, fresh, say, once) if fresh else ())}
@@ -80,8 +80,8 @@ class Prober:
         return tuple(ran.get(probe.name) or Probed(probe.name, "passed") for probe in chosen)
 
     async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[Probed, ...]:
-        """All at once, as far as there are processors. One that fails does so twice, the second time alone: neither by
-        chance nor because of another."""
+        """Run all at once, as far as there are processors. A failure is seen twice, the second time alone: neither
+        chance nor another probe causes it."""
         task, used = work.task, await self._find_framework(work.task, work.check)
         async with self._runner.checkout(work, task.tree) as workspace:
             await asyncio.to_thread(
@@ -107,7 +107,7 @@ class Prober:
         return case_programs.read_probe(probe, check, finished, text)
 
     async def _find_framework(self, task: Task, check: Check) -> Check:
-        """The check that names the project's runner: its own, where the step's is a plain command."""
+        """Find the check that names the project's runner: its own, if the step's is a plain command."""
         if check.runner:
             return check
         read = (await self._texts.of(task.tree)).get

@@ -1,4 +1,4 @@
-"""The texts of trees that say how tests are run: each is read on demand, and once for all trees that have it."""
+"""The texts of trees that define how tests run: each is read on demand, and once for all trees that have it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bough.ports import Contents, Workspaces
 
 KEPT = 8
 SINGLE = 12
-"""Texts that are read one by one: a caller that needs more gets all."""
+"""The most texts read one by one: a caller that needs more gets all."""
 
 
 class TreeTexts(Mapping[str, str]):
-    """The code of a tree, its configuration, and what a command names, by path."""
+    """The code of a tree, its configuration, and the files that a command names, by path."""
 
     def __init__(self, contents: Contents, command: str, known: dict[str, str]) -> None:
         """`known`: texts by their ids, for all trees."""
@@ -54,7 +54,7 @@ class TreeTexts(Mapping[str, str]):
         return super().items()
 
     def load(self, paths: Iterable[str]) -> None:
-        """Read what is not known yet, at once."""
+        """Read the unknown texts at once."""
         wanted = {path: id for path in paths if (id := self._id(path)) and id not in self._known}
         if not wanted:
             return
@@ -68,8 +68,8 @@ def _kinds(command: str) -> dict[str, bool]:
 
 
 def watched(path: str, command: str) -> bool:
-    """Say the same as `test_files.is_watched`, fast enough for hundreds of thousands of paths: a path with a language
-    is decided by its folder and suffix."""
+    """Return the answer of `test_files.is_watched`, fast enough for hundreds of thousands of paths: folder and suffix
+    decide about a path with a language."""
     folder, _, name = path.rpartition("/")
     kind = f"{folder}/.{name.rpartition('.')[2]}" if "." in name else ""
     known = _kinds(command).get(kind) if kind else None
@@ -88,10 +88,10 @@ class Texts:
         self._known: dict[str, str] = {}
 
     async def of(self, tree: str, command: str = "", needed: Collection[str] = ()) -> TreeTexts:
-        """`needed`: texts that are going to be read, loaded together rather than one by one."""
+        """Return the texts of a tree. `needed`: texts to load together rather than one by one."""
         if (tree, command) not in self._trees:
             texts = TreeTexts(await self._workspaces.contents(tree), command, self._known)
-            # They are read again and again: now, in a thread, rather than one by one while everyone waits.
+            # They are read again and again: load them now, in a thread, rather than one by one while everyone waits.
             await asyncio.to_thread(texts.load, MANIFESTS)
             self._trees[tree, command] = texts
             while len(self._trees) > KEPT:

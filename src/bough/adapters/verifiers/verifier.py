@@ -42,7 +42,7 @@ from bough.ports.verifier import Judgement
 from bough.trust.files import Place
 
 MOST_TOLD = 60
-"""Files that say how a project is tested, and are read for it."""
+"""The most files about a project's tests that are read."""
 
 
 class CheckFinder:
@@ -55,15 +55,15 @@ class CheckFinder:
         self.preferred = ""
         """The project's own command that was found to work; empty: none was tried, or the first candidate works."""
         self._told: dict[str, Mapping[str, str]] = {}
-        """What was found at the last tree."""
+        """The findings at the last tree."""
         self.refused: set[str] = set()
         """Candidates that pass whatever the product does: they are no checks."""
         self.proposed: Check | None = None
-        """What a model proposed for this project: the last candidate."""
+        """A model's proposal for this project: the last candidate."""
 
     async def find(self, task: Task) -> Check | None:
-        """The check at the base counts: what the agent writes cannot replace it. One that is named after the task may
-        still come, and a runner that runs the tests of the one at the base too."""
+        """Find the check, at the base: the agent's files cannot replace it. One named after the task may still come,
+        and a runner that also runs the tests of the one at the base."""
         if not task.step.requires_testing:
             return None
         found = await self._find(task)
@@ -86,14 +86,14 @@ class CheckFinder:
         return found, found == own
 
     async def _list(self, task: Task, tree: str, name: str) -> list[Check]:
-        """The candidates in a tree for what is called like this."""
+        """List the candidates in a tree for a task of this name."""
         paths, given = await self._workspaces.paths(tree), self._environment
         read = await self._make_reader(tree, paths)
         wanted = (given.folder, given.command, self.preferred, self.refused, self.proposed)
         return list_checks(task.step, name, paths, read, *wanted)
 
     async def _make_reader(self, tree: str, paths: Sequence[str]) -> Read:
-        """Texts that say how tests are run, and those that say which command runs them: CI files, guides."""
+        """Return a reader of texts that define how tests run, and of those that name the command: CI files, guides."""
         texts = await self._texts.of(tree)
         if tree not in self._told:
             told = sorted((path for path in paths if rank_told(path) or shows_runner(path)), key=rank_told)[:MOST_TOLD]
@@ -117,7 +117,7 @@ TESTS, LACKS, FAILS, READS, ABSENT, TESTS_NOTHING = 5, 4, 3, 2, 1, 0
 
 
 class _TriedCheck(NamedTuple):
-    """A candidate for a check, and what it reported at the base."""
+    """A candidate for a check, and its result at the base."""
 
     check: Check
     known: Baseline
@@ -130,8 +130,8 @@ class _TriedCheck(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """What it tells. Failing tests are no reason to take another: the suite that shows the person's bug is the
-        right one. One that lacks something that can be installed comes before one that passes untested."""
+        """Rank the result. Failing tests are no reason to take another: the suite that shows the person's bug is the
+        right one. One that lacks something installable comes before one that passes untested."""
         known, belief = self.known, self.belief
         if known.lacking:
             return LACKS if self.lacks else ABSENT
@@ -143,7 +143,7 @@ class _TriedCheck(NamedTuple):
 
 
 class _KeptProposal(Struct, frozen=True):
-    """What a model said about how the project is tested."""
+    """A model's statement on how the project is tested."""
 
     command: str = ""
     why: str = ""
@@ -216,7 +216,7 @@ class ProjectVerifier:
         fresh: bool = False,
         seen: Callable[[], None] = lambda: None,
     ) -> BaseChecked:
-        """The candidates run, the most certain first and each to its own limit, until one has tested something."""
+        """Run the candidates, the most certain first and each to its own limit, until one has tested something."""
         tried: list[_TriedCheck] = []
 
         def choose(each: Check) -> None:
@@ -234,7 +234,7 @@ class ProjectVerifier:
                 self._runner.baselines.forget(task.base, each)
             work = Work(run, task, each, partial(choose, each))
             known = await self._runner.at_tree(work, task.base, progress)
-            # One whose tests nobody can count must be seen to fail before it is chosen.
+            # A candidate whose tests cannot be counted must be seen to fail before it is chosen.
             asked = (
                 known.exit_status == 0
                 and not known.absent
@@ -242,12 +242,12 @@ class ProjectVerifier:
             )
             belief = await self._altered.believe(work, task.base, known, progress) if asked else None
             tried.append(_TriedCheck(each, known, belief))
-            # One that takes too long was the right one, perhaps: then that is what has to be said.
+            # A candidate that takes too long was perhaps the right one: then report that.
             if known.exit_status is None or (await self._choose(task, tried) is tried[-1] and tried[-1].rank == TESTS):
                 break
         best = await self._choose(task, tried)
         if not is_given(run, check):
-            # One that has nothing to do yet may have it after the work.
+            # A candidate with nothing to do yet may have it after the work.
             self._finder.refused |= {
                 one.check.command for one in tried if one.rank == TESTS_NOTHING and not one.known.absent
             }
@@ -263,8 +263,8 @@ class ProjectVerifier:
         return replace(self._environment.told(task, check, known, belief), scouted=scouted)
 
     async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
-        """The first of those that tell most. Where an earlier one lacks only what can be installed, another takes its
-        place when it runs at least half: a few tests that happen to run here prove little."""
+        """Choose the first of the best. If an earlier one lacks only something installable, another replaces it if it
+        runs at least half: a few tests that happen to run here prove little."""
         lacks = tried[0].lacks
         least = await self._finder.count_test_files(task) if lacks else 0
         worth = [

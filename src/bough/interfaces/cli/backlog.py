@@ -54,7 +54,7 @@ def command() -> None:
 
 
 async def _ask(opened: app.Session, backlog: Backlog, **given: Any) -> dict[str, Any]:
-    """Show the issues that `sync` would add and ask, where nothing chooses among them."""
+    """Show the issues that `sync` would add, and ask if no label chooses among them."""
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.issue_sync import read_tracker
 
@@ -85,7 +85,7 @@ _goal_options = add_options(
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
-    """The fields that the person gave."""
+    """Return the fields that the person gave."""
     return {key: value for key, value in said.items() if value is not None and value != ()}
 
 

@@ -56,7 +56,7 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
 async def tell_findings(
     opened: app.Session, backlog: Backlog, spend: Spend, *, asks: bool, quiet: bool = False
 ) -> dict[str, Any]:
-    """Say what was found, and take the answers of a person who is there. Return what is left, by goal."""
+    """Show the findings, and take the answers of a person who is there. Return the rest, by goal."""
     from msgspec import to_builtins
     from msgspec.structs import replace
 

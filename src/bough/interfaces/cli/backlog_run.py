@@ -129,7 +129,7 @@ async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> Non
 
 
 async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -> None:
-    """Read the goals while the person is there to answer. A night does not wait for a reader that fails."""
+    """Review the goals while the person is there to answer. A night does not wait for a reader that fails."""
     from bough.core.errors import Unavailable
     from bough.interfaces.cli.backlog_check import tell_findings
     from bough.services.backlog_review import review_goals
@@ -143,7 +143,7 @@ async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -
 
 
 def parse_until(text: str, now: float) -> float:
-    """The next moment at which the clock says that."""
+    """Return the next moment of that clock time."""
     from bough.services.hooks import find_next_moment
 
     try:
@@ -153,8 +153,8 @@ def parse_until(text: str, now: float) -> float:
 
 
 async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices, as_json: bool) -> int:
-    """Work through the list and tell what happens, then what came of it; Ctrl-C stops it so that it can be continued.
-    Return the exit status."""
+    """Work through the list, report events and the outcome; Ctrl-C stops it so that it can be continued. Return the
+    exit status."""
     import asyncio
 
     from bough.core.backlog.state import Backlog

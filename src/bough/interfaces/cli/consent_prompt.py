@@ -1,4 +1,4 @@
-"""What only the person allows: the questions about it, and the warning when settings are ignored."""
+"""The questions about what only the person allows, and the warning about ignored settings."""
 
 from __future__ import annotations
 

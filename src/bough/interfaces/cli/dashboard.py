@@ -17,7 +17,7 @@ from bough.trust.programs import start_own
 
 
 class Dashboard:
-    """It ends with the command, or with this process if it is killed."""
+    """Serves until the command ends, or this process is killed."""
 
     def __init__(self) -> None:
         if any(find_spec(name) is None for name in ("starlette", "uvicorn")):

@@ -1,4 +1,4 @@
-"""Commands drawn from the table of operations: arguments, options, help, `--json` and what is printed."""
+"""Commands made from the table of operations: arguments, options, help, `--json` and the printed result."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ METAVARS = {
     "to": "POINT",
 }
 NAMES = {"labels": "--label", "allow": "--deny"}
-"""Options that are called otherwise: what may be given several times, and what turns something off."""
+"""Options with other names than their arguments: repeatable ones, and those that turn something off."""
 Before = Callable[..., Awaitable[dict[str, Any] | None]]
 
 
 def draw_command(name: str, before: Before | None = None) -> click.Command:
-    """The command of an operation. `before`: what a person at the terminal is asked; arguments that follow, or None
-    where they do not want it."""
+    """Make the command of an operation. `before`: asks a person at the terminal, and returns further arguments, or None
+    if they do not want it."""
     made = OPERATIONS[name]
     texts = [one for one in made.arguments if not one[3]]
     keys = {key for key, *_ in made.arguments}
@@ -95,9 +95,9 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
         elif about:
             command = _draw_option(key, kind, about)(command)
     command = dir_option(command)
-    for key, kind, default, _ in reversed(texts):  # What needs no explanation is an argument.
+    for key, kind, default, _ in reversed(texts):  # An argument without an explanation is positional.
         command = _draw_argument(key, kind, required=default is Parameter.empty and made.of != "run")(command)
-    if made.of == "run":  # Where words follow, the run has to be named, too.
+    if made.of == "run":  # If words follow, the run has to be named, too.
         command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
     drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand, help=made.about)(command)
     return drawn
@@ -127,7 +127,7 @@ def add_drawn(group: click.Group, **before: Before) -> None:
 
 
 class DrawnCommand(BoughCommand):
-    """A wrong option is a wrong argument of the operation: every face says the same of it."""
+    """A command whose wrong option is a wrong argument of the operation: every interface says the same of it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

@@ -29,7 +29,7 @@ GROUPS = {
     "Keep house": "rm prune trust config hooks completion",
     "Connect": "acp mcp worker workers",
 }
-"""Commands by what people do with them; an operation that names a group comes after those."""
+"""Commands by purpose; an operation that names a group comes after those."""
 COMMANDS = " ".join(GROUPS.values()).split()
 
 ABOUT = """\b
@@ -85,8 +85,8 @@ class CommandGroup(click.Group):
 
 
 def list_groups() -> dict[str, dict[str, str]]:
-    """Every command under its heading, with the first line of its own help. The sources say it: to load all commands
-    for one list would take longer than most commands do."""
+    """List every command under its heading, with the first line of its help, read from the sources: loading all
+    commands for one list would take longer than most commands do."""
     here = Path(__file__).parent
     groups = {title: dict.fromkeys(names.split(), "") for title, names in GROUPS.items()}
     drawn = {}
@@ -103,7 +103,7 @@ def list_groups() -> dict[str, dict[str, str]]:
 
 
 def read_operations(folder: Path) -> list[tuple[str, str, str]]:
-    """The name, the group and the first line of the help of each operation in these sources."""
+    """Read the name, the group and the first line of the help of each operation in these sources."""
     sources = [file.read_text("utf-8") for file in sorted(folder.glob("*.py"))]
     found = [one for source in sources for one in re.findall(OPERATION, source)]
     return [(name, "".join(re.findall(r'\bgroup="([^"]+)"', how)), about) for how, name, about in found]
@@ -154,8 +154,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """A program may be started with its standard streams closed: then the next file that is opened would take their
-    place, and what is printed would end up in it."""
+    """Open closed standard streams: otherwise the next opened file would take their place, and receive the output."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             with suppress(OSError):

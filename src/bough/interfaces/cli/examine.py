@@ -83,7 +83,7 @@ async def command(
 
 
 def _read_goal(goal: str, file: str | None, issue: int | None, root: Path) -> str:
-    """What the person says that the change is for; empty: nothing."""
+    """Return the person's statement of the change's purpose; empty: none."""
     named = [name for name, value in (("--goal", goal), ("--goal-file", file), ("--issue", issue)) if value]
     if len(named) > 1:
         raise click.UsageError(f"{named[0]} and {named[1]} are mutually exclusive")
@@ -116,7 +116,7 @@ def _print_goal(goal: str, where: str, says: str) -> None:
 
 
 async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -> None:
-    """The evidence, and the cases that refute the change, each as a file that the person can run."""
+    """Print the evidence, and the cases that refute the change, each as a file that the person can run."""
     from bough.core.acceptance.examination import list_failing_probes
     from bough.core.acceptance.verdict import Check
     from bough.core.verdict.case_programs import UNSEEN, make_command, make_file

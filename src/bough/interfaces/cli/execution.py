@@ -1,4 +1,4 @@
-"""Running while a person, a log or a program watches, and how it ends: what `bough run` and `bough resume` share."""
+"""Running under the eyes of a person, a log or a program, and the end: shared by `bough run` and `bough resume`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHANGE = "Say what should be different, or press Enter to edit the plan as TOML:
 
 class JsonDisplay(Display):
     """Prints one event per line, and nothing else on standard output; `bough log --json` has those of an earlier
-    process. When the reader goes away, the run continues."""
+    process. If the reader goes away, the run continues."""
 
     def __init__(self) -> None:
         self._gone = False
@@ -98,11 +98,11 @@ class Person:
         self.requirements: tuple[Requirement, ...] = ()
         """The requirements read from the goal."""
         self._one_question = asyncio.Lock()
-        """One of several tasks asks at a time here; all of them can be answered elsewhere meanwhile."""
+        """One task asks at a time here; all of them can be answered elsewhere meanwhile."""
 
     @asynccontextmanager
     async def _aside(self) -> AsyncIterator[None]:
-        """The terminal is the person's. A question that is answered elsewhere says so here."""
+        """Leave the terminal to the person. A question that is answered elsewhere says so here."""
         async with self._one_question:
             with self._display.aside():
                 try:
@@ -112,7 +112,7 @@ class Person:
                     raise
 
     async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
-        """Their answer to a plan; None if they want to stop."""
+        """Return their answer to a plan; None if they want to stop."""
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         criteria = self._goal.criteria or asked
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
@@ -136,7 +136,7 @@ class Person:
                         click.echo("Please answer y, n or c.")
 
     async def ask(self, question: str) -> str | None:
-        """Their answer; None if they postpone it (Ctrl-D) or want to stop."""
+        """Return their answer; None if they postpone it (Ctrl-D) or want to stop."""
         async with self._aside():
             page = make_output()
             for line in question.splitlines():
@@ -146,7 +146,7 @@ class Person:
             return await self._read_line("> ", stops=False)
 
     async def permit(self, line: str, task: str) -> str | None:
-        """Their answer to a command that needs approval; None: no answer."""
+        """Return their answer to a command that needs approval; None: no answer."""
         async with self._aside():
             shown = line.replace("\n", "\n  ")
             whose = f" of {task}" if task else ""
@@ -154,7 +154,7 @@ class Person:
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
     async def _customize(self, plan: Plan) -> Approval | None:
-        """A wish for another proposal, or their own steps from an editor; None: nothing changed."""
+        """Return a wish for another proposal, or their own steps from an editor; None: nothing changed."""
         from bough.core.workflow.writing import write_workflow
         from bough.services.run_messages import read_own_plan
 
@@ -176,7 +176,7 @@ class Person:
                 text = edited
 
     async def _read_line(self, prompt: str, stops: bool = True) -> str | None:
-        """One typed line; None at the end of input (Ctrl-D) or when a stop is requested (Ctrl-C). Not `input` in a
+        """Read one typed line; None at the end of input (Ctrl-D) or at a stop request (Ctrl-C). Not `input` in a
         thread: that cannot be cancelled."""
         click.echo(prompt, nl=False)
         loop = asyncio.get_running_loop()
@@ -216,8 +216,8 @@ async def run_to_end(
 ) -> Outcome:
     """Do the work with the display on; Ctrl-C stops it so that it can be resumed.
 
-    `goal`: what the person is asked to approve a plan of. `asks`: they answer `here` or `elsewhere`, from another
-    process; empty: nobody answers."""
+    `goal`: the goal of a plan to approve. `asks`: they answer `here` or `elsewhere`, from another process; empty:
+    nobody answers."""
     stop = Stop()
     name: list[str] = []
     mounted, examines = [""], [False]
@@ -235,7 +235,7 @@ async def run_to_end(
         display.recorded(record)
 
     async def wait_for_answer(steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
-        """The answer comes from elsewhere, unless the person wants to stop."""
+        """Wait for an answer from elsewhere, unless the person wants to stop."""
         await stop.wait()
         return None
 
@@ -271,7 +271,8 @@ async def run_to_end(
 def retry_on_quota(
     session: Session, display: Display, choices: Choices, work: Callable[[RunObserver], Awaitable[Outcome]]
 ) -> Callable[[RunObserver], Awaitable[Outcome]]:
-    """The work, resumed whenever the quota resets, if the person wants that. No process holds the run meanwhile."""
+    """Do the work, and resume it whenever the quota resets, if the person wants that. No process holds the run
+    meanwhile."""
 
     async def patiently(watch: RunObserver) -> Outcome:
         outcome = await work(watch)
@@ -291,8 +292,8 @@ def retry_on_quota(
 
 @contextmanager
 def handle_interrupts(stop: Stop) -> Iterator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP asks for a stop after the current effect, the second for one now; the third
-    waits for nothing."""
+    """Handle SIGINT, SIGTERM and SIGHUP: the first asks for a stop after the current effect, the second for one now;
+    the third waits for nothing."""
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
     times = 0
@@ -344,7 +345,7 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
 
 
 async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:
-    """How it ended, from its verdicts and its journal, never from what the model says about it."""
+    """Print how it ended, from its verdicts and its journal, never from the model's own account."""
     stat = ""
     with suppress(WorkspaceError):  # a summary without the files is still a summary
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""

@@ -46,7 +46,7 @@ async def command(run: str | None, task: str | None, folder: Path, follow: bool,
 
 
 def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
-    """How an event is printed."""
+    """Return the function that prints an event."""
     if as_json:
         return print_json_line
     from bough.interfaces.terminal.output import format_line, make_output
@@ -79,7 +79,7 @@ async def _follow(opened: app.Journal, name: str, path: str | None, tell: Callab
 
     since = 0
     while True:
-        # Whether the run is live is asked first, so that what its process writes before it ends is read for sure.
+        # First ask whether the run is live: then all that its process writes before it ends is read.
         live = await opened.holder(name) is not None
         for record in await _read(opened, name, path, since):
             since = record.seq

@@ -1,4 +1,4 @@
-"""What commands have in common: options, arguments, opening the project."""
+"""The common parts of commands: options, arguments, opening the project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POSITIVE = click.FloatRange(0, min_open=True)
 def option(
     name: str, metavar: str | None, help: str, type: Any = None, *, to: str = "", **more: Any
 ) -> Callable[[F], F]:
-    """An option with a value; `to`: the parameter that gets it, where its name differs."""
+    """Add an option with a value; `to`: the parameter that gets it, if its name differs."""
     return click.option(*filter(None, (name, to)), metavar=metavar, help=help, type=type, **more)
 
 
@@ -65,7 +65,7 @@ def run_argument(command: F) -> F:
 
 
 def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The project's runs whose names start with `incomplete`, newest first. Errors are not shown to a shell."""
+    """List the project's runs whose names start with `incomplete`, newest first. A shell sees no errors."""
     from bough.core.errors import BoughError
 
     async def names() -> list[str]:
@@ -131,7 +131,7 @@ def format_example(*lines: str) -> str:
 
 
 def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options at once, in the order in which help lists them."""
+    """Add several options at once, in the order in which help lists them."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -238,7 +238,7 @@ def _limits(each: str = "", cost: str = "Limit on cost in US dollars") -> Callab
 
 
 def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
-    """How one run works, or every run of a night (`each`: whose limits these are)."""
+    """Add the options of one run, or of every run of a night (`each`: whose limits these are)."""
     return add_options(
         _models,
         _limits(each, cost),
@@ -262,7 +262,7 @@ run_options = add_options(
     flag("--ask-later", "If stuck with nobody at the terminal, wait for `bough answer` instead of giving up."),
     flag("--apply", "Apply the changes to your files when the run completes."),
 )
-"""How a run works, when it starts or resumes."""
+"""Options of a run, when it starts or resumes."""
 judging_options = add_options(
     _own_models,
     _trust,
@@ -274,7 +274,7 @@ judging_options = add_options(
     json_option("One event per line, as it happens."),
     flag("--wait-for-quota", "When the model's quota is exhausted, wait until it resets, then resume."),
 )
-"""How a run works in which no agent does anything."""
+"""Options of a run without agents."""
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
@@ -286,6 +286,6 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 def enable_gc() -> None:
     """Enable garbage collection in a long-running command, except for what is already loaded."""
-    # What is loaded stays until the end: without this every full collection would go through it again, for 9 ms.
+    # Loaded objects stay until the end: without this every full collection would traverse them again, for 9 ms.
     gc.freeze()
     gc.enable()

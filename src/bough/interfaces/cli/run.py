@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
-"""The options that people use: --help shows these, --help-all every one."""
+"""Common options: --help shows these, --help-all every one."""
 ALL = "bough.help_all"
 
 
@@ -160,7 +160,7 @@ def _read_work(
     pairs: tuple[str, ...],
     chosen: Mapping[str, Any],
 ) -> Step | Plan:
-    """What is to be done: a goal in words, or a written plan, which itself defines the goal and its proof."""
+    """Read the work: a goal in words, or a written plan, which itself defines the goal and its proof."""
     from bough.app.workflow_files import plan_of
     from bough.core.planning.plan import build_goal_step
     from bough.core.workflow.inputs import parse_pairs
@@ -205,7 +205,7 @@ async def _run(
     as_json: bool,
     dashboard: Dashboard | None,
 ) -> int:
-    """`asks`: where the person is asked, `here` at the terminal or `elsewhere`; empty: nowhere."""
+    """Run the work. `asks`: where the person is asked, `here` at the terminal or `elsewhere`; empty: nowhere."""
     from msgspec.structs import replace
 
     from bough.app.known_projects import remember_project
@@ -219,7 +219,7 @@ async def _run(
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
-            click.echo(f"The dashboard is at {dashboard.url}", err=True)  # Before the display starts drawing.
+            click.echo(f"The dashboard is at {dashboard.url}", err=True)  # before the display starts drawing
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = step if isinstance(step, Step) else None

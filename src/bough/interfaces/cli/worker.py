@@ -124,7 +124,7 @@ async def _worker(
 
 
 def restart(folder: Path) -> None:
-    """The same command as a new process. The last `--dir` counts: the new one starts in another folder."""
+    """Restart the same command as a new process. The last `--dir` counts: the new one starts in another folder."""
     from bough.trust.programs import become_own
 
     become_own(folder, [*sys.argv[1:], "--dir", str(folder.absolute())])

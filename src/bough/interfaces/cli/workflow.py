@@ -75,7 +75,7 @@ def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow
 
 
 def _format_path(root: Path, file: Path | str) -> str:
-    """A file as a person names it from the current folder."""
+    """Return a file's path as a person names it from the current folder."""
     from bough.views.formatting import one_line
 
     path = os.path.relpath(root / file)

@@ -1,4 +1,4 @@
-"""What is printed before a run starts: the goal, the model, the limits and the check."""
+"""The lines before a run starts: the goal, the model, the limits and the check."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SHOWN_ASIDE = 5
 
 
 def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> list[Line]:
-    """The lines for the first events of a run, started or resumed. `sandbox`: how commands are confined. `examines`: it
-    judges somebody else's change, which is not to blame for what fails already."""
+    """Render the lines for the first events of a run, started or resumed. `sandbox`: the confinement of commands.
+    `examines`: it judges somebody else's change, which is not to blame for older failures."""
     event = record.event
     facts: dict[str, str] = {}
     match event:
@@ -65,7 +65,7 @@ def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> lis
 
 
 def _render_requirements(event: e.RequirementsRead) -> list[Line]:
-    """What will have to be shown, numbered; a goal that asks for one thing is its own title."""
+    """Render the requirements to be shown, numbered; a goal that asks for one thing is its own title."""
     if len(event.requirements) < 2:
         return []
     lines = [_make_fact("" if at else "asks for", str(one)) for at, one in enumerate(event.requirements[:SHOWN_ASKED])]
@@ -80,7 +80,7 @@ def _describe_agents(agents: dict[str, str]) -> str:
 
 
 def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:
-    """The command, with the reason: `.venv/bin/python -m pytest (pytest is configured in tox.ini)`."""
+    """Describe the command, with the reason: `.venv/bin/python -m pytest (pytest is configured in tox.ini)`."""
     return f"{event.command} ({'; '.join(filter(None, (event.why, event.environment)))})"
 
 
@@ -112,7 +112,7 @@ def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
 
 
 def print_failing(page: TerminalOutput, event: e.BaseChecked) -> None:
-    """The end of a failing check's output, and how to get what it lacks."""
+    """Print the end of a failing check's output, and how to get what it lacks."""
     if event.said:
         page.line("")
         for line in event.said.splitlines():

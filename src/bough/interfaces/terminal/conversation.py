@@ -1,4 +1,4 @@
-"""The conversation of a task, for reading: what the agent was told, said, called and got."""
+"""The conversation of a task, for reading: the agent's messages, answers, calls and results."""
 
 from __future__ import annotations
 

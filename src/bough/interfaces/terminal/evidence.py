@@ -31,10 +31,10 @@ SHOWN = {
     "restructure": "nothing to run: names or places of the code changed, and the check still passes",
     "unchanged": "the check still passes",
 }
-"""How a requirement was shown, and by which tests."""
+"""Sentences for each kind of evidence, with its tests."""
 AUTHOR: RequirementStatus = "tested only by its author"
 CLOSING: tuple[RequirementStatus, ...] = ("refuted", "not shown", AUTHOR)
-"""What is left to be done, for the end of a page."""
+"""Statuses with something left to do, for the end of a page."""
 
 
 def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Line]:
@@ -60,7 +60,7 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
 
 
 def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
-    """What a person has to know besides the standing."""
+    """List what a person has to know besides the standing."""
     one = row.requirement
     if not one.counts:
         how = f"dropped by {one.dropped}" if one.dropped else f"replaced by {one.superseded}"
@@ -73,7 +73,7 @@ def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
-    """`told`: proofs already shown in full for an earlier requirement; these are only named."""
+    """List the evidence. `told`: proofs already shown in full for an earlier requirement; these are only named."""
     if row.requirement.source:
         yield f"asked by {row.requirement.source}", "dim"
     if row.shown is not None:
@@ -105,8 +105,8 @@ def _describe_proof(proof: Proof) -> str:
 
 
 def render_closing(table: Table, width: int = 100) -> list[Line]:
-    """What is refuted and what is not shown, each with what is missing, and what reviewers noted, for the end of a
-    page; empty when there is nothing of that."""
+    """Render refuted requirements and those without evidence, each with what is missing, and reviewers' notes, for the
+    end of a page; empty if there are none."""
     lines: list[Line] = []
     for standing in CLOSING:
         rows = [row for row in table.rows if row.standing == standing]
@@ -125,7 +125,7 @@ def render_closing(table: Table, width: int = 100) -> list[Line]:
 
 
 def _describe_gap(row: Evidence) -> str:
-    """What refutes a requirement, or what is missing to show it."""
+    """Describe what refutes a requirement, or what evidence is missing."""
     if failing := [case for case in row.probes if case.outcome == "failed"]:
         return f"{failing[0].name} fails: {failing[0].says}"
     if not row.proofs:

@@ -1,9 +1,9 @@
-"""The live tree: what a run is doing at this moment, drawn in place.
+"""The live tree: a run's current activity, drawn in place.
 
 Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
 terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is redrawn; a
-terminal that goes away does not disturb the run; and whatever happens, the cursor is restored and the frame is
-gone when the block ends.
+terminal that goes away does not disturb the run; and whatever happens, the cursor is restored and the frame is gone
+when the block ends.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K
 
 
 Frame = Callable[[int, int], Sequence[Line]]
-"""The lines of a frame that fits so many columns and rows."""
+"""Returns the lines of a frame that fits so many columns and rows."""
 
 
 class Painter:
-    """Redraws a frame in place, below what was written so far."""
+    """Redraws a frame in place, below the earlier output."""
 
     def __init__(self, paper: TerminalOutput) -> None:
         self._paper = paper
@@ -105,7 +105,7 @@ class Painter:
         self.put(written)
 
     def clear(self) -> None:
-        """Remove the frame; what is written next takes its place."""
+        """Remove the frame; the next output takes its place."""
         self.put(self._make_clearing(*self._paper.size))
         self._rows, self._size = [], (0, 0)
 
@@ -113,12 +113,12 @@ class Painter:
         self._gone = self._gone or not self._paper.put(text)
 
     def _make_clearing(self, columns: int, height: int, needed: int = 0) -> str:
-        """`needed`: rows of the frame that follows."""
+        """Return the codes that clear the frame. `needed`: rows of the frame that follows."""
         if not self._rows:
             return ""
         if self._size != (columns, height):
             # The old frame may take more rows by now, some of them above the top, and a terminal reports a resize late:
-            # where the frame begins cannot be known.
+            # the frame's beginning is unknown.
             room = max(0, height - 1 - needed)
             return ERASE_SCREEN + self._kept(self._above[-room:] if room else ())
         # Row by row: some terminals move what one sweep over the whole screen erases into their scrollback.
@@ -137,7 +137,7 @@ class LiveDisplay(Display):
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
         self._doing: dict[str, tuple[str, _Stream]] = {}
-        """What goes on where no event says it, and what has arrived since."""
+        """Activities without an event, and what has arrived since."""
         self._notice = self._waiting = ""
         self._asking = False
         self._echo: Callable[[bool], None] = lambda on: None
@@ -148,7 +148,7 @@ class LiveDisplay(Display):
         self._painter.keep(lines if more else [*lines, []])
 
     def seen(self, record: Record) -> None:
-        """An earlier event: it counts, but is not news."""
+        """Process an earlier event: it counts, but is not news."""
         self._run.see(record)
         self._teller.tell(record)
 
@@ -166,7 +166,7 @@ class LiveDisplay(Display):
             self._doing[task][1].add(text, False)
 
     def notice(self, text: str) -> None:
-        """Something a person must know; it stays until the run ends."""
+        """Show a message that stays until the run ends."""
         self._notice = text
         if not self._asking:
             self._painter.draw(self._frame)
@@ -215,7 +215,7 @@ class LiveDisplay(Display):
         return [summary, *tree, *spaced, *bottom]
 
     def _render_tree(self, width: int, room: int, now: float) -> list[Line]:
-        """The most important rows that fit in `room`: active ones with their parents, then the newest."""
+        """Render the most important rows that fit in `room`: active ones with their parents, then the newest."""
         drawn = list_rows(self._run)
         if not drawn:
             what, stream = self._doing.get(GOAL, ("preparing", _Stream(now)))
@@ -260,7 +260,7 @@ def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> s
         key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
     )
     chosen: set[int] = set()
-    taken = 1  # the row that says how many are hidden
+    taken = 1  # the row with the number of hidden ones
     for number in order:
         if taken + len(blocks[number]) <= room:
             chosen.add(number)
@@ -297,8 +297,8 @@ class _Stream:
 def draw_frames(
     paper: TerminalOutput, painter: Painter, frame: Frame, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[Callable[[bool], None]]:
-    """Draw frames while they are wanted, until the block ends. The cursor and what is typed are hidden, and restored
-    when the process is suspended (Ctrl-Z) and at the end; the yielded function turns them on and off in between."""
+    """Draw frames while they are wanted, until the block ends. The cursor and typed text are hidden, and restored when
+    the process is suspended (Ctrl-Z) and at the end; the yielded function turns them on and off in between."""
     terminal = paper.stream.fileno()
     before = termios.tcgetattr(terminal)
 

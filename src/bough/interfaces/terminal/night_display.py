@@ -1,4 +1,4 @@
-"""A night on a terminal: what happened to the list stays, and below it every goal at work says what it is doing."""
+"""A night on a terminal: lines about the list stay, and below them every goal at work shows its activity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bough.views.run_view import RunView
 
 
 class _Goal:
-    """A goal at work: its run as of its last event, and what goes on where no event says it."""
+    """A goal at work: its run as of its last event, and activities without an event."""
 
     def __init__(self, run: str, at: float) -> None:
         self.view = RunView(run)
@@ -50,10 +50,10 @@ class NightDisplay:
             self._paper.flush()
 
     def listed(self, record: Record) -> None:
-        """Something happened to the list: a goal begins or is decided, or the branches are brought together."""
+        """Process an event of the list: a goal begins or is decided, or the branches are merged."""
         match record.event:
             case e.GoalTaken(run):
-                self._goals.pop(record.task, None)  # What began last is shown last.
+                self._goals.pop(record.task, None)  # The goal that began last is shown last.
                 self._goals[record.task] = _Goal(run, record.at)
             case e.GoalSettled():
                 self._goals.pop(record.task, None)
@@ -63,14 +63,14 @@ class NightDisplay:
                 self._goals.clear()
 
     def recorded(self, record: Record) -> None:
-        """Something happened in a goal's run."""
+        """Process an event of a goal's run."""
         for goal in self._goals.values():
             if goal.view.name == record.run:
                 goal.view.see(record)
                 goal.at = record.at
 
     def doing(self, name: str, task: str, what: str) -> None:
-        """Something goes on for a goal where no event says it; empty: no longer."""
+        """Show an activity of a goal that has no event; empty: it ended."""
         if goal := self._goals.get(name):
             goal.doing.pop(task, None)
             goal.doing |= {task: what} if what else {}

@@ -31,7 +31,7 @@ NAMES = 34
 
 
 def print_page(page: TerminalOutput, night: NightPage) -> None:
-    """One screen, then what each goal needs to say."""
+    """Print one screen, then the details of each goal."""
     page.line((describe_night(night), "bold"))
     page.line(describe_totals(night))
     if said := describe_branch(night):
@@ -78,7 +78,7 @@ _STYLE = (
 
 
 def render_html(night: NightPage) -> str:
-    """One file that loads nothing and runs nothing."""
+    """Render one HTML file that loads nothing and runs nothing."""
     rows = []
     for heading, goals in night.groups:
         rows.append(f"<h2>{escape(heading)} ({len(goals)})</h2><table>")

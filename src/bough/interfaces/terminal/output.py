@@ -1,7 +1,7 @@
-"""Where bough writes: a terminal, or anything else.
+"""The output of bough: a terminal, or anything else.
 
-Promises: colour and widths only where they mean something, no line wider than the terminal, and all text made
-harmless on its way out. A line is a list of spans, so it is cut to the width before it is coloured.
+Promises: colour and widths only where they mean something, no line wider than the terminal, and all text made harmless
+on its way out. A line is a list of spans, so it is cut to the width before it is coloured.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TerminalOutput(Struct, frozen=True):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows; for anything but a terminal, so many that nothing is cut."""
+        """Return columns and rows; for anything but a terminal, so many that nothing is cut."""
         if not self.terminal:
             return 10_000, 10_000
         try:
@@ -126,10 +126,10 @@ class TerminalOutput(Struct, frozen=True):
 
 
 class Display:
-    """Receives what happens in a run. What it has no use for it ignores."""
+    """Receives the events of a run, and ignores those it has no use for."""
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
-        """What a person should know before it starts. `more`: further lines follow."""
+        """Show what a person should know before the start. `more`: further lines follow."""
 
     def seen(self, record: Record) -> None:
         """An event from before the run was resumed."""
@@ -141,10 +141,10 @@ class Display:
     def notice(self, text: str) -> None: ...
 
     def doing(self, task: str, what: str) -> None:
-        """What goes on for a task where no event says it; empty: no longer."""
+        """Show a task's activity that has no event; empty: it ended."""
 
     def waiting(self, text: str) -> None:
-        """What the whole run waits for; empty: for nothing any longer."""
+        """Show what the whole run waits for; empty: nothing any longer."""
 
     def shown(self) -> AbstractContextManager[None]:
         """Show it until the block ends."""

@@ -13,11 +13,11 @@ from bough.views.next_steps import Suggestion
 KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
 MOST, MOST_AT_END = 20, 10
-"""Files that are named, and those named at the end of a run."""
+"""The most files named, in general and at the end of a run."""
 
 
 def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: int = 2) -> None:
-    """One file per line, as many as a person wants to read."""
+    """Print one file per line, as many as a person wants to read."""
     for change in changes[:MOST]:
         kind = KINDS.get(change.kind, change.kind)
         page.line(" " * indent, f"{one_line(change.path)}  ", (kind, STYLES.get(change.kind, "dim")))

@@ -13,7 +13,7 @@ from bough.views.event_lines import EventFormatter
 from bough.views.formatting import format_duration, last_line, one_line
 
 SILENCE = 4.5
-"""Seconds without a line after which it says what still runs; each further silence may be twice as long."""
+"""Seconds without a line before it names the running work; each further silence may be twice as long."""
 LONGEST_SILENCE = 60.0
 """Seconds of the longest silence."""
 
@@ -65,7 +65,7 @@ class PlainDisplay(Display):
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """Lines are written after something happens; while it takes long, now and then."""
+        """Write lines after events and, during long work, now and then."""
         telling = asyncio.get_running_loop().create_task(self._tell_silences())
         try:
             yield

@@ -20,7 +20,8 @@ NAMES = 36
 
 
 def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
-    """The goal and its steps: name, special features, subject and proof. The last two share the remaining width."""
+    """Render the goal and its steps: name, special features, subject and proof. The last two share the remaining
+    width."""
     drawn = list(_walk(plan.goal, None, "", ""))
     room = min(max(count_cells(prefix) + count_cells(step.name) for prefix, step, _ in drawn), NAMES)
     rows: list[Row] = []
@@ -54,7 +55,7 @@ def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[t
 
 
 def print_plan(page: TerminalOutput, plan: Plan, requirements: Sequence[Requirement]) -> None:
-    """The plan, below what its goal asks, where that is more than one thing."""
+    """Print the plan, below the goal's requirements if there are several."""
     if len(requirements) > 1:
         page.line("Requirements:")
         for one in requirements:
@@ -79,7 +80,7 @@ def _render_order(step: Step, machine: Machine | None) -> Iterator[Span]:
 
 
 def _render_way(step: Step) -> Iterator[Span]:
-    """How it runs."""
+    """Say how it runs."""
     match classify_step(step):
         case "compound" if (machine := step.machine) is not None:
             limit = pluralize(machine.limit, "turn")

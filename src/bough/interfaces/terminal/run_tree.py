@@ -47,8 +47,8 @@ Cells = dict[str, Span]
 
 
 def _make_cells(row: TaskRow) -> Cells:
-    """The columns of a task. Rounds and tokens of a parent include those of everything below it, which come from its
-    grant."""
+    """Make the columns of a task. Rounds and tokens of a parent include those of everything below it, which come from
+    its grant."""
     task, verdict, begun = row.task, row.task.verdict, row.task.started_at
     halted = f" ({describe_status(task.halted)})" if task.halted else ""
     exit_status = f" (exit {verdict.exit_status})" if verdict and verdict.exit_status else ""
@@ -67,7 +67,7 @@ def _make_cells(row: TaskRow) -> Cells:
 def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
     """Rows of a tree with their columns, each line at most `width` wide; columns that do not fit are dropped from the
     end."""
-    free = not any(row.subtree.cost for row in drawn)  # Or no known price: then tokens say it all.
+    free = not any(row.subtree.cost for row in drawn)  # Without a known price tokens say it all.
     hidden = {
         "worker": not any(row.task.worker for row in drawn),
         "cost": free,
@@ -86,8 +86,8 @@ def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
 
 
 def _fit_columns(rows: Sequence[Cells], order: Sequence[str], room: int, most: dict[str, int]) -> dict[str, int]:
-    """The columns that fit into `room`, with their widths, of some at most `most`; the first of `order` are dropped
-    first."""
+    """Choose the columns that fit into `room`, with their widths, of some at most `most`; the first of `order` are
+    dropped first."""
     widths = {key: max(count_cells(text) for text in (key, *(row[key][0] for row in rows))) for key in rows[0]}
     widths |= {key: min(widths[key], limit) for key, limit in most.items() if key in widths}
     for key in order:
@@ -113,7 +113,7 @@ def _render_line(name: list[Span], room: int, cells: Cells, widths: dict[str, in
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
-    """Name the run, its status and what it has spent."""
+    """Name the run, its status and its spend."""
     style = STATUS_STYLES.get(status, "yellow")
     model = one_line(" then ".join(filter(None, (run.models.get("main", ""), *run.fallbacks))))
     facts = [format_spend(run.spend), format_duration(run.elapsed(now)), *filter(None, (model, run.rechecked))]

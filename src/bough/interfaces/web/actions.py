@@ -1,4 +1,4 @@
-"""What a person can do from the page: the operations, and actions that start a process of their own."""
+"""The actions of a person on the page: the operations, and actions that start a process of their own."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 Does = Callable[..., Awaitable[str]]
 Table = dict[str, tuple[Does, type[msgspec.Struct]]]
 OF_RUN: Table = {}
-"""What can be done to a run besides the operations."""
+"""Actions on a run besides the operations."""
 OF_PROJECT: Table = {}
 
 
 def _action(table: Table) -> Callable[[Does], Does]:
-    """Enter an action under its name. Its named parameters are the keys of a request for it."""
+    """Register an action under its name. Its named parameters are the keys of its request."""
 
     def enter(does: Does) -> Does:
         table[does.__name__] = does, make_request(does)
@@ -42,8 +42,8 @@ def _action(table: Table) -> Callable[[Does], Does]:
 
 
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
-    """Do what the page asks, and return what to tell the person: for `start` the name of the run. Without a run it is
-    about the project."""
+    """Perform the page's request, and return the message for the person: for `start` the name of the run. Without a run
+    it is about the project."""
     drawn, table = OPERATIONS.get(name), OF_RUN if run else OF_PROJECT
     if drawn is not None and (drawn.of == "run") == bool(run):
         given = _decode(name, body, dict[str, Any])
@@ -85,8 +85,8 @@ async def answer_linked(root: Path, token: str, text: str) -> str:
 
 @_action(OF_RUN)
 async def resume(root: Path, run: str, *, model: str = "", rounds: Count = 0, cost: Amount = 0.0, say: str = "") -> str:
-    """Resume the run in a process of its own, so that it continues when the dashboard ends. What is given is different
-    from here on; the rest is as before."""
+    """Resume the run in a process of its own, so that it continues when the dashboard ends. Given values apply from
+    here on; the rest stays."""
     if say.strip():
         await OPERATIONS["say"].call(root, run, {"text": say})
     chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost}
@@ -134,7 +134,7 @@ async def _start_run(root: Path, command: str, *words: str) -> str:
 
 
 async def find_check(root: Path) -> dict[str, Any]:
-    """What `bough check` says."""
+    """Return the output of `bough check`."""
     said, complaint = await (await start_bough(root, "check", out=asyncio.subprocess.PIPE)).said
     try:
         return msgspec.json.decode(said, type=dict[str, Any])
@@ -151,19 +151,19 @@ async def _list_runs(root: Path) -> list[str]:
 
 
 def _list_options(chosen: dict[str, Any]) -> list[str]:
-    """The options that have a value; True stands for a flag."""
+    """List the options that have a value; True stands for a flag."""
     given = {option: value.strip() if isinstance(value, str) else value for option, value in chosen.items()}
     return [option if value is True else f"{option}={value}" for option, value in given.items() if value]
 
 
 class _Own(msgspec.Struct):
-    """A process of bough itself, and what it complains about."""
+    """A process of bough itself, and its error output."""
 
     process: asyncio.subprocess.Process
     said: asyncio.Task[tuple[bytes, bytes]]
 
     async def has_ended(self, patience: float = PATIENCE) -> bool:
-        """Whether it has ended within a while. Raises what it complained about."""
+        """Return whether it has ended within a while. Raises its complaint."""
         done, _ = await asyncio.wait({self.said}, timeout=patience)
         if not done:
             return False
@@ -189,7 +189,7 @@ async def start_bough(root: Path, command: str, *words: str, out: int = asyncio.
 
 @_action(OF_PROJECT)
 async def trust(root: Path, *, wishes: dict[str, str], allow: bool) -> str:
-    """Answer what the repository's settings ask for. `wishes`: what the person was shown."""
+    """Answer the requests of the repository's settings. `wishes`: those that the person was shown."""
     _, asked = await asyncio.to_thread(list_open_wishes, root)
     if wishes != asked:
         raise UsageError("The settings of this repository have changed meanwhile: look at them again.")
@@ -237,7 +237,7 @@ async def start_night(
         return f"The goals were read: look at {', '.join(unclear)}. Starting again begins with them as they are."
     before = await _find_last_change(root, list)
     own = await start_bough(root, "backlog run", *_list_options(chosen))
-    # A goal that it takes is in the journal. A wrong option, or a model that is not there, ends it before that.
+    # A taken goal is in the journal. A wrong option, or a missing model, ends the process before that.
     while await _find_last_change(root, list) == before:
         if await own.has_ended(0.2):
             return "No goal can begin now: each says why."
@@ -245,8 +245,8 @@ async def start_night(
 
 
 async def _read_goals(root: Path, name: str, model: str) -> Sequence[str]:
-    """Read the goals that nobody has read yet, as the start at a terminal does; returns those with something to look
-    at. The night itself says what keeps a reader from answering."""
+    """Review the goals that were not reviewed yet, as the start at a terminal does; return those with findings. The
+    night itself reports a reader's failure."""
     from bough.services.backlog_review import list_unread
 
     async with open_journal(root) as opened:

@@ -1,4 +1,4 @@
-"""What a task changed, for a page: every file with its counts at once, the lines of one file when it is opened, in
+"""A task's changes, for a page: every file with its counts at once, the lines of one file when it is opened, in
 parts."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PART = 2000
 LONGEST = 2000
 """Maximum characters of one line."""
 DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.js|min\.css|ipynb|sql|pem|html?)$"
-"""Files that people skim last: what a program wrote, or reads."""
+"""Files that people skim last: written or read by programs."""
 ORDER = ("product", "tests", "data")
 
 
@@ -43,7 +43,7 @@ def build_part(rows: Sequence[Row], start: int) -> DiffPart:
 
 
 def read_rows(diff: str, beside: bool) -> Sequence[Row]:
-    """The lines of a diff. `beside`: what went beside what came."""
+    """Read the lines of a diff. `beside`: removed lines beside added ones."""
     lines = list(_read_lines(diff))
     return list(_pair(lines)) if beside else lines
 
@@ -74,7 +74,7 @@ def _read_lines(diff: str) -> Iterator[Row]:
 
 
 def _pair(lines: Sequence[Row]) -> Iterator[Row]:
-    """What went beside what came."""
+    """Pair removed lines with added ones."""
     gone: list[Row] = []
     come: list[Row] = []
 

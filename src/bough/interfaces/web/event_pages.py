@@ -1,4 +1,4 @@
-"""What happened in a run, as JSON for the dashboard: events with their words, why work was stuck, statistics."""
+"""The events of a run, as JSON for the dashboard: events in words, why work was stuck, statistics."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LONG = 3000
 """Maximum characters of a text in a list of events; the rest is loaded on demand."""
 ROUNDS = 25
 AROUND = 80
-"""Characters before and after words that were found."""
+"""Characters shown before and after found words."""
 
 
 async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
-    """Some rounds of a task's conversation; without a number (-1) the last ones."""
+    """Build some rounds of a task's conversation; without a number (-1) the last ones."""
     begun = run.charts.rounds(path)
     first = max(0, len(begun) - ROUNDS) if start < 0 else min(start, len(begun))
     since = begun[first] - 1 if first else 0
@@ -40,14 +40,14 @@ async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
 
 
 async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -> EventPart:
-    """What happened after an event, in order."""
+    """Build the events after an event, in order."""
     most = max(1, min(limit, EVENTS))
     records = await run.journal.store.read(run.view.name, path, since=since, limit=most)
     return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
 
 
 async def find_words(run: LiveRun, path: str, words: str) -> list[Match]:
-    """Where these words stand in the whole conversation of a task, the last ones first."""
+    """Find these words in the whole conversation of a task, the last places first."""
     found: list[Match] = []
     teller, begun, wanted, last = EventFormatter(), run.charts.rounds(path), words.casefold(), 0
     while wanted and (records := await run.journal.store.read(run.view.name, path, since=last, limit=PIECE)):
@@ -125,7 +125,7 @@ async def load_ladder(run: LiveRun) -> list[Rung]:
 
 
 def build_ladder(records: Sequence[e.Record]) -> list[Rung]:
-    """What was stuck, what was tried, and the result."""
+    """Build the history of stuck work: the trouble, the attempts, and the result."""
     made: list[Rung] = []
     last: dict[str, Rung] = {}
     for record in records:

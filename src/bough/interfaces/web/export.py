@@ -31,7 +31,7 @@ LONG = 20_000
 
 
 async def export_run(session: Session, name: str) -> dict[str, Any]:
-    """Each address that the pages request, with its response."""
+    """Return each address that the pages request, with its response."""
     run = await LiveRuns(session, PROJECT).run(name)
     top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
     made: dict[str, Any] = {
@@ -72,7 +72,7 @@ async def _export_rounds(run: LiveRun, path: str) -> Rounds:
 
 
 def render_page(data: dict[str, Any], title: str) -> bytes:
-    """The file. Its own policy runs only what is in it and loads nothing."""
+    """Render the file. Its own policy runs only its own code and loads nothing."""
     style = (STATIC / "app.css").read_bytes()
     script = (STATIC / "app.js").read_bytes()
     assert b"</script" not in script.lower() and b"</style" not in style.lower(), "the build would close its element"

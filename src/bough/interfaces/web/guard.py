@@ -31,7 +31,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 PAGES = ("/", "/question")
-"""Pages that others may link to: they hold nothing of anybody."""
+"""Pages that others may link to: they hold no data."""
 QUESTION = "/api/question"
 TOKEN = "x-bough"
 """The header that our own page sends with every request for data."""
@@ -90,11 +90,11 @@ class Guard:
         return True
 
     def _check_entry(self, scope: Scope) -> Response | None:
-        """Admit requests with the token; the pages themselves hold nothing of anybody."""
+        """Admit requests with the token; the pages themselves hold no data."""
         given = Headers(scope=scope).get(TOKEN, "")
         if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api"):
             return None
-        if scope["path"] == QUESTION:  # The token of one question, which is looked at there.
+        if scope["path"] == QUESTION:  # The token of one question is checked there.
             return None
         known = hmac.compare_digest(given.encode(), self._token.encode())
         return None if known else PlainTextResponse("The token is missing.\n", 401)

@@ -1,4 +1,4 @@
-"""A run's current state, kept up to date for every viewer.
+"""A run's current state, updated for every viewer.
 
 The journal is read once, in pieces, and from then on only for new events: one reader per run, however many pages are
 open. The engine is not involved.
@@ -63,9 +63,9 @@ class LiveRun:
         self.missing = ""
         """What it waits for on many machines: a worker, a tag."""
         self.activity: dict[str, TaskActivity] = {}
-        """What goes on for tasks beyond what events say."""
+        """Tasks' activities beyond events."""
         self.progress = 0.0
-        """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
+        """Share of settled work, from 0 to 1. A growing plan does not lower it."""
         self._settled: set[str] = set()
         self.reshaped = 0
         """The event that last added, removed or moved lines."""
@@ -77,7 +77,7 @@ class LiveRun:
         self._news = asyncio.Condition()
         self._looked = 0.0
         self._failed: BoughError | None = None
-        """What the tail has ended with."""
+        """The error that ended the tail."""
 
     @property
     def rows(self) -> list[TaskRow]:
@@ -126,7 +126,7 @@ class LiveRun:
             case e.ChildSettled(child=name):
                 child = child_path(record.task, name)
                 self._count_settled(child, True)
-                for path, task in self.view.tasks.items():  # What never began has no events of its own.
+                for path, task in self.view.tasks.items():  # A task that never began has no events of its own.
                     if path == child or (path.startswith(f"{child}/") and not task.started_at):
                         self._changed[path] = record.seq
 
@@ -171,7 +171,7 @@ class LiveRun:
 
     @property
     def mark(self) -> tuple[int, str, dict[str, TaskActivity]]:
-        """What a page that has seen the same need not be told again."""
+        """Return a mark of the state: a page with the same mark needs no message."""
         return self.seq, self.status, self.activity
 
     async def news(self, known: object) -> None:
@@ -207,7 +207,7 @@ class LiveRuns:
         self._runs: dict[str, LiveRun] = {}
         self._ended: dict[str, float] = {}
         self._nights: dict[str, tuple[Backlog, object, NightPage]] = {}
-        """The backlogs, each with its page and what that was made from."""
+        """The backlogs, each with its page and the page's sources."""
 
     async def run(self, name: str) -> LiveRun:
         """Return the run as the journal has it now."""
@@ -223,7 +223,7 @@ class LiveRuns:
         return found
 
     async def load(self, names: list[str]) -> list[LiveRun]:
-        """Return the runs, without those that a newer bough wrote: their own pages say so."""
+        """Load the runs, without those that a newer bough wrote: their own pages say so."""
         found = []
         for name in names:
             with suppress(NewerRun):
@@ -231,8 +231,8 @@ class LiveRuns:
         return found
 
     async def nights(self) -> list[NightPage]:
-        """The pages of the project's backlogs, the list that was worked on last first. A page is made again only when
-        something happened to its list or to one of its runs, or a process took or left a goal."""
+        """Return the pages of the project's backlogs, the latest one first. A page is made again only after an event of
+        its list or of one of its runs, or after a process took or left a goal."""
         known, pages = set(await self.names()), []
         for name in await list_backlogs(self.journal):
             backlog, made_from, page = self._nights.get(name, (Backlog(name), None, None))
@@ -255,7 +255,8 @@ class LiveRuns:
         return (await self.journal.store.runs())[::-1]
 
     async def find_unfinished(self, names: list[str]) -> list[str]:
-        """The runs that work, or wait for someone. What has ended is looked at again after a while, not each time."""
+        """Find the runs that work, or wait for someone. Finished ones are checked again after a while, not each
+        time."""
         now, found = time.monotonic(), []
         for name in names:
             if self._ended.get(name, -RECHECK) + RECHECK > now:

@@ -1,4 +1,4 @@
-"""What each screen shows, as JSON: the same views and words as in the terminal, and nothing more."""
+"""The content of each screen, as JSON: the same views and words as in the terminal, and nothing more."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def clean(value: Any) -> Any:
         return str(value) if isinstance(value, Raw) else escape_text(value)
     if isinstance(value, dict):
         return {escape_text(str(key)): clean(inner) for key, inner in value.items()}
-    if isinstance(value, msgspec.Struct):  # With its defaults: a page need not know them.
+    if isinstance(value, msgspec.Struct):  # with its defaults: a page need not know them
         names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
         return {sent: clean(getattr(value, name)) for sent, name in names}
     return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -120,7 +120,7 @@ def _goal_to_dict(goal: GoalLine) -> shapes.Goal:
 
 
 def build_choices(root: Path, runs: Sequence[LiveRun]) -> shapes.ChoicesShape:
-    """What the form for a new run offers: the person's models, and what earlier runs here used."""
+    """Build the choices of the form for a new run: the person's models, and those of earlier runs here."""
     env = dict(os.environ)
     config = load_config(root, env, make_consent(root, env))
     used = [run.view.models["main"] for run in runs if run.view.models.get("main")]
@@ -186,7 +186,7 @@ def build_summary(run: LiveRun) -> shapes.RunShape:
 
 
 def _describe_doing(run: LiveRun) -> shapes.Doing | None:
-    """What happens now, of the task that began it last, and how many others are at work."""
+    """Describe the latest activity, and the number of other tasks at work."""
     busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what}
     busy |= {task.path: (task.doing, task.last_at) for task in run.view.tasks.values() if task.doing}
     if not busy:
@@ -205,7 +205,7 @@ def _describe_doing(run: LiveRun) -> shapes.Doing | None:
 
 
 def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
-    """A question as the page asks it: whose it is, what it is about, and how long it waits."""
+    """Return a question for the page: whose it is, its subject, and how long it waits."""
     task = run.view.tasks.get(waiting.task)
     made: shapes.WaitingShape = {
         "kind": waiting.kind,
@@ -287,7 +287,7 @@ def build_line(row: TaskRow) -> shapes.Line:
 
 
 def build_change(run: LiveRun, since: int) -> shapes.Change:
-    """What has changed since an event, for a page that knows the rest."""
+    """Build the changes since an event, for a page that knows the rest."""
     made: shapes.Change = {
         "seq": run.seq,
         "run": build_summary(run),

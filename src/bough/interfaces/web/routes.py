@@ -36,7 +36,7 @@ FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 FILES |= {"/question": "../question/question.html", "/question.js": "../question/question.js"}
 PAGE = 20
 LINES = 100
-"""The most lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
+"""Lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
 WORDS = 200
 """The most characters that are looked for."""
 DIFFS = 4
@@ -72,7 +72,7 @@ class ServedProjects:
         return self.roots[project], await lives.run(request.path_params["run"])
 
     async def diff(self, opened: Session, base: str, tree: str, name: str, beside: bool) -> Sequence[changes.Row]:
-        """The diff of one file. The last ones are kept: a long one is read in parts."""
+        """Return the diff of one file. The last ones are cached: a long one is read in parts."""
         key = (base, tree, name, beside)
         if key not in self._diffs:
             while len(self._diffs) >= DIFFS:
@@ -116,7 +116,7 @@ def is_number(text: str) -> bool:
 
 
 class Query(Struct, frozen=True):
-    """What a page asks about a run."""
+    """A page's query about a run."""
 
     request: Request
     root: Path
@@ -246,8 +246,8 @@ async def get_stats(request: Request) -> Response:
 
 
 async def get_live(request: Request) -> Response:
-    """Changes of runs, as they happen, on one connection for all windows of a browser. Each `follow` is a project, a
-    run and the last event that is known of it: everything since is sent, once."""
+    """Send changes of runs as they happen, on one connection for all windows of a browser. Each `follow` is a project,
+    a run and its last known event: everything since is sent, once."""
     wanted = [each.split("/") for each in request.query_params.getlist("follow")]
     if not wanted or any(len(each) != 3 or not is_number(each[2]) for each in wanted):
         raise UsageError("`follow` is not PROJECT/RUN/EVENT.")
@@ -283,7 +283,7 @@ async def _follow(
     except NotFound:
         await said.put(b"event: removed\ndata: %s\n\n" % encode_json(pages.Raw(f"{project}/{name}")))
     except BoughError:
-        await said.put(None)  # The page asks again, and is told.
+        await said.put(None)  # The page asks again, and gets the error.
 
 
 # ── acting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -336,7 +336,7 @@ async def _handle_error(request: Request, error: Exception) -> Response:
 
 
 def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside: int | None = None) -> Starlette:
-    """`beside`: the process whose run the pages open with."""
+    """Make the app. `beside`: the process whose run the pages open with."""
     house = ServedProjects(roots)
 
     @asynccontextmanager

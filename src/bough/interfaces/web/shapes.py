@@ -1,4 +1,4 @@
-"""What each address answers. `web/src/types.ts` is generated from here, so that page and server cannot disagree."""
+"""The answer of each address. `web/src/types.ts` is generated from here, so that page and server cannot disagree."""
 
 from __future__ import annotations
 

@@ -45,13 +45,13 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def reached_at(self) -> str:
-        """The address for other devices, as far as this machine knows."""
+        """Return the address for other devices, as far as this machine knows."""
         own = _find_own_address() if self.host == "0.0.0.0" else self.host
         return f"[{own}]" if ":" in own else own
 
 
 def _find_own_address() -> str:
-    """The address that this machine has in its network. Nothing is sent to find out."""
+    """Return this machine's address in its network. Nothing is sent to find out."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
         probe.connect(("192.0.2.1", 9))
         return str(probe.getsockname()[0])
@@ -66,7 +66,7 @@ def _describe_reach(address: Address) -> str:
 
 
 def find_address(folder: Path, *, everything: bool, host: str, port: int | None, passing: bool = False) -> Address:
-    """`passing`: it ends with a run, so that it leaves the project's port to `bough serve`."""
+    """Choose the address. `passing`: it ends with a run, so it leaves the project's port to `bough serve`."""
     root = find_project_root(folder)
     roots = list(dict.fromkeys([root, *list_known_projects()])) if everything else [root]
     has_home = Place(roots[0], ".bough").is_folder()
@@ -98,7 +98,7 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         page = write_private_page("open.html", lead)
         if page is None or not open_page(page, project=address.roots[0]):
             click.echo("bough: No browser was found: open the address yourself.", err=True)
-    for root in address.roots if until is None else ():  # What ends with a run is no place for links.
+    for root in address.roots if until is None else ():  # A server that ends with a run is no place for links.
         announce_server(root, f"http://{address.reached_at}:{address.port}")
     hosts = (address.host, socket.gethostname())
     app = make_app(address.roots, address.token, hosts, beside=until)
@@ -145,7 +145,7 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
 
 
 def _load_port(file: Place) -> int:
-    """The port of the last server here. Its token is nowhere: every server makes its own."""
+    """Load the port of the last server here. Its token is nowhere: every server makes its own."""
     try:
         return msgspec.json.decode(file.read(), type=dict[str, int])["port"]
     except (OSError, KeyError, *UNREADABLE):
