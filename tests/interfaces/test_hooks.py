@@ -60,6 +60,13 @@ def read(told: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole.splitlines() if line]
 
 
+def read_command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:  # It has just ended.
+        return b""
+
+
 def wait_for(told: Path, number: int) -> None:
     until(lambda: len(read(told)) >= number)
 
@@ -109,11 +116,17 @@ def test_a_killed_run_and_a_killed_deliverer_lose_nothing_and_keep_the_id(own: P
     told = settle(own, f'notify = ["sh", "-c", "{KEEP.format(own / "told")}; cat {gate}"]\n')
     finished(project, "jade-fox")
     follow(project, "jade-fox")
-    for _ in range(3):
-        before = len(read(told))
-        with live(project, "hooks", "deliver") as process:
-            wait_for(told, before + 1)
-            process.send_signal(signal.SIGKILL)
+    held = os.open(gate, os.O_RDWR)
+    try:
+        for _ in range(3):
+            before = len(read(told))
+            with live(project, "hooks", "deliver") as process:
+                wait_for(told, before + 1)
+                process.send_signal(signal.SIGKILL)
+    finally:  # The hooks outlive their killed starters: the end of the pipe, or its absence, ends them.
+        gate.unlink()
+        os.close(held)
+    until(lambda: not any(str(gate).encode() in line for line in map(read_command_line, Path("/proc").glob("[0-9]*"))))
     assert len({one["id"] for one in read(told)}) == 1 and len(read(told)) == 3
     settle(own, 'notify = "KEEP"\n')
     deliver(project)
