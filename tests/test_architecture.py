@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import bough.testing
 from bough.core.verdict.registry import LANGUAGES as LANGUAGES_KNOWN
 from bough.core.verdict.registry import RUNNERS
 from bough.operations import OPERATIONS
+from tests.source_tree import at_load, imported, modules, nodes
 
 SOURCE = Path(bough.__file__).parent
 _SHOWING = {"core", "ports", "trust", "app", "services", "operations", "views", "installed"}
@@ -50,59 +51,12 @@ EXCEPT = {("interfaces", "adapters/stores/liveness")}
 HIDDEN = {"interfaces": {"core/journal/task_fold", "core/tree/task"}}
 """Of what it may import otherwise: read models stand between these."""
 IMPURE = {"asyncio", "os", "io", "time", "datetime", "random", "logging", "pathlib", "subprocess", "socket", "sqlite3"}
-SAMPLES = "demos"
-"""A folder of other people's projects."""
-
-
-# ── a source tree ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@cache
-def modules(source: Path) -> Mapping[str, ast.Module]:
-    """Every module by its path (`engine/drive`), packages by theirs."""
-    paths = (path for path in source.rglob("*.py") if SAMPLES not in path.relative_to(source).parts)
-    return {_name(path.relative_to(source)): ast.parse(path.read_text("utf-8")) for path in paths}
-
-
-@cache
-def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
-    """Everything in a module: ten rules look through it."""
-    return tuple(ast.walk(tree))
-
-
-def _name(path: Path) -> str:
-    return (path.parent if path.name == "__init__.py" else path.with_suffix("")).as_posix()
 
 
 def layer(name: str) -> str | None:
     """The most specific layer that a module belongs to; the package itself belongs to none."""
     fitting = [known for known in MAY_IMPORT if name == known or name.startswith(f"{known}/")]
     return max(fitting, key=len, default=None)
-
-
-def imported(nodes: Iterable[ast.AST], known: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """What is imported by these statements, as paths of modules of ours (`core/plan`) or names of others (`os`)."""
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, _path(alias.name)) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [_path(f"{node.module}.{alias.name}") for alias in node.names]
-            inner = [name for name in names if name in known]
-            yield from ((node.lineno, name) for name in inner or [_path(node.module)])
-
-
-def _path(module: str) -> str:
-    return module.removeprefix("bough.").replace(".", "/") if module.startswith("bough") else module
-
-
-def at_load(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when a module is loaded."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
-            yield from at_load([*node.body, *node.orelse])
-        elif isinstance(node, ast.Try):
-            yield from at_load([*node.body, *node.orelse, *node.finalbody])
 
 
 # ── the rules ───────────────────────────────────────────────────────────────────────────────────────────────────────

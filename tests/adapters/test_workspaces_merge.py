@@ -1,24 +1,18 @@
-"""Two trees brought together: every kind of change against every other, and git's own opinion of the result."""
+"""Two trees brought together: every kind of change against every other."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import os
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.home import prepare_home, prepare_repository
-from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.repository import Repository
 from bough.core.errors import WorkspaceError
 from bough.ports import Merged
+from tests.adapters.merge_desk import LINES, LINK, PROGRAM, Desk, File, Files, changed
 from tests.adapters.test_workspaces import (
     fingerprint,
     git,
@@ -29,77 +23,10 @@ from tests.adapters.test_workspaces import (
     write,
 )
 
-PLAIN, PROGRAM, LINK = "100644", "100755", "120000"
-
-File = str | bytes | tuple[str, bytes]
-Files = dict[str, File]
-"""Contents by path, with the mode when it is not a plain file. Names that are no text have escapes (`os.fsdecode`)."""
-
-
-class Desk:
-    """Trees to be merged, in bough's repository of one project."""
-
-    def __init__(self, root: Path) -> None:
-        root.mkdir(exist_ok=True)
-        self.root = root
-        self.repo = prepare_repository(prepare_home(root))
-        self.repository = Repository(root / ".bough")
-        self.workspaces = spaces(root)
-
-    def tree(self, files: Files) -> str:
-        with Batch(self.repository.objects) as batch:
-            id = _put(batch, {path: _file(file) for path, file in files.items()})
-            batch.flush()
-        return id.hex()
-
-    def merge(self, base: Files, ours: Files, theirs: Files) -> tuple[Files, tuple[str, ...]]:
-        merged = self.merged(base, ours, theirs)
-        return self.files(merged.tree), merged.conflicts
-
-    def merged(self, base: Files, ours: Files, theirs: Files) -> Merged:
-        return asyncio.run(self.workspaces.merge(self.tree(base), self.tree(ours), self.tree(theirs)))
-
-    def files(self, tree: str) -> Files:
-        """As git reads it; `fsck` has to be content with it first."""
-        git(self.repo, "fsck", "--strict", "--full", "--no-dangling", tree)
-        found: Files = {}
-        for line in git(self.repo, "ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
-            if line:
-                head, _, path = line.partition(b"\t")
-                mode, _, id = head.decode().split()
-                body = git(self.repo, "cat-file", "blob", id)
-                found[os.fsdecode(path)] = body if mode == PLAIN else (mode, body)
-        return found
-
-
-def _file(file: File) -> tuple[str, bytes]:
-    if isinstance(file, tuple):
-        return file
-    return PLAIN, file.encode() if isinstance(file, str) else file
-
-
-def _put(batch: Batch, files: dict[str, tuple[str, bytes]]) -> bytes:
-    entries, folders = [], {path.partition("/")[0] for path in files if "/" in path}
-    for name in folders:
-        inside = {path.partition("/")[2]: file for path, file in files.items() if path.startswith(f"{name}/")}
-        entries.append((os.fsencode(name) + b"/", b"40000", _put(batch, inside)))
-    for path, (mode, body) in files.items():
-        if "/" not in path:
-            entries.append((os.fsencode(path), mode.encode(), batch.add(b"blob", body)))
-    body = b"".join(b"%s %s\0%s" % (mode, name.rstrip(b"/"), id) for name, mode, id in sorted(entries))
-    return batch.add(b"tree", body)
-
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "p")
-
-
-LINES = "".join(f"line {number}\n" for number in range(20))
-
-
-def changed(*lines: int, word: str = "changed") -> str:
-    return "".join(f"{word} {number}\n" if number in lines else f"line {number}\n" for number in range(20))
 
 
 def test_each_side_s_own_changes_are_taken(desk: Desk) -> None:
@@ -449,45 +376,3 @@ def test_the_cost_follows_what_changed(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert merged.conflicts == ()
     assert asked == ["merge-tree"]
     assert sum(read) < 100
-
-
-PATHS = st.sampled_from(["a", "b", "a/b", "a/c", "b/a", "b/a/a", "c"])
-TEXTS = st.lists(st.sampled_from([b"1\n", b"2\n", b"3\n", b"4\n"]), max_size=6).map(b"".join)
-LINKS = st.tuples(st.just(LINK), st.sampled_from([b"x", b"y"]))
-FILES = st.tuples(st.just(PLAIN), TEXTS | st.just(b"\0binary")) | LINKS
-
-
-def _possible(files: Mapping[str, File]) -> Files:
-    """No name is a file and a folder."""
-    return {path: file for path, file in files.items() if not any(other.startswith(f"{path}/") for other in files)}
-
-
-TREES = st.dictionaries(PATHS, FILES, max_size=5).map(_possible)
-
-
-def _commit(repo: Path, tree: str, *parents: str) -> str:
-    return git(repo, "commit-tree", tree, "-m", "x", *(f"-p{parent}" for parent in parents)).decode().strip()
-
-
-@pytest.fixture(scope="module")
-def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return Desk(tmp_path_factory.mktemp("shared"))
-
-
-@given(base=TREES, ours=TREES, theirs=TREES, mixed=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_git_agrees(shared_desk: Desk, base: Files, ours: Files, theirs: Files, mixed: bool) -> None:
-    """Clean in git's eyes: clean, and the same tree. A conflict in git's eyes: a conflict, or both additions."""
-    if mixed:  # changes that are small, as changes are
-        ours, theirs = (_possible(base | dict(list(side.items())[:2])) for side in (ours, theirs))
-    desk = shared_desk
-    trees = [desk.tree(side) for side in (base, ours, theirs)]
-    merged = asyncio.run(desk.workspaces.merge(*trees))
-    first = _commit(desk.repo, trees[0])
-    sides = [_commit(desk.repo, tree, first) for tree in trees[1:]]
-    argv = ["git", "-c", "merge.directoryRenames=true", "merge-tree", "--write-tree", *sides]
-    done = subprocess.run(argv, cwd=desk.repo, capture_output=True, check=False)
-    assert done.returncode in (0, 1)
-    assert (done.returncode == 0) == (merged.conflicts + merged.both == ()), done.stdout
-    if done.returncode == 0:
-        assert done.stdout.decode().split()[0] == merged.tree
