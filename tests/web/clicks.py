@@ -28,9 +28,14 @@ WATCH = """(() => {
         const state = element.closest('[data-state]');
         return `${state ? `${screen()}/${state.dataset.state}: ` : ''}${element.dataset.action}`;
     };
+    // What is there for a moment longer: an address changes a little before what is drawn.
     const look = () => {
-        for (const each of document.querySelectorAll('[data-action]'))
-            if (!each.disabled && each.getClientRects().length) tell('seen', keyOf(each));
+        for (const each of document.querySelectorAll('[data-action]')) {
+            const key = keyOf(each);
+            const there = () => each.isConnected && !each.disabled && each.getClientRects().length;
+            if (there() && !seen.has('seen' + key))
+                setTimeout(() => there() && keyOf(each) === key && tell('seen', key), 500);
+        }
     };
     let timer = 0;
     const later = () => { timer ||= setTimeout(() => { timer = 0; look(); }, 250); };
@@ -43,7 +48,8 @@ WATCH = """(() => {
     for (const kind of ['click', 'input', 'submit']) document.addEventListener(kind, note, true);
     window.addEventListener('keydown', (event) => {
         const tree = event.target instanceof Element && event.target.closest('[role=treegrid]') ? 'tree' : screen();
-        if (event.defaultPrevented) tell('clicked', `key ${event.key} in ${tree}`);
+        // Whether the page took it is known after all that listen.
+        setTimeout(() => event.defaultPrevented && tell('clicked', `key ${event.key} in ${tree}`));
     });
     document.addEventListener('DOMContentLoaded', () => {
         look();

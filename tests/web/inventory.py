@@ -19,6 +19,8 @@ GOAL = "edit drop keep-it really-drop begins-after save-goal close-goal"
 NIGHT = "night give-up partial-branches draft-requests start-night cancel-night"
 ADD = "add begins-after save-goal close-goal"
 MOVES = "move-up move-down"
+TAKE = "apply-all open-requests take apply-chosen open-chosen cancel-taking apply-edges"
+ENDS = ("completed", "accepted", "not_proven", "failed")
 STATES = {
     "home run task": {
         "command": "yes no",
@@ -36,8 +38,8 @@ STATES = {
         "follows": "find-check show-plan start-run",
     },
     "home backlog": {
-        "ready": f"apply-all open-requests take apply-chosen open-chosen cancel-taking apply-edges {GOAL} {MOVES}",
-        "ready applied": "apply-all open-requests undo-all",
+        "ready": f"{TAKE} {GOAL} {MOVES}",
+        "ready applied": f"{TAKE} undo-all",
         "applied": "undo-all",
         "conflict": "merge keep-one drop-other see-both",
         "merged": "keep-one drop-other see-both",
@@ -55,13 +57,14 @@ STATES = {
     "run": {
         "live": f"pause stop stop-now {MESSAGE}",
         "halted": f"resume resume-changes undo {MESSAGE} {REWIND}",
-        "budget": f"resume {MESSAGE} {REWIND}",
-        "asks": f"{MESSAGE} {REWIND}",
+        "budget": f"resume undo {MESSAGE} {REWIND}",
+        "asks": f"undo {MESSAGE} {REWIND}",
         "completed": f"apply apply-edges branch request follow-up {REWIND}",
         "completed applied": f"undo branch request follow-up {REWIND}",
         "completed unchanged": f"follow-up {REWIND}",
         "accepted": f"apply apply-edges branch request follow-up {REWIND}",
         "accepted applied": f"undo branch request follow-up {REWIND}",
+        "accepted unchanged": f"follow-up {REWIND}",
         "not_proven": f"partial apply-partial apply-edges follow-up {REWIND}",
         "not_proven applied": f"undo follow-up {REWIND}",
         "not_proven unchanged": f"follow-up {REWIND}",
@@ -71,11 +74,8 @@ STATES = {
     },
     "task": {
         "live": MESSAGE,
-        "halted": f"{MESSAGE} {REWIND}",
-        "budget": REWIND,
-        "asks": f"{MESSAGE} {REWIND}",
-        **dict.fromkeys(("completed", "accepted", "not_proven", "failed"), REWIND),
-        **dict.fromkeys(("completed unchanged", "not_proven unchanged", "failed unchanged"), REWIND),
+        **dict.fromkeys(("halted", "budget", "asks"), f"{MESSAGE} {REWIND}"),
+        **dict.fromkeys((f"{end}{how}" for end in ENDS for how in ("", " applied", " unchanged")), REWIND),
     },
 }
 KEYS = {

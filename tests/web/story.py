@@ -45,17 +45,17 @@ E   AssertionError: assert Decimal('10.00') == Decimal('8.00')"""
 
 
 REPORT = """\
-Gave up: the tax table that the goal names is not in the repository.
+Given up: the tax table that the goal names is not in the repository.
 
-What was tried
-  1. Reading the rates from shop/rates.csv: it has the rates of last year only.
-  2. Working them out from the invoices: two of seven do not add up.
+## What was tried
+- reading the rates from `shop/rates.csv`: it has the rates of last year only
+- working them out from the invoices: two of seven do not add up
 
-What is left
-  The new rates, as a file or as numbers in the goal. Everything else is in place and passes its tests.
+## What is left
+- the new rates, as a file or as numbers in the goal; everything else is in place and passes its tests
 
-How to continue
-  Follow up with the rates, or point to the file that has them."""
+## How to continue
+- follow up with the rates, or point to the file that has them"""
 DISAGREES = Disagreement(
     "tests/test_totals.py::test_round_half",
     "tests/test_totals.py",

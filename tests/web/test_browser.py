@@ -8,8 +8,6 @@ With BOUGH_SCREENSHOTS set, the pictures in docs/images are taken again.
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.tree.task_state import State
-from tests.harness import CALC, CHECK, FIXED, git, make_project
+from tests.harness import FIXED, make_project
 from tests.interfaces.shell import bough, live, repair, run_args, until
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import PYTEST, python_on_path
@@ -33,11 +31,10 @@ from tests.web.browsing import (
     find_axe_violations,
     kinds,
     page_of,
-    picture,
     row,
     shop,
 )
-from tests.web.serving import Served, serve, work_once
+from tests.web.serving import Served, serve
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -75,80 +72,6 @@ def test_a_live_run_from_start_to_end_with_a_message_on_the_way(browser: Any, tm
             expect(page.get_by_text("applied", exact=True)).to_be_visible()
         assert process.wait(240) == 0
     assert (place / "calc.py").read_text() == FIXED
-
-
-def test_a_finished_run_is_a_review_page(browser: Any, tmp_path: Path) -> None:
-    """It opens with its change; each button does what it says, in the repository and in the files."""
-    place = make_project(tmp_path / "project")
-    git(place, "config", "user.name", "Ada")
-    git(place, "config", "user.email", "ada@example.org")
-    with WireModel(repair()) as wire:
-        assert bough(place, *run_args(wire.base_url, "--json", check=CHECK)).status == 0
-        settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
-        with serve(place, **settings) as served, page_of(browser, served) as page:
-            run = served.get("/api/runs")["projects"][0]["runs"][0]["run"]
-            page.goto(at(served, "run", served.project, run))
-            outcome = page.locator(".outcome")
-            expect(outcome).to_contain_text("1 file +1 −1")
-            expect(outcome).to_contain_text("of 1 requirement")
-            expect(page.locator(".diff")).to_contain_text("return a + b")
-            evidence = page.get_by_role("complementary", name="Evidence")
-            expect(evidence).to_contain_text("python3 -m unittest -q test_calc")
-            assert not (found := find_axe_violations(page)), found
-            page.set_viewport_size({"width": 390, "height": 844})
-            expect(page.locator(".files .line").last).to_have_css("height", "44px")
-            for control in (page.locator("button.file"), page.get_by_role("button", name="Comment on line 1")):
-                line = control.locator("xpath=ancestor::*[@class='line']")
-                assert control.first.bounding_box()["height"] == line.first.bounding_box()["height"], "it fills its row"
-            assert page.locator(".diff").bounding_box()["y"] < evidence.bounding_box()["y"], "the change comes first"
-            page.set_viewport_size({"width": 1280, "height": 800})
-
-            page.get_by_label("Viewed").check()
-            expect(page.locator(".file.viewed")).to_contain_text("calc.py")
-            page.reload()
-            expect(page.get_by_label("Viewed")).to_be_checked()
-            stale = {"calc.py": "+1 −1 other"}
-            page.evaluate(
-                "(stale) => localStorage.setItem(Object.keys(localStorage).find((key) =>"
-                " key.startsWith('bough/viewed')), JSON.stringify(stale))",
-                stale,
-            )
-            page.reload()
-            expect(page.locator(".diff")).to_contain_text("return a + b")
-            expect(page.get_by_label("Viewed")).not_to_be_checked()
-
-            page.get_by_role("button", name="Branch", exact=True).click()
-            expect(page.get_by_role("status")).to_contain_text(f"is on the branch bough/{run}")
-            assert "a + b" in git(place, "show", f"bough/{run}:calc.py")
-            git(place, "branch", "-D", f"bough/{run}")
-            page.get_by_role("button", name="Pull request").click()
-            expect(page.get_by_role("status")).to_contain_text("gh pr create")
-            assert (place / ".bough" / f"pr-{run}.md").exists() and git(place, "branch", "--list", f"bough/{run}")
-            page.get_by_role("button", name="Pull request").click()
-            expect(page.get_by_role("alert")).to_contain_text(f"bough/{run}")
-
-            page.get_by_role("button", name="Apply", exact=True).click()
-            page.get_by_role("button", name="Undo apply").click()
-            expect(page.get_by_role("status")).to_contain_text("Undid")
-            assert (place / "calc.py").read_text() == CALC
-            page.get_by_role("button", name="Apply", exact=True).click()
-            expect(page.get_by_role("button", name="Undo apply")).to_be_visible()
-            assert (place / "calc.py").read_text() == FIXED
-
-            for line, said in ((1, "Name them."), (2, "Say why.")):
-                page.get_by_role("button", name=f"Comment on line {line}", exact=True).click()
-                page.get_by_label("What should be different").fill(said)
-                page.get_by_role("button", name="Add comment").click()
-            drafts = page.get_by_role("region", name="Your comments")
-            expect(drafts.get_by_role("listitem")).to_have_count(2)
-            page.reload()
-            drafts.get_by_role("button", name="Remove the comment on line 1").click()
-            drafts.get_by_role("button", name="Follow up with 1 comment").click()
-            goal = page.get_by_role("textbox", name="Goal")
-            expect(goal).to_have_value("calc.py, line 2 (`return a + b`): Say why.")
-            page.get_by_role("button", name="Start the follow-up").click()
-            expect(page.get_by_role("heading", level=1)).to_contain_text("Say why.")
-    assert kinds(place).count("RunStarted") == 2
 
 
 def test_a_page_resumes_after_the_server_was_killed(browser: Any, tmp_path: Path) -> None:
@@ -366,125 +289,6 @@ def test_a_run_is_started_in_three_clicks(browser: Any, tmp_path: Path) -> None:
             page.get_by_role("button", name="Start the run").click()
             expect(page.get_by_role("heading", level=1)).to_have_text("Make add add.")
             expect(page.locator(".standing .status")).to_have_text(re.compile("^(completed|Proven)$"))
-
-
-@pytest.fixture
-def morning(tmp_path: Path) -> Iterator[Served]:
-    from tests.web.story import write_night
-
-    root = make_project(tmp_path / "shop")
-    write_night(root)
-    # The same person listed the goals.
-    assert bough(root, "trust", "--yes", XDG_STATE_HOME=str(root / ".bough" / "state")).status == 0
-    with serve(tmp_path / "shop", HOME=str(tmp_path)) as served:
-        yield served
-
-
-def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Served, tmp_path: Path) -> None:
-    for width, scheme in ((360, "light"), (1280, "dark")):
-        with page_of(browser, morning, width=width, scheme=scheme) as page:
-            night = page.get_by_role("region", name="The backlog backlog")
-            expect(night.get_by_role("heading")).to_have_text("1 of 5 goals done and proven")
-            assert night.evaluate("each => each.previousElementSibling.className") == "bar", "nothing comes before it"
-            expect(night).to_contain_text("together on night-1, 1 left out")
-            goals = page.get_by_role("region", name="Goals of backlog")
-            expect(goals.get_by_role("listitem").first).to_contain_text("1 file +40 −2")
-            expect(page.get_by_role("region", name="The backlog cleanup")).to_contain_text("--list cleanup")
-            expect(page.get_by_role("link", name="Prices are shown")).to_have_count(1)
-            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-            assert not (found := find_axe_violations(page)), found
-    with page_of(browser, morning, height=760) as page:
-        shown = page.get_by_role("region", name="The backlog backlog")
-        picture(page, "dashboard-night", tmp_path, lambda p: expect(shown).to_be_visible())
-
-
-def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> None:
-    def listed() -> list[str]:
-        groups = morning.get("/api/runs")["projects"][0]["nights"][0]["groups"]
-        return [goal["name"] for goal in groups[-1]["goals"]]
-
-    with page_of(browser, morning) as page:
-        up = page.get_by_role("button", name="Move totals up")
-        up.focus()
-        page.keyboard.press("Enter")
-        until(lambda: listed() == ["report", "totals", "manual"])
-        expect(page.get_by_text("Moved totals before manual.")).to_be_visible()
-        goals = page.get_by_role("region", name="Goals of backlog").get_by_role("listitem")
-        expect(goals.nth(3)).to_contain_text("Totals of an empty cart")
-        expect(up).to_be_focused()
-        page.keyboard.press("Enter")
-        until(lambda: listed() == ["totals", "report", "manual"])
-        expect(page.get_by_role("button", name="Move totals down")).to_be_focused()
-        page.get_by_role("button", name="Drop report").press("Enter")
-        page.keyboard.press("Enter")
-        expect(page.get_by_text("Dropped report. manual cannot begin any more")).to_be_visible()
-        cleanup = page.get_by_role("region", name="Goals of cleanup")
-        cleanup.get_by_role("button", name="Add a goal").press("Enter")
-        expect(page.get_by_label("Goal", exact=True)).to_be_focused()
-        page.keyboard.type("Rename the old endpoints.")
-        page.get_by_role("group", name="Begins after").get_by_label("flags").check()
-        assert not (found := find_axe_violations(page)), found
-        page.get_by_role("button", name="Add it").press("Enter")
-        row = cleanup.get_by_role("listitem").filter(has_text="Rename the old endpoints.")
-        expect(row).to_contain_text("it needs flags, which is not finished yet")
-        expect(page.get_by_label("Goal", exact=True)).to_be_focused()
-        page.keyboard.type("Rename the old endpoints.")
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("already in the backlog, as `rename-the-old-endpoints`")
-        page.get_by_role("button", name="Edit totals").press("Enter")
-        form = page.get_by_role("form", name="Change the goal")
-        expect(form.get_by_label("Goal", exact=True)).to_have_value("Totals of an empty cart are 0, not an error.")
-        form.get_by_label("Goal", exact=True).fill("Totals of an empty cart are 0.")
-        form.get_by_label("Check").fill("pytest -q tests/test_cart.py")
-        form.get_by_label("Priority").fill("2")
-        form.get_by_label("manual").check()
-        form.get_by_text("Limits, files and labels").click()
-        form.get_by_label("… on dollars").fill("1.5")
-        form.get_by_label("Files it changes").fill("shop/cart.py, shop/totals.py")
-        assert not (found := find_axe_violations(page)), found
-        form.get_by_role("button", name="Change it").press("Enter")
-        expect(page.get_by_text("Changed totals.")).to_be_visible()
-        expect(form).to_have_count(0)
-        expect(page.get_by_text("Totals of an empty cart are 0.", exact=True)).to_be_visible()
-        entry = morning.get(f"/api/{morning.project}/backlogs/backlog/totals")
-        assert entry["files"] == ["shop/cart.py", "shop/totals.py"] and entry["needs"] == ["manual"], entry
-        assert (entry["check"], entry["priority"], entry["cost"]) == ("pytest -q tests/test_cart.py", 2, 1.5)
-        page.get_by_role("link", name="New run").click()
-        page.get_by_role("textbox", name="Goal").fill("Sort the imports.")
-        page.get_by_role("button", name="Add to the backlog").click()
-        expect(page.get_by_role("region", name="Goals of backlog")).to_contain_text("Sort the imports.")
-        assert listed() == ["manual", "totals", "sort-the-imports"]
-
-
-def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_path: Path) -> None:
-    place = make_project(tmp_path / "project")
-    hurry = threading.Event()
-    with WireModel(work_once(hurry)) as wire:
-        settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
-        mine = {"XDG_STATE_HOME": str(place.parent / "mine")}
-        assert bough(place, "backlog", "add", "Make add add.", "--check", CHECK, **mine).status == 0
-        with serve(place, **settings, **mine) as served, page_of(browser, served) as page:
-            page.get_by_role("button", name="Start a night…").click()
-            form = page.get_by_role("form", name="The night")
-            form.get_by_label("Limit of the night in $").fill("3")
-            assert not (found := find_axe_violations(page)), found
-            form.get_by_role("button", name="Start it").click()
-            expect(page.get_by_role("alert")).to_contain_text("a limit of $3 cannot be enforced")
-            form.get_by_label("Limit of the night in $").fill("")
-            form.get_by_label("Goals at once").fill("2")
-            form.get_by_label("Until").fill("23:59")
-            form.get_by_role("button", name="Start it").click()
-            expect(page.get_by_text("The night has begun")).to_be_visible()
-            expect(page.get_by_role("heading", name="Happening now 1")).to_be_visible()
-            page.get_by_role("button", name="Stop the night").click()
-            expect(page.get_by_text("The night stops after the current effects.")).to_be_visible()
-            expect(page.get_by_role("button", name="Continue the night…")).to_be_visible()
-            hurry.set()
-            page.get_by_role("button", name="Continue the night…").click()
-            form.get_by_role("button", name="Continue it").click()
-            expect(page.get_by_role("heading", name="1 of 1 goal done and proven")).to_be_visible()
-            expect(page.get_by_role("button", name="Continue the night…")).to_have_count(0)
 
 
 HIDE = """() => {

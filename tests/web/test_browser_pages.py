@@ -178,6 +178,41 @@ def test_a_narrow_screen(browser: Any, large: Served) -> None:
             assert wide <= 360, f"{address} is {wide} wide"
 
 
+REACHED = "([x, y]) => document.elementFromPoint(x, y).closest('a, button')?.textContent ?? ''"
+
+
+def test_a_thumb_hits_rows_and_lanes(browser: Any, shop: Served) -> None:
+    with page_of(browser, shop, width=390, height=844) as page:
+        settle(page, at(shop, "run", shop.project, "amber-heron"))
+        line = row(page, "storage")
+        line.scroll_into_view_if_needed()
+        box = line.bounding_box()
+        for x, y in ((0.3, 3), (0.95, box["height"] - 3)):
+            assert "storage" in page.evaluate(REACHED, [box["x"] + box["width"] * x, box["y"] + y]), (
+                "all of it is a link"
+            )
+        fold = row(page, "api").locator("button.fold")
+        assert min(fold.bounding_box()["width"], fold.bounding_box()["height"]) >= 44
+        fold.click()
+        expect(row(page, "discounts")).to_have_count(0)
+        settle(page, at(shop, "run", shop.project, "amber-heron", "timeline"))
+        for label in page.locator(".labels a").all():
+            assert label.bounding_box()["height"] >= 44
+        lanes = page.locator(".labels li").count()
+        assert page.locator("canvas").bounding_box()["height"] == 44 * lanes, "a lane is as high as its name"
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
+
+
+def test_why_a_run_gave_up_is_read_as_markdown(browser: Any, shop: Served) -> None:
+    with page_of(browser, shop) as page:
+        settle(page, at(shop, "run", shop.project, "opal-wren"))
+        why = page.get_by_role("region", name="What happened")
+        expect(why.locator(".heading")).to_have_text(["What was tried", "What is left", "How to continue"])
+        expect(why.locator(".markdown li").first).to_contain_text("it has the rates of last year only")
+        expect(why.locator(".markdown code")).to_have_text("shop/rates.csv")
+        assert "##" not in why.inner_text()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(browser: Any, large: Served, shop: Served, scheme: str) -> None:
     """Axe finds nothing, of any impact, on any screen."""

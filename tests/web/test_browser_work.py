@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ import pytest
 
 from bough.core import events as e
 from bough.core.ids import GOAL
-from tests.harness import make_project
-from tests.interfaces.shell import repair, until
+from tests.harness import CHECK, make_project
+from tests.interfaces.shell import bough, repair, until
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
-from tests.web.browsing import at, browser, expect, find_axe_violations, page_of, shop
-from tests.web.serving import Served, serve
+from tests.web.browsing import at, browser, expect, find_axe_violations, page_of, picture, shop
+from tests.web.serving import Served, serve, work_once
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -154,3 +155,122 @@ def test_a_span_of_the_timeline_opens_what_happened_in_it(browser: Any, shop: Se
         detail.get_by_role("link", name="Open round").click()
         expect(page.get_by_role("article", name="Round 1", exact=True)).to_be_attached()
         expect(page.get_by_role("heading", name="Store discount codes")).to_be_visible()
+
+
+@pytest.fixture
+def morning(tmp_path: Path) -> Iterator[Served]:
+    from tests.web.story import write_night
+
+    root = make_project(tmp_path / "shop")
+    write_night(root)
+    # The same person listed the goals.
+    assert bough(root, "trust", "--yes", XDG_STATE_HOME=str(root / ".bough" / "state")).status == 0
+    with serve(tmp_path / "shop", HOME=str(tmp_path)) as served:
+        yield served
+
+
+def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Served, tmp_path: Path) -> None:
+    for width, scheme in ((360, "light"), (1280, "dark")):
+        with page_of(browser, morning, width=width, scheme=scheme) as page:
+            night = page.get_by_role("region", name="The backlog backlog")
+            expect(night.get_by_role("heading")).to_have_text("1 of 5 goals done and proven")
+            assert night.evaluate("each => each.previousElementSibling.className") == "bar", "nothing comes before it"
+            expect(night).to_contain_text("together on night-1, 1 left out")
+            goals = page.get_by_role("region", name="Goals of backlog")
+            expect(goals.get_by_role("listitem").first).to_contain_text("1 file +40 −2")
+            expect(page.get_by_role("region", name="The backlog cleanup")).to_contain_text("--list cleanup")
+            expect(page.get_by_role("link", name="Prices are shown")).to_have_count(1)
+            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+            assert not (found := find_axe_violations(page)), found
+    with page_of(browser, morning, height=760) as page:
+        shown = page.get_by_role("region", name="The backlog backlog")
+        picture(page, "dashboard-night", tmp_path, lambda p: expect(shown).to_be_visible())
+
+
+def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> None:
+    def listed() -> list[str]:
+        groups = morning.get("/api/runs")["projects"][0]["nights"][0]["groups"]
+        return [goal["name"] for goal in groups[-1]["goals"]]
+
+    with page_of(browser, morning) as page:
+        up = page.get_by_role("button", name="Move totals up")
+        up.focus()
+        page.keyboard.press("Enter")
+        until(lambda: listed() == ["report", "totals", "manual"])
+        expect(page.get_by_text("Moved totals before manual.")).to_be_visible()
+        goals = page.get_by_role("region", name="Goals of backlog").get_by_role("listitem")
+        expect(goals.nth(3)).to_contain_text("Totals of an empty cart")
+        expect(up).to_be_focused()
+        page.keyboard.press("Enter")
+        until(lambda: listed() == ["totals", "report", "manual"])
+        expect(page.get_by_role("button", name="Move totals down")).to_be_focused()
+        page.get_by_role("button", name="Drop report").press("Enter")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Dropped report. manual cannot begin any more")).to_be_visible()
+        cleanup = page.get_by_role("region", name="Goals of cleanup")
+        cleanup.get_by_role("button", name="Add a goal").press("Enter")
+        expect(page.get_by_label("Goal", exact=True)).to_be_focused()
+        page.keyboard.type("Rename the old endpoints.")
+        page.get_by_role("group", name="Begins after").get_by_label("flags").check()
+        assert not (found := find_axe_violations(page)), found
+        page.get_by_role("button", name="Add it").press("Enter")
+        row = cleanup.get_by_role("listitem").filter(has_text="Rename the old endpoints.")
+        expect(row).to_contain_text("it needs flags, which is not finished yet")
+        expect(page.get_by_label("Goal", exact=True)).to_be_focused()
+        page.keyboard.type("Rename the old endpoints.")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("already in the backlog, as `rename-the-old-endpoints`")
+        page.get_by_role("button", name="Edit totals").press("Enter")
+        form = page.get_by_role("form", name="Change the goal")
+        expect(form.get_by_label("Goal", exact=True)).to_have_value("Totals of an empty cart are 0, not an error.")
+        form.get_by_label("Goal", exact=True).fill("Totals of an empty cart are 0.")
+        form.get_by_label("Check").fill("pytest -q tests/test_cart.py")
+        form.get_by_label("Priority").fill("2")
+        form.get_by_label("manual").check()
+        form.get_by_text("Limits, files and labels").click()
+        form.get_by_label("… on dollars").fill("1.5")
+        form.get_by_label("Files it changes").fill("shop/cart.py, shop/totals.py")
+        assert not (found := find_axe_violations(page)), found
+        form.get_by_role("button", name="Change it").press("Enter")
+        expect(page.get_by_text("Changed totals.")).to_be_visible()
+        expect(form).to_have_count(0)
+        expect(page.get_by_text("Totals of an empty cart are 0.", exact=True)).to_be_visible()
+        entry = morning.get(f"/api/{morning.project}/backlogs/backlog/totals")
+        assert entry["files"] == ["shop/cart.py", "shop/totals.py"] and entry["needs"] == ["manual"], entry
+        assert (entry["check"], entry["priority"], entry["cost"]) == ("pytest -q tests/test_cart.py", 2, 1.5)
+        page.get_by_role("link", name="New run").click()
+        page.get_by_role("textbox", name="Goal").fill("Sort the imports.")
+        page.get_by_role("button", name="Add to the backlog").click()
+        expect(page.get_by_role("region", name="Goals of backlog")).to_contain_text("Sort the imports.")
+        assert listed() == ["manual", "totals", "sort-the-imports"]
+
+
+def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_path: Path) -> None:
+    place = make_project(tmp_path / "project")
+    hurry = threading.Event()
+    with WireModel(work_once(hurry)) as wire:
+        settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
+        mine = {"XDG_STATE_HOME": str(place.parent / "mine")}
+        assert bough(place, "backlog", "add", "Make add add.", "--check", CHECK, **mine).status == 0
+        with serve(place, **settings, **mine) as served, page_of(browser, served) as page:
+            page.get_by_role("button", name="Start a night…").click()
+            form = page.get_by_role("form", name="The night")
+            form.get_by_label("Limit of the night in $").fill("3")
+            assert not (found := find_axe_violations(page)), found
+            form.get_by_role("button", name="Start it").click()
+            expect(page.get_by_role("alert")).to_contain_text("a limit of $3 cannot be enforced")
+            form.get_by_label("Limit of the night in $").fill("")
+            form.get_by_label("Goals at once").fill("2")
+            form.get_by_label("Until").fill("23:59")
+            form.get_by_role("button", name="Start it").click()
+            expect(page.get_by_text("The night has begun")).to_be_visible()
+            expect(page.get_by_role("heading", name="Happening now 1")).to_be_visible()
+            page.get_by_role("button", name="Stop the night").click()
+            expect(page.get_by_text("The night stops after the current effects.")).to_be_visible()
+            expect(page.get_by_role("button", name="Continue the night…")).to_be_visible()
+            hurry.set()
+            page.get_by_role("button", name="Continue the night…").click()
+            form.get_by_role("button", name="Continue it").click()
+            expect(page.get_by_role("heading", name="1 of 1 goal done and proven")).to_be_visible()
+            expect(page.get_by_role("button", name="Continue the night…")).to_have_count(0)

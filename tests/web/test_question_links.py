@@ -22,6 +22,7 @@ from tests.interfaces.journals import started
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import browser, expect
+from tests.web.clicks import watch
 from tests.web.serving import Served, serve
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -198,6 +199,7 @@ def test_serve_says_what_a_phone_reaches(tmp_path: Path) -> None:
 
 def test_on_a_phone(browser: Any, served: Served) -> None:
     context = browser.new_context(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
+    watch(context)
     page = context.new_page()
     try:
         page.goto(f"{served.url}/question#{token_for(served)}")

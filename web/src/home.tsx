@@ -51,7 +51,6 @@ export function Backlog({ project: name }: { project: string }) {
     ) : (
       <Loading />
     );
-  const live = new Set(project.runs.filter((run) => run.holder !== null).map((run) => run.run));
   const nights = project.nights.length ? project.nights : [NO_LIST];
   return (
     <main>
@@ -60,7 +59,7 @@ export function Backlog({ project: name }: { project: string }) {
       {nights.map((night) => (
         <Fragment key={night.list}>
           <NightHead project={project} night={night} where="" refresh={refresh} />
-          <NightGoals project={name} night={night} live={live} refresh={refresh} />
+          <NightGoals project={name} night={night} refresh={refresh} />
         </Fragment>
       ))}
     </main>

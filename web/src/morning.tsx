@@ -4,17 +4,17 @@ import { DiffLine } from "./diff";
 import { DONE, many } from "./format";
 import { Icon, link, Loading, Trouble, useAnswer } from "./parts";
 
-interface Result {
-  name: string;
-  said: string;
-  well: boolean;
-  // It takes effect on its own: the person has to say so once more.
-  edges?: () => void;
-}
 interface Item {
   name: string;
   title: string;
   run: string;
+}
+interface Result {
+  item: Item;
+  said: string;
+  well: boolean;
+  // It takes effect on its own: the person has to say so once more.
+  edges?: boolean;
 }
 interface Pair {
   one: Goal;
@@ -60,19 +60,18 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
   const [results, setResults] = useState<Result[]>([]);
   const chosen = ready.filter((each) => !left.includes(each.name));
   // One after the other: each is merged with the files as the one before has left them.
-  const each = async (items: Item[], action: string, body: object) => {
+  const each = async (items: Item[], action: string, body: object, kept: Result[] = []) => {
     setOpen("");
-    const done: Result[] = [];
+    const done = [...kept];
     for (const item of items) {
       setBusy(`${item.title} …`);
       try {
         const { said } = await send<{ said: string }>(at(project.project, item.run, `/do/${action}`), body);
-        done.push({ name: item.name, said, well: true });
+        done.push({ item, said, well: true });
       } catch (error) {
         const said = error instanceof Error ? error.message : String(error);
         const edges = action === "apply" && said.includes("take effect on their own");
-        const again = () => void each([item], "apply", { edges: true });
-        done.push({ name: item.name, said, well: false, ...(edges && { edges: again }) });
+        done.push({ item, said, well: false, edges });
       }
       setResults([...done]);
     }
@@ -182,10 +181,22 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
       {results.length > 0 && (
         <ul class="plain results" aria-label="What came of it">
           {results.map((one) => (
-            <li key={one.name} class={one.well ? "good" : "bad"}>
-              <Icon name={one.well ? "check" : "alert"} /> <b>{one.name}</b>: {one.said}{" "}
+            <li key={one.item.name} class={one.well ? "good" : "bad"}>
+              <Icon name={one.well ? "check" : "alert"} /> <b>{one.item.name}</b>: {one.said}{" "}
               {one.edges && (
-                <button data-action="apply-edges" type="button" onClick={one.edges}>
+                <button
+                  data-action="apply-edges"
+                  type="button"
+                  disabled={busy !== ""}
+                  onClick={() =>
+                    void each(
+                      [one.item],
+                      "apply",
+                      { edges: true },
+                      results.filter((other) => other !== one),
+                    )
+                  }
+                >
                   I have seen them: apply it
                 </button>
               )}

@@ -96,12 +96,13 @@ function Quoted({ text }: { text: string }) {
 export function NightGoals({
   project,
   night,
-  live,
+  live = new Set(),
   refresh,
 }: {
   project: string;
   night: Night;
-  live: Set<string>;
+  // Runs that the page shows with what they do, and so not here.
+  live?: Set<string>;
   refresh: () => void;
 }) {
   const top = `/api/${encodeURIComponent(project)}`;
@@ -123,15 +124,17 @@ export function NightGoals({
   };
   const goals = night.groups.flatMap((group) => group.goals);
   const names = goals.map((goal) => goal.name);
+  // A person can resume the run of a goal by hand: that is no night, which could be stopped.
+  const working = night.open && night.working;
   return (
     <section
       class="goals"
-      data-state={night.working ? "working" : night.open ? "open" : night.began ? "ended" : "fresh"}
+      data-state={working ? "working" : night.open ? "open" : night.began ? "ended" : "fresh"}
       aria-label={`Goals of ${night.list}`}
     >
       {night.began && <h2>{night.list === "backlog" ? "Goals" : `Goals of ${night.list}`}</h2>}
       <div class="actions">
-        {night.working ? (
+        {working ? (
           <button data-action="stop-night" type="button" disabled={busy} onClick={() => void send("stop_night")}>
             Stop the night
           </button>

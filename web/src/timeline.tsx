@@ -4,7 +4,6 @@ import { clock, duration } from "./format";
 import { link, Loading, Trouble, useAnswer } from "./parts";
 import { Entry, useEntries } from "./task";
 
-const LANE = 24;
 const PAGE = 200;
 // Pixels that a long wait gets, however long it was.
 const GAP = 34;
@@ -149,6 +148,9 @@ export function Timeline({
   go: (start: number) => void;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  // A thumb needs more room than a mouse, beside a span as well.
+  const thumb = window.innerWidth <= 600;
+  const [LANE, REACH] = thumb ? [44, 12] : [24, 4];
   const [width, setWidth] = useState(0);
   const [zoom, setZoom] = useState(1);
   const [by, setBy] = useState<"task" | "work">("task");
@@ -232,13 +234,13 @@ export function Timeline({
         pen.stroke();
       }
     }
-  }, [lanes, width, axis, ticks]);
+  }, [lanes, width, axis, ticks, LANE]);
   const seek = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const lane = lanes[Math.floor((event.clientY - box.top) / LANE)];
     const x = event.clientX - box.left;
     const near = (span: Span) => Math.max(axis.x(span[0]) - x, x - axis.x(span[1]), 0);
-    const found = lane?.spans.filter((span) => near(span) <= 4).sort((a, b) => near(a) - near(b))[0];
+    const found = lane?.spans.filter((span) => near(span) <= REACH).sort((a, b) => near(a) - near(b))[0];
     return { lane, x, found };
   };
   const choose = (event: MouseEvent) => {
@@ -293,7 +295,10 @@ export function Timeline({
       <div class="lanes">
         <ol class="labels">
           {lanes.map((lane) => (
-            <li key={lane.key} style={{ height: `${LANE}px`, paddingLeft: `${lane.depth * 0.7}rem` }}>
+            <li
+              key={lane.key}
+              style={{ height: `${LANE}px`, lineHeight: `${LANE}px`, paddingLeft: `${lane.depth * 0.7}rem` }}
+            >
               {lane.href ? <a href={lane.href}>{lane.name}</a> : lane.name}
             </li>
           ))}

@@ -167,7 +167,7 @@ function Row({ line, path, index, current, closed, live, activity, toggle, choos
       tabIndex={current ? 0 : -1}
       onFocus={() => choose(path)}
     >
-      <span role="gridcell" class="name" style={{ paddingLeft: `${Math.min(line.depth, 8) * 1.1}rem` }}>
+      <span role="gridcell" class="name" style={{ "--depth": Math.min(line.depth, 8) }}>
         {line.leaf ? (
           <span class="fold" />
         ) : (

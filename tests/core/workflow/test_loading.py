@@ -12,8 +12,7 @@ from bough.core.workflow.loading import load
 from tests.core.workflow.loader import A, B, C, loaded, only, steps, wrong
 
 
-def test_every_key() -> None:
-    work = loaded("""
+EVERY_KEY = """
 name = "all-keys"
 title = "All keys"
 description = "What it is for."
@@ -66,7 +65,11 @@ repeat = 2
 [[steps.steps]]
 name = "stop"
 do = "break"
-""")
+"""
+
+
+def test_every_key() -> None:
+    work = loaded(EVERY_KEY)
     assert (work.name, work.description) == ("all-keys", "What it is for.")
     assert validate_plan(work.plan) == work.plan
     assert work.plan.goal == Step(
