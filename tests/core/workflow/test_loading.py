@@ -11,7 +11,6 @@ from bough.core.planning.plan import Condition, Retry, Step, validate_plan
 from bough.core.workflow.loading import load
 from tests.core.workflow.loader import A, B, C, loaded, only, steps, wrong
 
-
 EVERY_KEY = """
 name = "all-keys"
 title = "All keys"
