@@ -268,3 +268,26 @@ def test_a_plan_that_leaves_one_out_is_told_its_number() -> None:
     assert [one.number for one in list_covered(steps[0], "a", around, steps)] == [1, 2, 3]
     assert find_coverage_problems((Step("a", "x"), Step("b", "y")), around[:1]) == [], "one requirement is everybody's"
     assert list_covered(Step("a", "x"), "a", around[:1], (Step("a", "x"),)) == around[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("### Example\n\n```js\nlet a = [1,];\n```\n\n### Expected\nThe comma is skipped.", ["The comma is skipped."]),
+        ("```\nKeyError: 'a'\n```\n\n`read` must not fail.", ["`read` must not fail."]),
+        (
+            "This runs:\n\n    0,;\n\nReject it in scripts.",
+            ["This runs:\n\n    0,;", "Reject it in scripts."],
+        ),
+        ("```\nprint(1)\n```", ["```\nprint(1)\n```"]),
+    ],
+)
+def test_code_is_no_requirement_of_its_own(text: str, asked: list[str]) -> None:
+    """It belongs to the sentence before it; below a heading or at the beginning it asks for nothing."""
+    assert [one.text for one in read_goal(build_goal_step(text)).requirements] == asked
+
+
+def test_what_is_worded_as_a_demand_in_code_alone_is_background_if_a_model_says_so() -> None:
+    text = "At present it is undefined.\n\n```\nlog(x) // I want 0\n```\n\nReturn 0."
+    found = read_goal(build_goal_step(text), (), [NamedKind("At present it is undefined", "background")])
+    assert [one.text for one in found.requirements] == ["Return 0."]

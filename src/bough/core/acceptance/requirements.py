@@ -95,7 +95,7 @@ _NOT_AN_END = re.compile(
     re.IGNORECASE,
 )
 """Abbreviations, and initials after a name."""
-_MODAL = re.compile(r"\b(?:should|must|shall|wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
+_MODAL = re.compile(r"\b(?:should|must|shall|(?<!you )wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
 """Words of a demand."""
 _COURTESY = re.compile(
     r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|(?:kind |best )?regards|great|nice)\b[^.!?:`]{0,60}\W*"
@@ -121,8 +121,11 @@ _QUOTED = re.compile(
 """Quoted text: one thing, even with commas, line breaks or ends of sentences."""
 
 
+_FENCED = re.compile(r"(```|~~~).*?(\1|\Z)", re.DOTALL)
+
+
 class _Block(Struct, frozen=True):
-    kind: Literal["prose", "item", "heading"]
+    kind: Literal["prose", "item", "heading", "code"]
     start: int
     end: int
     within: str = ""
@@ -136,7 +139,8 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
     blocks = _refine(text, _split_by_form(text), sorted({*_find_places(text, starts)}))
     idle = [one.begins for one in kinds if one.kind == "background"]
-    kept = [block for block in blocks if not _is_idle(text, block, idle)] or blocks
+    asking = [block for block in blocks if block.kind != "code"]
+    kept = [block for block in asking if not _is_idle(text, block, idle)] or asking or blocks
     kept = [block for block in kept if not _is_aside(text, block)] or kept
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
@@ -154,8 +158,8 @@ def _is_idle(text: str, block: _Block, idle: Sequence[str]) -> bool:
 
 
 def is_stated(text: str) -> bool:
-    """Whether a passage is worded as a demand, outside of its quotations."""
-    return _MODAL.search(_QUOTED.sub("…", text)) is not None
+    """Whether a passage is worded as a demand, outside of its code and its quotations."""
+    return _MODAL.search(_QUOTED.sub("…", _FENCED.sub("…", text))) is not None
 
 
 def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
@@ -288,16 +292,22 @@ def _strip_mark(text: str) -> str:
 
 
 def _split_sentences(text: str) -> Iterator[_Block]:
-    """Split into the sentences of its prose and the items of its lists. Code belongs to the text before it."""
+    """Split into the sentences of its prose and the items of its lists. Code belongs to the text before it; below a
+    heading or at the beginning it asks for nothing."""
     last: _Block | None = None
+    below = True
     for block in _split_blocks(text):
         if block.kind == "heading":
+            below = True
             continue
         pieces = [block] if block.kind == "item" else list(_cut_block(text, block))
         for piece in pieces:
-            if last is not None and _FENCE.match(text[piece.start : piece.end]):
-                last = replace(last, end=piece.end)
-                continue
+            if _is_code(text, piece):
+                if last is not None and not below:
+                    last = replace(last, end=piece.end)
+                    continue
+                piece = replace(piece, kind="code")
+            below = False
             if last is not None:
                 yield last
             last = piece
@@ -305,9 +315,18 @@ def _split_sentences(text: str) -> Iterator[_Block]:
         yield last
 
 
+def _is_code(text: str, block: _Block) -> bool:
+    """Whether it is code alone: fenced, or indented below a blank line."""
+    lines = text[text.rfind("\n", 0, block.start) + 1 : block.end].splitlines()
+    fenced = bool(_FENCE.match(lines[0])) and bool(_FENCE.match(lines[-1]))
+    return fenced or (
+        block.kind == "prose" and all(not line.strip() or line.startswith(("    ", "\t")) for line in lines)
+    )
+
+
 def _cut_block(text: str, block: _Block) -> Iterator[_Block]:
     start = block.start
-    if "```" in text[block.start : block.end] or "~~~" in text[block.start : block.end]:
+    if "```" in text[block.start : block.end] or "~~~" in text[block.start : block.end] or _is_code(text, block):
         yield block
         return
     for gap in _GAP.finditer(text, block.start, block.end):

@@ -117,9 +117,9 @@ GATE = ToolSpec(
         {
             "requirements": schema.texts(
                 "For each thing the goal asks for, its first five to ten words, or all of a shorter one (an item of an "
-                "enumeration can be one word), exactly as written in the goal, in order. One requirement is what can "
-                "be met or missed on its own: a function with its behaviour, an error, an item of an enumeration, a "
-                "document. At most 60."
+                "enumeration can be one word), exactly as written in the goal, in order. One requirement is what a "
+                "maintainer ticks off: a function with its behaviour, an error, a thing to build that an enumeration "
+                "names, a document. At most 60."
             ),
             "kinds": KINDS,
             "reason": schema.text("One or two sentences: what has to change, and why that makes it big or small."),
