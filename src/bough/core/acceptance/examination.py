@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 
 from bough.core import commands as c
 from bough.core.acceptance import earned
@@ -120,6 +119,8 @@ def list_open_contests(task: Task) -> tuple[Probe, ...]:
 
 def list_alike_contests(task: Task) -> tuple[Probe, ...]:
     """List the first that a judge has to rule on, with those that rely on the same words and hardly differ."""
+    from difflib import SequenceMatcher  # It takes time to load, and most runs have no contest.
+
     first, *others = list_open_contests(task)
     same = [one for one in others if one.quote == first.quote]
     return first, *(one for one in same if SequenceMatcher(None, one.text, first.text, False).ratio() >= ALIKE)
