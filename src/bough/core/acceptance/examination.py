@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from bough.core import commands as c
 from bough.core.acceptance import earned
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
