@@ -152,10 +152,9 @@ def see_task(task: TaskView, record: e.Record) -> None:
             _charge(task, event, event.helper)
         case e.TaskCreated():
             _begin(task, event, record.at)
-        case e.ModelFailed():
-            _count_round(task, asking=True)
-            _charge_failed(task, event)
-        case e.HelperFailed():
+        case e.ModelFailed() | e.HelperFailed():
+            if isinstance(event, e.ModelFailed):
+                _count_round(task, asking=True)
             _charge_failed(task, event)
         case e.TaskHalted():
             task.halted, task.doing = event.reason, ""
