@@ -221,7 +221,11 @@ def examine_needless(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str
         file.write_text("".join(lines), "utf-8")
         ann.git("commit", "-qam", "Also.")
         began = time.monotonic()
-        status, said = run(ann, "examine", "main..work", "--goal", one["subject"], "--check", CHECK, "--needless")
+        asked = ("examine", "main..work", "--goal", one["subject"], "--check", CHECK, "--needless")
+        status, said = run(ann, *asked)
+        if status == 8:  # It changes what a test says: the person allows that, and asks again.
+            run(ann, "approve", "latest")
+            status, said = run(ann, *asked)
         report = json.loads(run(ann, "report", "--json")[1] or "{}")
     parts = report.get("needless", {})
     size = plant["text"].count("\n")
