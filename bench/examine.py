@@ -270,13 +270,13 @@ def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: 
 
 
 def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str]:
-    """A clone whose `main` has 60 commits of the library around the chosen one, as they are, and whose `work` is that
-    one made on the first of them: somebody else had the same idea meanwhile. Returns it with where both began; empty:
-    it does not apply there."""
+    """A clone whose `main` has 60 commits of the library, as they are, and whose `work` is the chosen one made on the
+    first of them. They end before it or, every second time, some `after` it: somebody else had the same idea. Returns
+    it with where both began; empty: it does not apply there."""
     clone = place / "project"
     git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(clone))
-    later = git(clone, "rev-list", "--reverse", "--first-parent", f"{one['commit']}..HEAD").split()[: LATER // 2]
-    tip = later[-1] if later else one["commit"]
+    later = git(clone, "rev-list", "--reverse", "--first-parent", f"{one['commit']}..HEAD").split()[: one["after"]]
+    tip = later[-1] if later else f"{one['commit']}{'' if one['after'] else '^'}"
     began = git(clone, "rev-parse", "--verify", "-q", f"{tip}~{LATER}", check=False).strip()
     if not began:
         return clone, ""
@@ -325,7 +325,7 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
                 break
             place = Path(tempfile.mkdtemp(dir="/var/tmp"))
             try:
-                one["library"] = library
+                one |= {"library": library, "after": LATER // 2 if found % 2 else 0}
                 clone, began = move_main(place, mirror, one)
                 if not began:
                     continue
