@@ -57,4 +57,4 @@ def test_a_forge_that_says_something_else(said: str, tmp_path: Path, monkeypatch
     session: Any = SimpleNamespace(root=tmp_path)
     monkeypatch.setattr(examine, "run_theirs", lambda words, root: said)
     with pytest.raises(UsageError, match="cannot be read"):
-        asyncio.run(examine.find_request(session, "1", ""))
+        asyncio.run(examine.find_change(session, "#1"))

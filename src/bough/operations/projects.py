@@ -128,10 +128,7 @@ async def examine(
     from bough.services.needless import find_needless
 
     remember_project(opened.root)
-    if asked := re.fullmatch(r"#(\d+)", what):
-        change = await service.find_request(opened, asked[1], base)
-    else:
-        change = await service.find_change(opened, what, base)
+    change = await service.find_change(opened, what, base)
     wanted, where = service.choose_goal(change, goal)
     trees, watcher = await service.take_change(opened, change), watcher or service.Watcher()
     watcher.tell_goal(wanted, where, trees.says)

@@ -65,31 +65,29 @@ class Watcher(Struct):
 
 
 async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
-    return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
+    """Find what the person names in their repository; a pull request (`#1`) by their own client."""
+    request = re.fullmatch(r"#(\d+)", what)
+    if request is None:
+        return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
+    return await asyncio.to_thread(_find_request, session, request[1], against)
 
 
-async def find_request(session: Session, number: str, against: str) -> GivenChange:
-    """Find a pull request with the person's own client: by its commits if they are here, else as a patch."""
-    ask = partial(run_theirs, root=session.root)
-
-    def find() -> GivenChange:
-        wanted = ("gh", "pr", "view", number, "--json", "title,body,baseRefName,baseRefOid,headRefOid")
-        try:
-            told = msgspec.json.decode(ask(wanted), type=PullRequest)
-        except UNREADABLE as error:
-            raise UsageError(f"What gh says about the pull request #{number} cannot be read: {error}.") from None
-        commits, says = PersonCommits(session.root), f"the pull request #{number}"
-        messages = (f"{told.title}\n\n{told.body}".strip(),)
-        names = (against, told.baseRefOid, f"origin/{told.baseRefName}", told.baseRefName)
-        base = next((commit for name in names if name and (commit := commits.find(name))), "") or commits.require(
-            "HEAD"
-        )
-        if commits.find(told.headRefOid):
-            change = commits.compare(base, told.headRefOid, says)
-            return GivenChange(says, change.base, change.head, messages=messages)
-        return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
-
-    return await asyncio.to_thread(find)
+def _find_request(session: Session, number: str, against: str) -> GivenChange:
+    """Find it by its commits where they are here, else as a patch."""
+    ask, commits = partial(run_theirs, root=session.root), PersonCommits(session.root)
+    says = f"the pull request #{number}"
+    try:
+        wanted = ("gh", "pr", "view", number, "--json", ",".join(PullRequest.__struct_fields__))
+        told = msgspec.json.decode(ask(wanted), type=PullRequest)
+    except UNREADABLE as error:
+        raise UsageError(f"What gh says about {says} cannot be read: {error}.") from None
+    messages = (f"{told.title}\n\n{told.body}".strip(),)
+    names = (against, told.baseRefOid, f"origin/{told.baseRefName}", told.baseRefName)
+    base = next((found for name in names if name and (found := commits.find(name))), "") or commits.require("HEAD")
+    if commits.find(told.headRefOid):
+        change = commits.compare(base, told.headRefOid, says)
+        return GivenChange(says, change.base, change.head, messages=messages)
+    return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
 
 
 def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:

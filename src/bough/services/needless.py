@@ -16,7 +16,7 @@ from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, 
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
-from bough.services.recheck import Measuring, open_measuring
+from bough.services.recheck import Measuring, open_finished
 from bough.services.still_proven import find_carried
 
 NAMED = 20
@@ -29,21 +29,14 @@ Part = tuple[str, tuple[LineEdit, ...]]
 
 async def find_needless(session: Session, name: str, choices: Choices, limit: int) -> e.NeedlessFound:
     """Take out parts of a finished run's change, with so many checks at most, and record the result."""
-    run, task = await session.run(name), await session.task(name)
-    verdict = task.acceptance.verdict
-    if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
-        raise UsageError(
-            f"What nothing needs cannot be found: no check has passed on the change; see `bough show {name}`."
-        )
-    changed = [one.path for one in await session.workspaces.changes(run.base, task.tree)]
-    before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
-    files = {}
-    for path in changed:
-        old, new = (side[path][1] if path in side else None for side in (before, after))
-        if found := edit_file(path, old, new):
-            files[path] = found
-    folder = run.folder if run.plan.goal.test_command else ""
-    async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
+    async with open_finished(session, name, choices, passed=True) as (run, task, measuring):
+        changed = [one.path for one in await session.workspaces.changes(run.base, task.tree)]
+        before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
+        files = {}
+        for path in changed:
+            old, new = (side[path][1] if path in side else None for side in (before, after))
+            if found := edit_file(path, old, new):
+                files[path] = found
         probes = find_carried(run.base, task).probes
         search = NeedlessSearch(session, name, measuring, run.base, task.tree, files, probes, limit)
         for record in await session.store.read(name, kinds=("PartTried",)):
@@ -70,46 +63,49 @@ class NeedlessSearch(Struct, eq=False):
     """What came of each, by the tree that ran."""
     untried: list[Part] = field(default_factory=list)
     checks: int = 0
+    passing: list[str] = field(default_factory=list)
+    both: set[str] = field(default_factory=set)
+    """What of that passes without the change, too."""
 
     async def search(self) -> e.NeedlessFound:
         after, before = await self._run_all(self.head), await self._run_all(self.base)
         # A test that the change alters may have passed before, and say something else now.
         _, altered = await self.measuring.run_tests(self.base, tests=self.head)
         self.checks += 1
-        passing = [name for name, outcome in after.items() if outcome == "passed"]
+        self.passing = [name for name, outcome in after.items() if outcome == "passed"]
         failed = {name for name, outcome in altered.items() if outcome in ("failed", "error")}
-        both = {name for name in passing if before.get(name) == "passed"} - failed
-        carried = [name for name in passing if name not in both]
+        self.both = {name for name in self.passing if before.get(name) == "passed"} - failed
+        carried = [name for name in self.passing if name not in self.both]
         if not carried:
             raise UsageError(
                 "What nothing needs cannot be found: no test or case fails without the change."
                 " Add a test of what it is for, and examine it again."
             )
         for path, file in self.files.items():
-            await self._try_part((path, file.edits), passing, both)
+            await self._try_part((path, file.edits))
         for part in [part for part, loss in self.kept.items() if loss.others and self.out]:
-            await self._try_part(part, passing, both)  # Its uses may be out now.
+            await self._try_part(part)  # What used it may be out now.
         entangled = [part for part, loss in self.kept.items() if loss.others]
-        if len(entangled) > 1 and self.checks < self.limit and not await self._lose(entangled, passing, both):
+        if len(entangled) > 1 and self.checks < self.limit and not await self._lose(entangled):
             self._take_out(entangled)
         return self._describe(tuple(carried))
 
-    async def _try_part(self, part: Part, passing: list[str], both: set[str]) -> None:
+    async def _try_part(self, part: Part) -> None:
         path, edits = part
         if self.checks >= self.limit:
             if part not in self.kept:
                 self.untried.append(part)
             return
-        loss = await self._lose([part], passing, both)
+        loss = await self._lose([part])
         pieces = self.files[path].split(edits)
         if loss is None:
             self._take_out([part])
         elif not pieces:
             self.kept[part] = loss
         for piece in reversed(pieces) if loss is not None else ():
-            await self._try_part((path, piece), passing, both)
+            await self._try_part((path, piece))
 
-    async def _lose(self, parts: list[Part], passing: list[str], both: set[str]) -> e.PartTried | None:
+    async def _lose(self, parts: list[Part]) -> e.PartTried | None:
         """Return what notices that these are gone, too; None: nothing does."""
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
@@ -119,8 +115,8 @@ class NeedlessSearch(Struct, eq=False):
             self.checks += 1
         else:
             now = await self._run_all(tree)
-            lost = [name for name in passing if now.get(name) != "passed"]
-            asked, others = ([name for name in lost if (name in both) == old][:NAMED] for old in (False, True))
+            lost = [name for name in self.passing if now.get(name) != "passed"]
+            asked, others = ([name for name in lost if (name in self.both) == old][:NAMED] for old in (False, True))
             self.tried[tree] = e.PartTried(tree, tuple(asked), tuple(others))
             await self.session.record(self.run, self.tried[tree])
         loss = self.tried[tree]

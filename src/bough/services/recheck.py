@@ -20,7 +20,7 @@ from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance import receipt as receipts
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.receipt import Claims, Receipt, Rerun, Sides
+from bough.core.acceptance.receipt import Receipt, Rerun, Sides
 from bough.core.acceptance.verdict import Check
 from bough.core.errors import UsageError, WorkspaceError
 from bough.core.ids import GOAL, INSPECTION, RUN
@@ -96,36 +96,46 @@ async def open_measuring(
             await session.workspaces.forget(name)
 
 
-# ── a receipt ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
-    """Run a finished run's evidence once more, and add its claims."""
-    run, task = await session.run(name), await session.task(name)
+@asynccontextmanager
+async def open_finished(
+    session: Session, name: str, choices: Choices, *, passed: bool = False
+) -> AsyncIterator[tuple[Run, Task, Measuring]]:
+    """Open what judged a finished run's change. `passed`: only where the check has passed on it."""
+    run, task = await session.run(name), await session.work(name)
     verdict = task.acceptance.verdict
     if run.end is None or verdict is None or not verdict.command or task.base == task.tree:
         why = "it is not finished" if run.end is None else "no check has judged a change in it"
         raise UsageError(f"{name} has nothing that could be run again: {why}.")
-    view, table, records = await session.view(name), await session.evidence(name), await session.store.read(name)
+    if passed and verdict.ruling != "passed":
+        raise UsageError(f"{name} has nothing to check again: no check has passed on its change.")
     folder = run.folder if run.plan.goal.test_command else ""
-    ran = task.examination.results
-    probes = tuple(one for one in list_live_probes(task) if one.name in ran)
     async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
+        yield run, task, measuring
+
+
+# ── a receipt ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
+    """See what a finished run shows once more, and add what it claims."""
+    view, table, records = await session.view(name), await session.evidence(name), await session.store.read(name)
+    async with open_finished(session, name, choices) as (run, task, measuring):
+        probes = tuple(one for one in list_live_probes(task) if one.name in task.examination.results)
         before, after = await measuring.measure(run.base, probes), await measuring.measure(task.tree, probes)
-    rerun = Rerun(run.base, task.tree, verdict.command, Sides("", ""), folder=folder)
+    rerun = Rerun(run.base, task.tree, measuring.check.command, Sides("", ""), folder=measuring.run.folder)
     journal = b"".join(e.encode((one.task, one.version, one.at, one.event)) for one in records)
-    claims = Claims(
-        run=name,
-        status=describe_status(view.status, view.accepted, view.examines),
-        goal=run.plan.goal.instructions,
-        requirements=receipts.list_requirements(table),
-        models=run.models,
-        cost=view.spend.cost,
-        tokens=view.spend.tokens,
-        environment=run.checked.environment if run.checked is not None else "",
-        version=bough.__version__,
-        journal=f"sha256:{sha256(journal).hexdigest()}",
-    )
+    claims = {
+        "run": name,
+        "status": describe_status(view.status, view.accepted, view.examines),
+        "goal": run.plan.goal.instructions,
+        "requirements": receipts.list_requirements(table),
+        "models": run.models,
+        "cost": view.spend.cost,
+        "tokens": view.spend.tokens,
+        "environment": run.checked.environment if run.checked is not None else "",
+        "version": bough.__version__,
+        "journal": f"sha256:{sha256(journal).hexdigest()}",
+    }
     return receipts.make_receipt(receipts.record_outcomes(rerun, probes, before, after), claims)
 
 

@@ -21,7 +21,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 from bough.ports import Merged
 from bough.services.backlog import list_backlogs, load_backlog
-from bough.services.recheck import Measuring, open_measuring
+from bough.services.recheck import Measuring, open_finished
 from bough.views.formatting import name_some
 from bough.views.run_view import RunView
 
@@ -86,15 +86,10 @@ async def recheck_night(session: Session, backlog: Backlog, choices: Choices) ->
 
 async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
     """Merge, run, and record the result. `onto`: a branch or commit; empty: main."""
-    run, task = await session.run(name), await session.work(name)
-    verdict = task.acceptance.verdict
-    if run.end is None or verdict is None or verdict.ruling != "passed" or not verdict.command:
-        raise UsageError(f"{name} has no finished work that a check has passed: nothing to check again.")
     commits = PersonCommits(session.root)
-    tip = await asyncio.to_thread(_find_tip, commits, onto)
-    carried, folder = find_carried(run.base, task), run.folder if run.plan.goal.test_command else ""
-    async with open_measuring(session, run.base, verdict.command, folder, choices) as measuring:
-        event = await MovedMain(session, commits, measuring, carried, tip).judge(onto)
+    async with open_finished(session, name, choices, passed=True) as (run, task, measuring):
+        tip = await asyncio.to_thread(_find_tip, commits, onto)
+        event = await MovedMain(session, commits, measuring, find_carried(run.base, task), tip).judge(onto)
     await session.record(name, event)
     return event
 

@@ -60,43 +60,24 @@ class Rerun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
 
-class Claims(Struct, frozen=True, omit_defaults=True):
-    """The signer's claims, which nobody can repeat."""
-
-    run: str
-    status: str
-    goal: str
-    requirements: tuple[dict[str, Any], ...] = ()
-    models: dict[str, str] = {}
-    cost: float = 0.0
-    tokens: int = 0
-    environment: str = ""
-    version: str = ""
-    journal: str = ""
-    """The hash of the run's journal."""
-
-
 class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
     rerun: Rerun
     digest: str
     """Hash of `rerun`: it reveals an edit that changes no outcome."""
-    claimed: Claims
-
-
-class StatementSubject(Struct, frozen=True):
-    name: str
-    digest: dict[str, str]
+    claimed: dict[str, Any]
+    """What the signer says, and nobody can see again."""
 
 
 class Receipt(Struct, frozen=True, rename={"type": "_type", "kind": "predicateType"}):
-    subject: tuple[StatementSubject, ...]
+    subject: tuple[dict[str, Any], ...]
     predicate: Predicate
     kind: str = KIND
     type: str = STATEMENT
 
 
-def make_receipt(rerun: Rerun, claims: Claims) -> Receipt:
-    return Receipt((StatementSubject("change", {"gitTree": rerun.head}),), Predicate(rerun, rerun.digest, claims))
+def make_receipt(rerun: Rerun, claims: dict[str, Any]) -> Receipt:
+    subject = {"name": "change", "digest": {"gitTree": rerun.head}}
+    return Receipt((subject,), Predicate(rerun, rerun.digest, claims))
 
 
 def record_outcomes(
@@ -148,7 +129,7 @@ def list_edits(receipt: Receipt) -> list[str]:
     found, rerun = [], receipt.predicate.rerun
     if receipt.predicate.digest != rerun.digest:
         found.append("the receipt was edited: its digest is another")
-    if [one.digest.get("gitTree") for one in receipt.subject] != [rerun.head]:
+    if [one.get("digest") for one in receipt.subject] != [{"gitTree": rerun.head}]:
         found.append("the receipt was edited: its subject is another tree than the one that ran")
     return found
 
