@@ -272,8 +272,7 @@ class CheckRunner:
                 return ran.known
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            changed = bool(work.task.step.given) and tree != work.run.base
-            facts = ProjectFacts(texts, paths, work.task.step.instructions, changed)
+            facts = ProjectFacts(texts, paths, work.task.step.instructions)
             return self._environment.examined(ran, work.check, facts)
 
         if self._find_lender(work, tree) is not None:

@@ -39,8 +39,6 @@ class ProjectFacts(Struct, frozen=True):
     """The project's files."""
     goal: str = ""
     """What the run is asked to do, in the person's words."""
-    changed: bool = False
-    """The work changed the project, so it has to declare what it uses."""
 
 
 def names_dependencies(path: str) -> bool:
@@ -78,13 +76,11 @@ def find_missing(
         ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
         few = packages.total() > ran - packages.total()
         return most if most is not None and few and not _is_named(most.name, base.goal) else None
-    own = _list_own_names(base.paths)
     said = [f"{case.message}\n{case.trace}" for case in failing]
-    found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
+    found = _find_package([*said, text], base, _list_own_names(base.paths))
     if found is not None:
-        # Nothing ran: an undeclared module may be the one to write, if the goal or a file has a similar name.
-        alike = base.changed or _resembles(found.module, base) or re.search(_ABOUT_TESTS, base.goal)
-        written = not found.declared and (alike or _is_tested(found.module, command, text, base))
+        # Nothing ran: a module that nothing declares may be the one that has to be written, unless it is for tests.
+        written = not found.declared and not re.search(r"(?i)test|spec|mock|unit", found.module)
         return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
@@ -185,32 +181,6 @@ def _normalize(message: str) -> str:
 
 def _is_named(name: str, text: str) -> bool:
     return len(name) > 1 and re.search(rf"(?i)(?:\b|_){re.escape(name)}(?:\b|_)", text) is not None
-
-
-def _split_words(name: str) -> set[str]:
-    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)} - _USUAL
-
-
-_USUAL = frozenset("test tests spec t src lib main init index".split())  # noqa: SIM905
-"""Parts of file names that do not tell what is in a file."""
-
-
-def _resembles(module: str, base: ProjectFacts) -> bool:
-    """Whether a file's name or a word of the goal contains a part of a module's name."""
-    wanted = _split_words(module)
-    named = (path.rpartition(".")[0] or path for path in base.paths)
-    return not wanted or not wanted.isdisjoint(_split_words(f"{' '.join(named)} {base.goal}"))
-
-
-def _is_tested(module: str, command: str, text: str, base: ProjectFacts) -> bool:
-    """Whether the check or a test imports a module that is no test library: the work may have to write it."""
-    if re.search(r"(?i)test|spec|mock", module):
-        return False
-    if re.search(rf"\b{re.escape(module)}\b", command):
-        return True
-    own = {last_segment(path): path for path in base.paths}
-    named = (own.get(last_segment(each)) for each in reversed(re.findall(r"[\w./-]+\.\w+", text[: text.find(module)])))
-    return is_test_path(next(filter(None, named), ""))
 
 
 def _list_own_names(paths: Collection[str]) -> set[str]:

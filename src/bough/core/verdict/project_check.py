@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -26,9 +26,13 @@ from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """Build folder that a command needs; it exists only after a build."""
+_IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
+"""The folder of a build that a command is about: before that was built, it is not there."""
 _MOST_PLACES = 100
 """The most folders below that are searched for projects."""
 MOST_PROJECTS = 12
+_DEEPEST = 4
+"""Scripts of a manifest that run each other."""
 MOST_CANDIDATES, MOST_STATED = 8, 4
 """The most candidates for a check, and the most from the project's files: CI runs one suite in many ways."""
 _SHOWS = "|".join((r"Makefile\.in", *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
@@ -84,7 +88,7 @@ def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]
     known = {*names}
     tops = [name for name in names if parent_folder(name) not in known][:_MOST_PLACES]
     prefix = f"{start}/" if start else ""
-    every = ((prefix + name, check) for name in tops if (check := _find_check_in(inner.inside(name))))
+    every = ((prefix + name, check) for name in tops for check in _list_checks_in(inner.inside(name))[:1])
     return list(islice(every, MOST_PROJECTS))
 
 
@@ -98,28 +102,21 @@ def _join_checks(found: Sequence[tuple[str, Check]]) -> Check:
     return Check(command, f"there are {len(found)} projects ({places}); {said}")
 
 
-def _find_check_in(look: ProjectFiles) -> Check | None:
-    return next(iter(_list_checks_in(look)), None)
-
-
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """List the candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)][:MOST_STATED]
     places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
-    joined = " && ".join(f"({check.command})" for check in reversed(places.values()))
-    if len(places) > 1 and not known:
+    joined = " && ".join(f"({check.command})" for check in reversed(places.values())) if len(places) > 1 else ""
+    if joined and not known:
         stated.insert(0, Check(joined, f"{stated[0].why}, like the rest"))
     found = [Check(hit.command, hit.why) for hit in known if hit.alone]
     found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
-    unique = {check.command: check for check in reversed(found)}
-    return [
-        # Of several commands in a row, no report covers all.
-        replace(
-            unique[command], runner="" if len(places) > 1 and command == joined else find_runner_behind(command, look)
-        )
-        for command in dict.fromkeys(check.command for check in found)
-    ][:MOST_CANDIDATES]
+    first = {check.command: check for check in reversed(found)}
+    unique = [first[command] for command in dict.fromkeys(check.command for check in found)][:MOST_CANDIDATES]
+    # Of several that run one after the other, none reports for all.
+    runners = ("" if check.command == joined else find_runner_behind(check.command, look) for check in unique)
+    return [replace(check, runner=runner) for check, runner in zip(unique, runners, strict=True)]
 
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
@@ -203,27 +200,21 @@ def rank_suffix(path: str) -> int:
 
 
 def find_runner_behind(command: str, look: ProjectFiles) -> str:
-    """Find the runner that a command runs, even behind a script (`npm test`, `cd web && yarn run unit`)."""
+    """The runner that a command runs, also behind scripts of a manifest (`npm test`, `cd web && yarn run unit`); empty
+    when it cannot be made to report from outside."""
     runner, run, inside = recognise(command), find_scripts(command), find_folder(command)
     if runner or len(run) != 1 or inside.startswith(("/", "..")):
         return runner
     place = look.inside(posixpath.normpath(inside) if inside else "")
     known = {name: line for language in LANGUAGES for name, line in language.list_scripts(place).items()}
-    script = known.get(run[0].name)
-    return _find_script_runner(script, known) if isinstance(script, str) else ""
-
-
-def _find_script_runner(script: str, known: Mapping[str, object], depth: int = 0) -> str:
-    """Find the runner behind a script of package.json, following `npm run other`; empty if it cannot be made to report
-    from outside."""
-    runner, run = find_runner(recognise(script)), find_scripts(script)
-    if runner is None and len(run) == len(split_commands(script)) == 1 and depth < 3:
-        other = known.get(run[0].part[-1].text)
-        behind = find_runner(_find_script_runner(other, known, depth + 1)) if isinstance(other, str) else None
-        # Arguments do not pass through a second script; the environment does.
-        return behind.name if behind and behind.by_environment else ""
-    if runner is None:
-        return ""
-    # Arguments are appended to the script, so the runner has to be its last command.
-    ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner.name
-    return runner.name if ends_with_it or not runner.by_arguments else ""
+    script, depth, name = "", 0, run[0].name
+    while not runner and isinstance(line := known.get(name), str) and depth < _DEEPEST:
+        script, depth, run = line, depth + 1, find_scripts(line)
+        name = run[0].part[-1].text if len(run) == len(split_commands(script)) == 1 else ""
+        runner = recognise(script)
+    behind = find_runner(runner)
+    if behind is None or (depth > 1 and not behind.by_environment):
+        return ""  # Arguments do not pass through a second script; the environment does.
+    # Arguments are appended to the script, so it has to be the last command.
+    ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner
+    return runner if ends_with_it or not behind.by_arguments else ""
