@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
+from bough.adapters.verifiers import check_runner
 from bough.adapters.workspaces import checkout, checkout_watch
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
@@ -179,3 +180,18 @@ def test_the_runs_of_a_process_share_a_base_that_fails(tmp_path: Path, monkeypat
         texts for command, texts in commands.started if command == PYTEST and "add(a, b):\n    return a - b" in texts
     ]
     assert len(at_base) == 1, "the second goal of a list begins on the same files"
+
+
+def test_a_later_run_knows_a_base_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept beside the journals, by tree, command and environment; one that fails is seen again by a later
+    process."""
+    commands = Commands(monkeypatch)
+    project = lay_out(Case(name="", repository=True, files={"calc.py": FIXED}), tmp_path / "project")
+    started = []
+    for _ in range(2):
+        monkeypatch.setattr(check_runner, "_FAILED", {})
+        agent = Agents(goal=by_progress(write("notes.md", "hello"), DONE))
+        outcome, _ = run_to_end(project, step("goal", PYTEST), agent, jobs=1)
+        assert outcome.completed, outcome.summary
+        started.append(len(commands.started))
+    assert started == [3, 4], "the base, its broken copy and the work; then the work alone"
