@@ -182,7 +182,8 @@ class Language:
     def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
         """List the functions that run while files of the language are loaded."""
         lines = (line for text in texts for line in re.findall(self.loads, text, re.MULTILINE)) if self.loads else ()
-        return {name for line in lines for name in re.findall(r"(?<![\w$?!])([\w$?!]+)\(", line)}
+        named = r"(?:(?<![\w$?!])(?=[\w$?!]+\()|@(?:\w+\.)*(?=\w+$))([\w$?!]+)"  # Called, or a decorator.
+        return {name for line in lines for name in re.findall(named, line)}
 
     def strip_comments(self, text: str) -> str:
         """Return the code of a file in a form that comments and layout do not change."""

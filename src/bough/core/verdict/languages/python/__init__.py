@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from bough.core.verdict.language import Language, Missing
-from bough.core.verdict.languages.python.bodies import find_bodies, list_called_at_load
+from bough.core.verdict.language import AT_LOAD, Language, Missing
 from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
@@ -40,7 +39,15 @@ class Python(Language):
         "A Python script that imports the product as its users do and compares with `assert`; an expected "
         "error in `try`/`except`/`else`."
     )
+    # Not the special methods, which classes need to be made; behind a docstring, which may hold examples.
+    body = (
+        r"^[ \t]*(?:async )?def (?!__)(\w+)\((?:[^()]|\([^()]*\)){0,999}\)[^:\n]{0,200}:"
+        r"[^\S\n]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*([ \t]+)"
+        r"(?:[rRuU]?(?:\"{3}(?:\\[\s\S]|[^\\])*?\"{3}|'{3}(?:\\[\s\S]|[^\\])*?'{3}|\"[^\"\n]+\"|'[^'\n]+')"
+        r"[ \t]*\n(?:[ \t]*(?:#.*)?\n)*\2(?=\S))?"
+    )
     switch = 'assert 1 != {on}, "broken on purpose";'
+    loads = rf"{AT_LOAD}|^[ \t]+@.*"
     interpreters = ("python",)
     build_files = r"conf\.py|noxfile\.py|tasks\.py"
     rank = 0
@@ -147,9 +154,3 @@ class Python(Language):
                 "bough; `[workspace] setup` in bough.toml can create one for each checkout."
             )
         return f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
-
-    def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
-        return find_bodies(text)
-
-    def list_called_at_load(self, texts: Iterable[str]) -> set[str]:
-        return list_called_at_load(texts)
