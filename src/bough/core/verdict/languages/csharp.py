@@ -6,14 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from shlex import quote
+from typing import ClassVar
 
-from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import MOST_LINES, Runner
-
-_TEST = r"  (Passed|Failed|Skipped) (\S.*?)(?: \[[^\[\]]*\])?"
-_OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Skipped": "skipped"}
+from bough.core.verdict.runner import Runner
 
 
 class Dotnet(Runner):
@@ -31,21 +27,14 @@ class Dotnet(Runner):
         r"|\nSkipped: (?P<skipped2>\d{1,9}))*"
     )
     in_parts = True
+    named = r"(?P<outcome>Passed|Failed|Skipped) (?P<test>[^:\s].*?)(?: \[[^\[\]]*\])?"
+    outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
+    repeated = r"Error Message:|Stack Trace:|Total tests: .*|Test Run .*|\[xUnit\.net .*"
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # The arguments of a theory are not part of a test's full name.
         names = sorted({re.sub(r"\(.*", "", one) for one in ids})
         return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
-
-    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """Read the tests; what a test printed follows its line."""
-        after = r"  (?:Passed|Failed|Skipped) |Total tests: |Test Run |\[xUnit\.net "
-        cases = []
-        for test in re.finditer(rf"(?m)^{_TEST}$((?:\n(?!{after}).*)*)", "\n".join(lines)):
-            trace = "\n".join(test[3].split("\n")[1 : MOST_LINES + 1])
-            said = re.search(r"(?ms)^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", trace)
-            cases.append(make_case(test[2], _OUTCOMES[test[1]], said[1] if said else "", trace, root=root))
-        return cases
 
 
 class CSharp(Language):
