@@ -44,6 +44,7 @@ from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.ports.steering import run_beside
+from bough.ports.verifier import Work
 from bough.services.delivery import Delivery
 from bough.services.earlier_runs import PreviousRun, load_followed
 from bough.services.hooks import Herald
@@ -268,7 +269,7 @@ class Session(Delivery, frozen=True):
             if run.end is not None:
                 passed = judged.verdict.ruling == "passed"
                 shown = run.end.end == "completed" or task.rules.acceptance.proof == "check"
-                shown = shown or (check is not None and (await ports.verifier.measure_base(run, task, check)).red)
+                shown = shown or (check is not None and (await ports.verifier.measure_base(Work(run, task, check))).red)
                 unshown = f"{judged.verdict.reason}, but it passes without the work, too"
                 end: e.End = "completed" if passed and shown else "not_proven"
                 events.append(e.RunFinished(end, unshown if passed and not shown else judged.verdict.reason))

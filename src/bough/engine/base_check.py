@@ -19,6 +19,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.engine.scout import scout
 from bough.ports import Ports
+from bough.ports.verifier import Work
 
 T = TypeVar("T")
 
@@ -82,7 +83,7 @@ async def _run_base_check(
     ports: Ports, run: Run, task: Task, check: Check, fresh: bool, seen: Callable[[], None]
 ) -> e.BaseChecked:
     try:
-        return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL), fresh=fresh, seen=seen)
+        return await ports.verifier.at_base(Work(run, task, check, seen), partial(ports.progress, GOAL), fresh=fresh)
     except (SetupFailed, PermissionNeeded) as error:
         said, _, more = str(error).partition(": ")
         return e.BaseChecked(check.command, check.why, check.environment, lacking=said, way_out=more)

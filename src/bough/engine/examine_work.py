@@ -40,6 +40,7 @@ from bough.engine.change_approval import ask_judge
 from bough.engine.consult import Consulted, render_answer, render_repair, try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
+from bough.ports.verifier import Work
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
 FACE = 14_000
@@ -82,7 +83,7 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
     seen = await asyncio.to_thread(compare_texts, before, after, paths)
     check, now, goal = await _find_check(task, runtime), task.acceptance.verdict, runtime.run.plan.goal
     if check is not None and now is not None:
-        was = await ports.verifier.measure_base(runtime.run, task, check)
+        was = await ports.verifier.measure_base(Work(runtime.run, task, check))
         own = bool(task.step.test_command) and task.step.test_command == goal.test_command
         seen = replace(seen, check=own and was.red, faster=now.seconds < FASTER * was.seconds)
     yield [e.DifferenceSeen(task.tree, seen, ports.clock() - began)]
@@ -94,15 +95,15 @@ async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
     check, verdict = await _find_check(task, runtime), task.acceptance.verdict
     if check is None or verdict is None:
         return ()
-    run_tests = partial(runtime.ports.verifier.run_tests, runtime.run, task, check, tests=task.tree)
-    ran = await run_tests(product=runtime.run.base, only=verdict.added)
+    work, verifier = Work(runtime.run, task, check), runtime.ports.verifier
+    ran = await verifier.run_tests(work, runtime.run.base, task.tree, verdict.added)
     if not verdict.added:  # Single tests are unknown: the changed test files stand for them.
         return verdict.changed if ran.exit_status not in (None, 0) else ()
     outcomes = {case.id: case.outcome for case in ran.report.cases}
     red = [name for name in verdict.added if outcomes.get(name) in ("failed", "error")]
     absent = [name for name in verdict.added if name not in outcomes]
     if absent and not red and ran.exit_status != 0:
-        return await runtime.ports.verifier.see_failing(runtime.run, task, check, absent)
+        return await verifier.see_failing(work, absent)
     return tuple(red)
 
 
@@ -333,8 +334,8 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
     unknown = [probe for probe in chosen if task.id == GOAL and probe.name not in task.examination.before]
     base = replace(task, tree=runtime.run.base)
     results, before = await asyncio.gather(
-        ports.verifier.probe(runtime.run, task, check, chosen, progress),
-        ports.verifier.probe(runtime.run, base, check, unknown, progress, once=True)
+        ports.verifier.probe(Work(runtime.run, task, check), chosen, progress),
+        ports.verifier.probe(Work(runtime.run, base, check), unknown, progress, once=True)
         if unknown
         else asyncio.sleep(0, ()),
     )

@@ -25,6 +25,7 @@ from bough.core.tree.task import Task
 from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
 from bough.ports.steering import cancel_tasks
+from bough.ports.verifier import Work
 
 AHEAD = 4
 """The most steps that are tried ahead of their turn; 0: none."""
@@ -191,7 +192,7 @@ class MergeProof(Struct, frozen=True):
         began, sides = clock(), (self.merge.ours, self.merge.theirs)
         before = [side for side in dict.fromkeys(sides) if side != self.task.tree]
         say = partial(self.ports.progress, self.task.id)
-        found = await self.ports.verifier.regressions(self.run, goal, check, before, say)
+        found = await self.ports.verifier.regressions(Work(self.run, goal, check), before, say)
         verdict = replace(verdict, seconds=verdict.seconds + clock() - began)
         if not found:
             return verdict

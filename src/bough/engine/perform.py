@@ -53,6 +53,7 @@ from bough.engine.task_workspace import (
     restore_workspace,
 )
 from bough.ports import Batches, ToolResult
+from bough.ports.verifier import Work
 
 HAND_OVER_TOOLS = ("done", "note")
 QUICK = 1.0
@@ -324,9 +325,8 @@ async def _excuse(verdict: Verdict, check: Check, task: Task, runtime: TaskRunti
     if before is not None and before.exit_status != 0 and alike and (verdict.failures or uncounted):
         why = f"the check fails without the change, too, so it says nothing: {verdict.reason}"
         return replace(verdict, ruling="not_verified", reason=why)
-    now = await ports.verifier.at_base(
-        runtime.run, replace(task, base=task.tree), check, partial(ports.progress, task.id)
-    )
+    work = Work(runtime.run, replace(task, base=task.tree), check)
+    now = await ports.verifier.at_base(work, partial(ports.progress, task.id))
     if not now.lacking:
         return verdict
     why = f"the check cannot run here with the change: {now.lacking}. {now.way_out}".rstrip(" .")

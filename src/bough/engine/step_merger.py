@@ -27,6 +27,7 @@ from bough.core.tree.task_state import State
 from bough.engine.merge_queue import Guess, MergeProof, QueuedStep
 from bough.engine.task_loop import TaskStream
 from bough.ports import Ports, Workspace
+from bough.ports.verifier import Work
 
 RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
 """Runs a task for a step that has already spent that much."""
@@ -223,7 +224,7 @@ class StepMerger(Struct, eq=False):
         if check is None:
             return verdict
         began = self.ports.clock()
-        results = await verifier.probe(self.run, task, check, merge.probes, partial(self.ports.progress, task.id))
+        results = await verifier.probe(Work(self.run, task, check), merge.probes, partial(self.ports.progress, task.id))
         verdict = replace(verdict, seconds=verdict.seconds + self.ports.clock() - began)
         outcomes = {result.name: result for result in results}
         failing = [probe for probe in merge.probes if outcomes[probe.name].outcome == "failed"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure, Verdict
@@ -28,24 +29,30 @@ class Judgement(Struct, frozen=True):
     """Every test with its outcome, as JSON."""
 
 
+class Work(Struct, eq=False):
+    """The purpose of a check's run: a task of a run, and its check."""
+
+    run: Run
+    task: Task
+    check: Check
+    seen: Callable[[], None] = lambda: None
+    """Called whenever a test of the check is seen to run."""
+
+    def with_command(self, command: str | None, runner: str | None = None) -> Work:
+        """Return the same with another command of the same check; None: with its own."""
+        check, runner = self.check, self.check.runner if runner is None else runner
+        return Work(self.run, self.task, replace(check, command=command or check.command, runner=runner))
+
+
 class Verifier(Protocol):
     """Decides whether a task is done, by evidence."""
 
     async def find(self, task: Task) -> Check | None:
         """Find the check of a task in its current files, and its origin; None: none is found."""
 
-    async def at_base(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        progress: Callable[[str], None],
-        *,
-        fresh: bool = False,
-        seen: Callable[[], None] = lambda: None,
-    ) -> BaseChecked:
+    async def at_base(self, work: Work, progress: Callable[[str], None], *, fresh: bool = False) -> BaseChecked:
         """Return the check's result on the task's base, and what it lacks there; if it runs no test, the result of the
-        best other candidate. `fresh`: now, whatever is known. `seen`: called whenever a test is seen to run. Raises
+        best other candidate. `fresh`: now, whatever is known. Raises
         `SetupFailed` if it cannot be set up."""
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
@@ -86,43 +93,25 @@ class Verifier(Protocol):
         """Return the verdict on the task's tree, which the workspace holds. `merged`: changes of tests and the work's
         own tests were judged before the merge: here only the check's result counts."""
 
-    async def regressions(
-        self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
-    ) -> tuple[Failure, ...]:
+    async def regressions(self, work: Work, before: Sequence[str], say: Callable[[str], None]) -> tuple[Failure, ...]:
         """Find tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own, each
         failure seen twice."""
 
-    async def run_tests(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        *,
-        product: str,
-        tests: str,
-        only: Sequence[str] = (),
-    ) -> MixedRun:
+    async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str] = ()) -> MixedRun:
         """Run the product of one tree with the test side of another, in one process: `only` these tests (all, if the
         runner cannot select them)."""
 
-    async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
+    async def see_failing(self, work: Work, tests: Sequence[str]) -> tuple[str, ...]:
         """Run tests of the task's tree with other values in them, and return those that were seen to fail."""
 
-    async def measure_base(self, run: Run, task: Task, check: Check) -> Baseline:
+    async def measure_base(self, work: Work) -> Baseline:
         """Return the check's result at the task's base, known or measured now."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         """Return the form of a probe in this project, and the beginning of an existing test."""
 
     async def probe(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        chosen: Sequence[Probe],
-        progress: Callable[[str], None],
-        *,
-        once: bool = False,
+        self, work: Work, chosen: Sequence[Probe], say: Callable[[str], None], once: bool = False
     ) -> tuple[Probed, ...]:
         """Run these probes on the task's tree, in a checkout of their own. A failure was seen twice, unless they run
         only `once`."""

@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 import bough
 from bough.adapters import ssh_signatures
@@ -30,6 +29,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_result import list_live_probes
 from bough.core.verdict.registry import recognise
 from bough.ports import Ports
+from bough.ports.verifier import Work
 from bough.trust.files import read_own
 from bough.views.vocabulary import describe_status
 
@@ -50,28 +50,27 @@ class Measuring(Struct, eq=False):
 
     async def require(self, tree: str) -> None:
         """Refuse if the check cannot run at all."""
-        task = replace(self._make_task(tree), base=tree)
-        known = await self.ports.verifier.at_base(self.run, task, self.check, lambda line: None)
+        known = await self.ports.verifier.at_base(self._make_work(tree, tree), lambda line: None)
         if known.lacking:
             raise UsageError(f"`{self.check.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
 
     async def run_tests(self, tree: str, only: Sequence[str] = (), tests: str = "") -> tuple[str, dict[str, str]]:
         """How the check ends there, and each test that is known by name. `tests`: the tree whose tests run, if not its
         own."""
-        task, verifier = self._make_task(tests or tree), self.ports.verifier
-        ran = await verifier.run_tests(self.run, task, self.check, product=tree, tests=tests or tree, only=only)
+        ran = await self.ports.verifier.run_tests(self._make_work(tests or tree), tree, tests or tree, only)
         cases: dict[str, str] = {case.id: case.outcome for case in ran.report.cases}
         return "passed" if ran.exit_status == 0 else "failed", cases
 
     async def probe(self, tree: str, probes: Sequence[Probe]) -> dict[str, str]:
         if not probes:
             return {}
-        task = self._make_task(tree)
-        done = await self.ports.verifier.probe(self.run, task, self.check, probes, lambda line: None, once=True)
+        done = await self.ports.verifier.probe(self._make_work(tree), probes, lambda line: None, once=True)
         return {one.name: one.outcome for one in done}
 
-    def _make_task(self, tree: str) -> Task:
-        return Task(GOAL, step=self.run.plan.goal, base=self.run.base, tree=tree, rules=self.run.rules)
+    def _make_work(self, tree: str, base: str = "") -> Work:
+        goal = self.run.plan.goal
+        task = Task(GOAL, step=goal, base=base or self.run.base, tree=tree, rules=self.run.rules)
+        return Work(self.run, task, self.check)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
+from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.decoding import UNREADABLE
 from bough.core.verdict.alteration import (
@@ -33,6 +33,7 @@ from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.test_files import is_configuration
 from bough.ports import Workspaces
+from bough.ports.verifier import Work
 from bough.trust.files import Place
 
 FORMAT = 1

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.check_runner import CheckRunner, Work
+from bough.adapters.verifiers.check_runner import CheckRunner
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict import original_tests, test_files
@@ -20,6 +20,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, narrow
 from bough.core.verdict.renames import apply_new_names
 from bough.ports import Workspaces
+from bough.ports.verifier import Work
 
 RERUN_MOST = 20
 """Above this number of failing tests none is flaky: they are not rerun."""

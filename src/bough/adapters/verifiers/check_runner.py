@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import decode_output
@@ -47,6 +46,7 @@ from bough.core.verdict.registry import (
     read_results,
 )
 from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
+from bough.ports.verifier import Work
 from bough.trust import handles
 from bough.trust.files import Place
 
@@ -166,21 +166,6 @@ KEPT = 12
 """The most results of checks kept with their output, for a later verdict on the same tree."""
 
 Say = Callable[[str], None]
-
-
-class Work(Struct, eq=False):
-    """The purpose of a check's run: a task of a run, and its check."""
-
-    run: Run
-    task: Task
-    check: Check
-    seen: Callable[[], None] = lambda: None
-    """Called whenever a test of the check is seen to run."""
-
-    def with_command(self, command: str | None, runner: str | None = None) -> Work:
-        """Return the same with another command of the same check; None: with its own."""
-        check, runner = self.check, self.check.runner if runner is None else runner
-        return Work(self.run, self.task, replace(check, command=command or check.command, runner=runner))
 
 
 class _Key(NamedTuple):

@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import Question
-from bough.adapters.verifiers.check_runner import Say, Work
+from bough.adapters.verifiers.check_runner import Say
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.registry import narrow
 from bough.ports import Workspace
+from bough.ports.verifier import Work
 
 SINGLY = 20.0
 """Seconds for trying the values of a check without named tests one by one."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
+from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
@@ -35,7 +35,7 @@ from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Workspace, Workspaces
-from bough.ports.verifier import Judgement
+from bough.ports.verifier import Judgement, Work
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or ask for tests in the goal)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output, pluralize
-from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, Work, to_argv
+from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
@@ -21,6 +21,7 @@ from bough.core.verdict.discover import find_check
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_language
 from bough.ports import Sandbox, Workspace, Workspaces
+from bough.ports.verifier import Work
 from bough.trust.files import Place
 
 SECONDS = 60.0

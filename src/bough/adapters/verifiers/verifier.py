@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +15,12 @@ from msgspec.structs import replace
 from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
+from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.claim import ClaimTest
 from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.acceptance.probes import Form, Probe, Probed
-from bough.core.acceptance.verdict import Check, Failure
+from bough.core.acceptance.verdict import Check
 from bough.core.decoding import UNREADABLE
 from bough.core.events import BaseChecked
 from bough.core.ids import GOAL
@@ -29,7 +28,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
 from bough.core.verdict.alteration import Belief, counts_tests
-from bough.core.verdict.check_run import Baseline, MixedRun
+from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.discover import find_check, is_given, list_checks
 from bough.core.verdict.language import is_test_name
 from bough.core.verdict.project_check import shows_runner
@@ -38,7 +37,7 @@ from bough.core.verdict.stated_commands import rank_told
 from bough.core.verdict.test_files import is_code, is_foreign
 from bough.core.verdict.texts import Read
 from bough.ports import Sandbox, Workspace, Workspaces
-from bough.ports.verifier import Judgement
+from bough.ports.verifier import Judgement, Work
 from bough.trust.files import Place
 
 MOST_TOLD = 60
@@ -169,19 +168,19 @@ class ProjectVerifier:
         texts = Texts(workspaces)
         self._environment = environment
         self._finder = CheckFinder(workspaces, texts, environment)
+        self.find = self._finder.find
         self._kept = Place(home, "scout.json")
         if (kept := _read_proposal(self._kept)).command:
             self._finder.proposed = Check(kept.command, kept.why)
         self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
-        self._originals = OriginalTests(workspaces, texts, self._runner)
+        originals = OriginalTests(workspaces, texts, self._runner)
         self._altered = AlteredCopies(workspaces, texts, self._runner, home)
         self._claim = ClaimTest(texts, self._altered)
-        self._judge = Judge(workspaces, texts, self._runner, self._originals, self._claim, self._altered)
-        self._prober = Prober(sandbox, workspaces, texts, self._runner)
+        self._judge = Judge(workspaces, texts, self._runner, originals, self._claim, self._altered)
+        prober = Prober(sandbox, workspaces, texts, self._runner)
+        self.form, self.probe = prober.form, prober.probe
+        self.run_tests, self.regressions = originals.run_tests, self._judge.regressions
         self._begun: set[asyncio.Task[None]] = set()
-
-    async def find(self, task: Task) -> Check | None:
-        return await self._finder.find(task)
 
     def begin(self, run: Run, task: Task) -> None:
         begun = asyncio.create_task(self._begin(run, task))
@@ -206,24 +205,16 @@ class ProjectVerifier:
             return None
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
-    async def at_base(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        progress: Say,
-        *,
-        fresh: bool = False,
-        seen: Callable[[], None] = lambda: None,
-    ) -> BaseChecked:
+    async def at_base(self, work: Work, progress: Say, *, fresh: bool = False) -> BaseChecked:
         """Run the candidates, the most certain first and each to its own limit, until one has tested something."""
+        run, task, check = work.run, work.task, work.check
         tried: list[_TriedCheck] = []
 
         def choose(each: Check) -> None:
             self._runner.goal_command = each.command
             self._finder.preferred = each.command if tried else self._finder.preferred
             if not tried or not tried[0].lacks:  # Otherwise a few tests that happen to run here may not count.
-                seen()
+                work.seen()
 
         candidates = [check, *await self._finder.list_others(task, check)]
         self._environment.require([each for each in candidates if not is_given(run, each)])
@@ -232,15 +223,15 @@ class ProjectVerifier:
                 progress(f"{tried[-1].check.command} tests nothing here: trying {each.command}")
             if fresh:
                 self._runner.baselines.forget(task.base, each)
-            work = Work(run, task, each, partial(choose, each))
-            known = await self._runner.at_tree(work, task.base, progress)
+            trial = Work(run, task, each, partial(choose, each))
+            known = await self._runner.at_tree(trial, task.base, progress)
             # A candidate whose tests cannot be counted must be seen to fail before it is chosen.
             asked = (
                 known.exit_status == 0
                 and not known.absent
                 and (fresh or not (counts_tests(known) or is_given(run, check)))
             )
-            belief = await self._altered.believe(work, task.base, known, progress) if asked else None
+            belief = await self._altered.believe(trial, task.base, known, progress) if asked else None
             tried.append(_TriedCheck(each, known, belief))
             # A candidate that takes too long was perhaps the right one: then report that.
             if known.exit_status is None or (await self._choose(task, tried) is tried[-1] and tried[-1].rank == TESTS):
@@ -329,36 +320,11 @@ class ProjectVerifier:
             return Judgement(rule_without_check(task))
         return await self._judge.judge(Work(run, task, check), workspace, progress, merged)
 
-    async def regressions(
-        self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Say
-    ) -> tuple[Failure, ...]:
-        return await self._judge.regressions(Work(run, task, check), before, progress)
+    async def see_failing(self, work: Work, tests: Sequence[str]) -> tuple[str, ...]:
+        return tuple((await self._claim.change_values(work, work.task.tree, tests)).failed)
 
-    async def run_tests(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        *,
-        product: str,
-        tests: str,
-        only: Sequence[str] = (),
-    ) -> MixedRun:
-        return await self._originals.run_tests(Work(run, task, check), product, tests, only)
-
-    async def see_failing(self, run: Run, task: Task, check: Check, tests: Sequence[str]) -> tuple[str, ...]:
-        return tuple((await self._claim.change_values(Work(run, task, check), task.tree, tests)).failed)
-
-    async def measure_base(self, run: Run, task: Task, check: Check) -> Baseline:
-        return await self._runner.at_tree(Work(run, task, check), task.base)
-
-    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        return await self._prober.form(task, check)
-
-    async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say, *, once: bool = False
-    ) -> tuple[Probed, ...]:
-        return await self._prober.probe(Work(run, task, check), chosen, progress, once)
+    async def measure_base(self, work: Work) -> Baseline:
+        return await self._runner.at_tree(work, work.task.base)
 
     async def close(self) -> None:
         for begun in self._begun:
