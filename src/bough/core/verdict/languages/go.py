@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
+from typing import ClassVar
 
 import msgspec
 
@@ -19,7 +20,6 @@ _OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
 _NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
 _BAD = r"FAIL\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"
 _LINE = r" *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)"
-_PACKAGE = r"(?:ok  |FAIL)\t(\S+)(?:\t.*| \[(?:build|setup) failed\])"
 _OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 
@@ -29,6 +29,9 @@ class Go(Runner):
     report_flag = "-json"
     verbose = {"GOFLAGS": "-v"}  # noqa: RUF012
     ends_arguments = ("-args", "--args")
+    named = r"(?:--- )?(?P<outcome>PASS|FAIL|SKIP)(?:: |\t)(?P<test>\S+)(?: \([\d.]+s\)| \[(?:build|setup) failed\])"
+    outcomes: ClassVar = {"PASS": "passed", "SKIP": "skipped"}
+    repeated = r"=== .*|PASS|FAIL|(?:ok  |FAIL)\t.*"
     suffixes = (".go",)
     manifests = ("go.mod",)
 
@@ -54,7 +57,7 @@ class Go(Runner):
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         events = _parse_events(lines)
-        return _read_events(events, root) if events else _read_text(lines, root)
+        return _read_events(events, root) if events else list(super().cases(lines, root))
 
     def readable(self, output: str) -> str:
         """The output as `go test -v` would have printed it."""
@@ -116,25 +119,6 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
         name = f"{package}::{test}" if test else package
         kind: CaseOutcome = outcome if test else "error"
         cases.append(make_case(name, kind, None, "".join(said[-MOST_LINES:]), seconds, root))
-    return cases
-
-
-def _read_text(lines: Sequence[str], root: str) -> list[Case]:
-    """Read the tests, which are printed before the line of their package."""
-    cases: list[Case] = []
-    waiting: list[tuple[str, CaseOutcome, float, list[str]]] = []
-    for line in lines:
-        test, package = re.fullmatch(_LINE, line), re.fullmatch(_PACKAGE, line)
-        if test:
-            waiting.append((test[2], _OUTCOMES[test[1].lower()], float(test[3]), []))
-        elif package:
-            if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome, _, _ in waiting):
-                cases.append(make_case(package[1], "error", line.replace("\t", " "), root=root))
-            for name, outcome, seconds, trace in waiting:
-                cases.append(make_case(f"{package[1]}::{name}", outcome, None, "\n".join(trace), seconds, root))
-            waiting = []
-        elif waiting and line.startswith("    ") and len(waiting[-1][3]) < MOST_LINES:
-            waiting[-1][3].append(line)
     return cases
 
 
