@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
@@ -22,7 +21,7 @@ LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
 MOST_TEXT = 20_000
 """The most characters of one failure's text that are kept; `make_case` cuts further."""
-_MOST_MARKS = 100
+_MOST_MARKS, _AT_ONCE = 100, 65_536
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
 """Elements that give a case its outcome. The last one counts: an error says more than a failure beside it."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -48,24 +47,28 @@ def read_junit(
     head = _HEAD.match(clean)
     if head is None:
         return None
-    from xml.etree.ElementTree import ParseError, iterparse
+    from xml.etree.ElementTree import ParseError, XMLPullParser
 
+    parser: Any = XMLPullParser(("start", "end"))
     cases: list[Case] = []
     above: list[Element] = []
     try:
-        for event, element in iterparse(BytesIO(clean[head.end() :].encode()), ("start", "end")):
-            if event == "start":
-                above.append(element)
-                if len(above) > _DEEPEST or len(cases) > MOST_CASES:
-                    return None
-                continue
-            above.pop()
-            name, around = _name(element), above[-1] if above else None
-            if name == "testcase":
-                cases.append(_build_case(element, root, identify or make_plain_id))
-            marks = around is not None and _name(around) == "testcase" and name in _MARKS
-            if around is not None and not (marks and len(around) <= _MOST_MARKS):
-                around.remove(element)
+        for at in range(head.end(), len(clean), _AT_ONCE):
+            parser.feed(clean[at : at + _AT_ONCE])
+            for event, element in parser.read_events():
+                if event == "start":
+                    above.append(element)
+                    if len(above) > _DEEPEST or len(cases) > MOST_CASES:
+                        return None
+                    continue
+                above.pop()
+                name, around = _name(element), above[-1] if above else None
+                if name == "testcase":
+                    cases.append(_build_case(element, root, identify or make_plain_id))
+                marks = around is not None and _name(around) == "testcase" and name in _MARKS
+                if around is not None and not (marks and len(around) <= _MOST_MARKS):
+                    around.remove(element)
+        parser.close()
     except ParseError:
         return None
     return deduplicate(cases, unique)
