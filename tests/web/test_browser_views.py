@@ -155,6 +155,7 @@ def test_a_conversation_is_searched_and_unfolded(browser: Any, large: Served) ->
         press(page, "unfold", ".now")
         expect(report.filter(has_text="line 199")).to_have_count(1)
         page.goto(at(large, "run", large.project, "coral-lynx", "progress"))
+        expect(page.locator('[data-action="unit"]').first).to_be_visible()
         for unit in page.locator('[data-action="unit"]').all():
             unit.click()
             expect(unit).to_have_attribute("aria-pressed", "true")
