@@ -166,8 +166,8 @@ class ClaimTest:
         if ran.finished.exit_status == 0 and seen:
             return ""  # It reads other files.
         if ran.finished.exit_status == 0:
-            work.canary = f"not seen to fail: the check passes with nonsense in {paths[0]}, too"
-            work.doubt = f"it passes with nonsense in {paths[0]}"
+            work.canary = f"not seen to fail: the check passes even if {paths[0]} is not valid code"
+            work.doubt = f"it passes even if {paths[0]} is not valid code"
             known = named or any(path.rpartition("/")[2] in work.known.said for path in paths)
-            return f"it passes with nonsense in {paths[0]}: it does not read its tests" if known else ""
+            return f"it passes even if {paths[0]} is not valid code: it does not read its tests" if known else ""
         return f"it also passes with {canary.describe_value(sure[0])}: it proves nothing" if sure else ""

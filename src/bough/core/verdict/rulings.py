@@ -106,7 +106,7 @@ def _count_fixed(now: Report, baseline: Report) -> int:
 def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
     """Say what a passing check cannot show, as the end of a sentence; empty: nothing. `has_tests`: the base has a known
     test file; `doubt`: why the check proves nothing alone."""
-    blind = [f"does not take the check's word alone: {doubt}"] if doubt else []
+    blind = [f"does not rely on the check alone: {doubt}"] if doubt else []
     blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
     return f"{UNSEEN}{' and '.join(blind)}" if blind else ""
@@ -191,10 +191,10 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
     if baseline.how == "exit status" or not ran_before:
         return ""
     if now.how == "exit status":
-        return f"nothing says what ran, where {ran_before} tests ran at the base"
+        return f"the check no longer reports its tests; {ran_before} ran at the base"
     named = any(case.outcome == "passed" for case in baseline.cases)
     if named and not now.cases:
-        return f"nothing says which tests ran, where {len(baseline.cases)} could be named at the base"
+        return f"the check no longer names its tests; it named {len(baseline.cases)} at the base"
     outcomes = {case.id: case.outcome for case in now.cases}
     # Some runners name only failed tests: then no name can be missing.
     names = (
