@@ -222,3 +222,19 @@ def test_on_a_phone(browser: Any, served: Served) -> None:
         expect(page.get_by_label("Your answer")).to_be_hidden()
     finally:
         context.close()
+
+
+def test_an_answer_at_hand_is_tapped(browser: Any, served: Served) -> None:
+    journals.append(served.root, "jade-fox", CONTROL, [e.CommandHeld("ab12", "git push", GOAL)])
+    context = browser.new_context(viewport={"width": 375, "height": 667}, has_touch=True, is_mobile=True)
+    watch(context)
+    page = context.new_page()
+    try:
+        with journals.carried_out(served.root, "jade-fox"):
+            page.goto(f"{served.url}/question#{token_for(served, kind=e.CommandHeld)}")
+            page.get_by_role("button", name="no", exact=True).tap()
+            expect(page.get_by_role("status")).to_contain_text("jade-fox continues")
+    finally:
+        context.close()
+    (ruled,) = [each.event for each in records(served.root) if isinstance(each.event, e.CommandRuled)]
+    assert not ruled.allow
