@@ -201,10 +201,8 @@ def test_the_inbox_is_answered_with_keys(browser: Any, shop: Served) -> None:
         expect(lines).to_have_count(3)
         asks = [each.inner_text() for each in lines.all()]
         place = next(n for n, text in enumerate(asks) if "Run this plan?" in text)
-        for _ in range(3):
-            page.keyboard.press("j")
-        for _ in range(2 - place):
-            page.keyboard.press("k")
+        for key in "jjjkkk" + "j" * place:
+            page.keyboard.press(key)
         plan = page.get_by_role("region", name="The run asks about its plan")
         expect(plan).to_be_visible()
         page.keyboard.press("y")
