@@ -278,6 +278,8 @@ def _find_elsewhere(said: str) -> Missing | None:
     """Find a missing host, service or path: not on this machine, or not allowed for commands."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
+    if found := re.search(r"(?m)^configure: error: .{1,200}", said):
+        return Missing("target", found[0])
     if found := _UNRESOLVED.search(said):
         return Missing("network", found[1])
     if found := _REFUSED.search(said):
