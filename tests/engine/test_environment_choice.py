@@ -154,7 +154,7 @@ COULD_NOT_RUN = [
     (1, '  add_subdirectory given source "gtest-1.7.0" which is not an existing', "gtest-1.7.0 is not installed"),
     (1, 'This needs Tcl.\nMake sure that "tclsh8.5" or "tclsh85" is in your $PATH', "`tclsh8.5`"),
     (1, "emacs: standard input is not a tty", "it needs a terminal"),
-    (1, "configure: error: Your intltool is too old.", "it starts nothing: configure: error: Your intltool is too old."),
+    (1, "configure: error: Your intltool is too old.", "it stops before it builds: configure: error: Your"),
     (1, "pattern ./...: directory prefix . does not contain main module", "go.mod is not there"),
     (1, "assert 1 == 2, about psycopg2", ""),
     (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),

@@ -209,6 +209,8 @@ _PROVIDED = {
     "check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
+    "configure": "Install what configure asks for, or pass another check with `--check CMD` (or `[check] command` in "
+    "bough.toml).",
     "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",

@@ -55,7 +55,7 @@ class Missing(Struct, frozen=True):
 
     kind: Literal[
         "command", "package", "version", "service", "loopback", "network", "permission", "submodule",
-        "target", "tests", "time", "output", "program", "script", "terminal",
+        "target", "tests", "time", "output", "program", "script", "terminal", "configure",
     ]  # fmt: skip
     name: str
     """The command or package; a program and its required version; a service's address; for the network, a host."""
@@ -87,6 +87,7 @@ _LACKING = {
     "tests": "no test was collected: {}",
     "time": "it did not end, and was cut off {}",
     "output": "it printed more than is kept, and was ended",
+    "configure": "it stops before it builds: {}",
     "terminal": "it needs a terminal, which commands do not have",
     "program": "{} cannot be executed",
     "script": "{} is not there",

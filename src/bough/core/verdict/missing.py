@@ -279,7 +279,7 @@ def _find_elsewhere(said: str) -> Missing | None:
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
     if found := re.search(r"(?m)^configure: error: .{1,200}", said):
-        return Missing("target", found[0])
+        return Missing("configure", found[0])
     if found := _UNRESOLVED.search(said):
         return Missing("network", found[1])
     if found := _REFUSED.search(said):

@@ -123,7 +123,7 @@ class C(Language):
         r"|Could NOT find (\w+)|package configuration file provided by \"([\w.+-]+)\"|possibly undefined macro: (\w+)"
         r"|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
         r"|add_subdirectory given source \"([^\"]+)\" which is not|Cannot find source file:\s+(\S+)"
-        r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
+        r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found"
     )
     body = (
         r"^(?!(?:typedef|struct|enum|union|class|namespace|extern|constexpr|template|else|do)\b)[A-Za-z_][^;{}()#=]{0,999}?(\w+)"
