@@ -27,11 +27,10 @@ from tests.engine.libraries import DONE, environment, library, look
 from tests.harness import git, run_to_end
 from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 __all__ = ["library"]
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path) -> None:
     environment(library)
     (library / "Makefile").write_text("test:\n\techo all is well\n")
@@ -56,6 +55,7 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
     assert base.command == "make test" and base.failed == 1
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +81,7 @@ def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(
     assert "The project's own set-up is `npm ci`" in journal.of(e.RunHalted)[0].message
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> None:
     """The few that run anyway say nothing about the product."""
     (environment(library) / "only_here.py").unlink()
@@ -188,6 +189,7 @@ def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:
     assert set_aside(report, base) == {case.id: "the git submodule tests/kit is empty"}
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> None:
     root, flag = tmp_path / "p", tmp_path / "flag"
     root.mkdir()
@@ -204,6 +206,7 @@ def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> N
     assert look(root, open_air)[0].failed == 1, "nor is what passed"
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +228,7 @@ def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
     assert look(tmp_path, Choices(sandbox="none", trust_config=True))[0].passed == 1
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize(
     ("program", "tools", "said"),
     [
@@ -245,6 +249,7 @@ def test_the_way_to_a_program_can_be_typed_here(
     assert CheckEnvironment().for_missing(Missing("command", program), base).startswith(said)
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_what_a_project_installs_for_itself_is_not_taken_from_the_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +280,7 @@ def test_what_a_project_installs_for_itself_is_not_taken_from_the_system(
     assert "`--network allow:github.com`" in given.for_missing(Missing("network", "github.com"), ProjectFacts({}, []))
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_package_that_is_installed_from_beside_the_project_is_named_for_what_it_is(
     library: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +297,7 @@ def test_a_package_that_is_installed_from_beside_the_project_is_named_for_what_i
     assert found.passed == 1 and not found.lacking, "what it says helps"
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_linter_beside_the_tests_is_named_as_that(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("test:\n\t@echo 1..1\n\t@echo ok 1\n\t@echo a.c:1: too long; exit 3\n")
     git(tmp_path, "init", "-q")
@@ -300,6 +307,7 @@ def test_a_linter_beside_the_tests_is_named_as_that(tmp_path: Path) -> None:
     assert any("a linter or a build beside the tests counts too: --check CMD takes" in line for line in lines)
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_target_with_nothing_to_do_is_no_check(tmp_path: Path) -> None:
     (tmp_path / "doc").mkdir()
     (tmp_path / "doc" / "Makefile").write_text("check:\n")

@@ -23,8 +23,6 @@ from tests.harness import FIXED, QUICK_CHECK, journal_of, make_project, run_to_e
 from tests.interfaces.shell import bough
 from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 FIX, DONE = call("write", path="calc.py", content=FIXED), call("done", summary="fixed")
 
 
@@ -34,6 +32,7 @@ def refused_connection() -> TransientError:
     return error
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_missing_server_is_reported_at_once_and_the_run_can_be_resumed(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "slow.sh").write_text("sleep 600\n")
@@ -83,6 +82,7 @@ def test_a_quota_names_its_end(header: str) -> None:
     assert isinstance(soon, TransientError) and soon.retry_after == 30
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_run_without_quota_waits_and_resumes_on_its_own(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     until = time.time() + 3600

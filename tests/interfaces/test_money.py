@@ -19,8 +19,6 @@ from tests.interfaces.shell import bough, busy, here, run_args
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 UNSET = Limits()
 TWO_STEPS = Step("goal", "x", steps=(Step("a", "a"), Step("b", "b")))
 
@@ -56,6 +54,7 @@ def test_the_ledger_of_a_run_is_that_of_its_goal() -> None:
     assert run.limits == run.tasks["goal"].limits == Limits(136, 136 * 150_000)
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_limit_of_cost_that_cannot_be_kept_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = make_project(tmp_path / "p")
     said = here(project, capsys, *run_args("http://127.0.0.1:1/v1", "--max-cost", "2"))
@@ -63,6 +62,7 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused(tmp_path: Path, capsys: 
     assert here(project, capsys, "runs", "--json").json == [], "nothing has begun"
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_price_of_ones_own_ends_the_run_at_its_limit(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[prices]\n"openai:test" = {input = 1000, output = 0}\n')

@@ -22,8 +22,6 @@ from tests.interfaces.shell import BOUGH, environment, here
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 HEAVY = {"rich", "httpx2", "genai_prices", "keyring", "pydantic", "hypothesis"}
 LOADED = """
 import json, sys
@@ -63,6 +61,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("run", "--help"), ("show", "--help")])
 def test_help_loads_next_to_nothing(tmp_path: Path, args: tuple[str, ...]) -> None:
     loaded = modules_after(tmp_path, *args)
@@ -79,6 +78,7 @@ def test_importing_the_python_interface_loads_no_adapters() -> None:
     assert not [name for name in loaded if name.startswith(("bough.adapters", "bough.engine"))]
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
     for command in ("show", "runs", "log"):
         loaded = modules_after(small, command)
@@ -90,6 +90,7 @@ def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
         assert not any(name.startswith("bough.core.verdict.languages") for name in loaded), command
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_run_without_a_check_loads_no_language(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello\n")
     done = subprocess.run(
@@ -128,6 +129,7 @@ def test_every_command_is_listed_and_every_one_listed_is_there() -> None:
     )
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_bough_alone_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = here(tmp_path, capsys)
     assert said.status == 0
@@ -139,6 +141,7 @@ def test_bough_alone_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert here(tmp_path, capsys, "--version").out.startswith("bough 0.")
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_help_of_a_run_is_short_and_whole_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     short, whole = (here(tmp_path, capsys, "run", f"--help{wish}") for wish in ("", "-all"))
     assert short.status == whole.status == 0
@@ -150,6 +153,7 @@ def test_help_of_a_run_is_short_and_whole_on_request(tmp_path: Path, capsys: pyt
     assert "Exit status: 0" in whole.out and "    " not in whole.out.partition("Options:")[0]
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_an_internal_error_is_one_line_and_a_traceback_on_request(
     small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +181,7 @@ def test_an_internal_error_is_one_line_and_a_traceback_on_request(
     assert (said.status, said.err) == (1, "bough: /somewhere: No space left on device.\n")
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @in_turn
 def test_a_thousand_tasks_are_shown_at_once(tmp_path: Path) -> None:
     (tmp_path / ".bough").mkdir()

@@ -15,8 +15,6 @@ from bough.views.stats import Share, Stats, compute_stats
 from tests.harness import make_project, run_to_end
 from tests.shipped import AGENT_ONLY
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 
 def journal(*events: e.AnyEvent) -> list[e.Record]:
     return [e.Record(n, "run", "goal", n, float(n), event) for n, event in enumerate(events, 1)]
@@ -61,6 +59,7 @@ def test_warnings_need_numbers_that_say_something() -> None:
     assert "20%" in Stats(checks=4, checks_not_found=1).warnings[0]
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_from_outside(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     wrong, right = (
