@@ -173,7 +173,10 @@ class _Scouting:
         day = time.strftime("%Y-%m-%d", time.gmtime(self._ports.clock()))
         check = Check(command, f"{self.told.model or 'a model'} proposed it on {day}: {proposal.why.strip()}")
         self.told = replace(self.told, commands=(*self.told.commands, command))
-        works: e.BaseChecked | str = "it leaves this machine or starts a service, so it is not tried"
+        works: e.BaseChecked | str = (
+            "it is not tried: it leaves this machine, starts a service, or has a placeholder, a here-document or a "
+            "variable that is not set here"
+        )
         if is_harmless(command):
             works = await self._ports.verifier.try_check(self._run, self._task, check, self._say)
         if isinstance(works, e.BaseChecked):

@@ -67,8 +67,9 @@ def rank_told(path: str) -> int:
 
 def is_harmless(command: str) -> bool:
     """Whether a command can be tried: it is harmless, and every variable and placeholder in it has a value here."""
-    unset = (name for name in re.findall(_UNSET, command) if not re.search(rf"\b{name}=|\bfor {name}\b", command))
-    return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", command) or any(unset))
+    read = re.sub(r"'[^']*'", "''", command)  # The shell replaces nothing there: `$x` may be R's or PHP's.
+    unset = (name for name in re.findall(_UNSET, read) if not re.search(rf"\b{name}=|\bfor {name}\b", read))
+    return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", read) or any(unset))
 
 
 def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, str]]:
