@@ -45,7 +45,7 @@ WORK = (act("write", "I mend it.", path="calc.py", content=FIXED), act("done", s
 def browser() -> Iterator[Any]:
     if CHROMIUM is None or playwright is None or not AXE.exists():
         missing = "no browser: apt-get install chromium, pip install playwright, npm ci in web/"
-        assert "BOUGH_BROWSER" not in os.environ, missing
+        assert "TESTS_BROWSER" not in os.environ, missing
         pytest.skip(missing)
     with playwright.sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))

@@ -61,7 +61,7 @@ WATCH = """(() => {
 
 def watch(context: Any) -> None:
     """Note what is shown and clicked on the pages of a browser's context, where somebody asks for it."""
-    if file := os.environ.get("BOUGH_CLICKS"):
+    if file := os.environ.get("TESTS_CLICKS"):
 
         def tell(_: Any, how: str, key: str) -> None:
             with Path(file).open("a") as told:

@@ -32,7 +32,7 @@ def firefox() -> Iterator[Any]:
     program = shutil.which("firefox") or shutil.which("firefox-esr")
     if program is None or playwright is None or not AXE.exists():
         missing = "no Firefox: apt-get install firefox-esr, pip install 'playwright<1.62', npm ci in web/"
-        assert "BOUGH_BROWSER" not in os.environ, missing
+        assert "TESTS_BROWSER" not in os.environ, missing
         pytest.skip(missing)
     with playwright.sync_playwright() as started:
         opened = started.firefox.launch(channel="moz-firefox", executable_path=program)

@@ -304,8 +304,10 @@ def open_requests(page: Page, place: Place, night: Any) -> None:
 def apply_chosen(night: Any, *names: str) -> None:
     """These of what is ready; those with files that take effect on their own only after one more word."""
     press_in(night, "apply-all")
-    for box in night.locator("label.tick-box").filter(has_text="Goal ").all():
-        box.get_by_role("checkbox").set_checked(any(f"Goal {name}." in box.inner_text() for name in names))
+    expect(night.locator('[data-action="apply-chosen"]')).to_be_visible()  # Not what is left of the requests' boxes.
+    boxes = night.locator("label.tick-box").filter(has_text="Goal ")
+    for number, said in enumerate(boxes.all_inner_texts()):
+        boxes.nth(number).get_by_role("checkbox").set_checked(any(f"Goal {name}." in said for name in names))
     press_in(night, "apply-chosen")
     for name in names:
         line = night.get_by_role("list", name="What came of it").get_by_role("listitem").filter(has_text=f"{name}:")
@@ -331,6 +333,7 @@ def test_all_that_is_proven_is_applied_opened_and_taken_back(browser: Any, place
         expect(night.get_by_role("button", name="Apply 3 to my files…")).to_be_visible()
         assert not files[0].exists()
         apply_chosen(night, "changed")
+        expect(night.get_by_role("button", name="Apply 2 to my files…")).to_be_visible()
         apply_chosen(night, "edges", "release")
         expect(night.locator('[data-action="apply-all"]')).to_have_count(0)
         assert all(file.exists() for file in files) and (root / "calc.py").read_text() == FIXED
