@@ -13,7 +13,7 @@ from bough.core import events as e
 from bough.core.conversation import context, pruning
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.ids import child_path
+from bough.core.ids import GOAL, child_path
 from bough.core.journal.task_fold import fold_task
 from bough.core.ladder.escalation import Decision, Rung
 from bough.core.messages import AnswerProtocol
@@ -303,6 +303,7 @@ def render_report(task: Task, why: str, *, asks: bool = False) -> str:
     tried += [
         f"{child.child}: {child.why}" for child in task.children.settled.values() if child.state is not State.COMPLETED
     ]
+    where = "" if task.id == GOAL else f" {task.id}"
     left = [context.shorten_text(step.title or step.instructions, context.CRUMB) for step in open_]
     if (verdict := task.acceptance.verdict) is not None and verdict.ruling != "passed":
         left.append(f"the check: {verdict.reason}")
@@ -313,14 +314,14 @@ def render_report(task: Task, why: str, *, asks: bool = False) -> str:
         _render_section("What was learned", list(context.list_lessons(task))),
         _render_section("What is done", [context.render_result(child) for child in done]),
         _render_section("What is left", left or [context.shorten_text(task.step.instructions, context.CRUMB)]),
-        "" if asks else _render_section("How to continue", HOW_TO_CONTINUE),
+        "" if asks else _render_section("How to continue", [line.format(where) for line in HOW_TO_CONTINUE]),
     ]
     return "\n".join(part for part in parts if part)
 
 
 HOW_TO_CONTINUE = (
     "`bough diff` shows the work so far; it is kept, and `bough apply --partial` applies it",
-    "`bough log` shows what happened, round by round",
+    "`bough log{}` shows what happened, round by round",
     "`bough rewind` rewinds the run to an earlier round, and `bough resume` continues from there",
     "a narrower goal, or a check that proves less at once, often helps",
 )
