@@ -59,6 +59,18 @@ def test_the_commit_that_breaks_it_is_named(meet: Meet) -> None:
     assert f"broken by {culprit[:10]}" in ann.bough("show", name).out
 
 
+def test_additions_at_one_place_conflict_as_they_do_for_git(meet: Meet) -> None:
+    """In its own merges bough keeps both; whoever types `git merge` has to decide."""
+    start = "def one():\n    return 1\n"
+    path, content = RIGHT[TOTAL]
+    ann = meet(goal(files={path: f"{start}\n\n{content}"}))
+    move(ann, "One.", shop=start)
+    name = ran(ann, TOTAL)
+    culprit = move(ann, "Two.", shop=f"{start}\n\ndef two():\n    return 2\n")
+    said = ann.bough("recheck", name, status=3)
+    assert f"conflicts with {culprit[:10]} in shop.py" in said.out
+
+
 def test_what_cannot_be_checked_again_is_a_sentence(meet: Meet) -> None:
     ann = meet(goal())
     assert ann.bough("recheck", "--all").status == 2

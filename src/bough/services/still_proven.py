@@ -131,8 +131,10 @@ class MovedMain(Struct, frozen=True):
         return tree
 
     async def _merge(self, commit: str) -> Merged:
-        """Return the work merged with that commit."""
-        return await self.session.workspaces.merge(self.carried.base, await self._bring(commit), self.carried.head)
+        """Return the work merged with that commit. Additions at one place, which bough puts one after the other in its
+        own merges, are a conflict: the person's git stops there."""
+        merged = await self.session.workspaces.merge(self.carried.base, await self._bring(commit), self.carried.head)
+        return Merged(merged.tree, (*merged.conflicts, *merged.both))
 
     async def _find_failing(self, merged: str) -> list[str]:
         """Find failures on the merge that are not main's own: the tests that carried the requirements first, since they
