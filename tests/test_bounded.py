@@ -20,8 +20,8 @@ from bough.adapters.workspaces.python_environment import _read_mapped_folders, f
 from bough.adapters.workspaces.surroundings import read_variables
 from bough.app import config
 from bough.app import workflow_files as workflows
+from bough.core.acceptance.goal_reading import read_goal
 from bough.core.acceptance.receipt import read_receipt
-from bough.core.acceptance.requirements import read_goal
 from bough.core.backlog.reading import read_issues, read_list
 from bough.core.conversation.code_outline import outline_files, split_diff
 from bough.core.conversation.text_fitting import contain_markdown, fence_text, shorten_middle

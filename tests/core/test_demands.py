@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from bough.core.acceptance.requirements import NamedKind, Requirement, read_goal
+from bough.core.acceptance.goal_reading import NamedKind, read_goal
+from bough.core.acceptance.requirements import Requirement
 from bough.core.planning.plan import build_goal_step
 
 GOALS = tomllib.loads(Path(__file__).with_name("demands.toml").read_text(encoding="utf-8"))["goal"]

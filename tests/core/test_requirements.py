@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.acceptance.requirements import (
-    MOST,
-    GoalReading,
-    NamedKind,
-    find_coverage_problems,
-    list_covered,
-    read_goal,
-)
+from bough.core.acceptance.goal_reading import MOST, GoalReading, NamedKind, read_goal
+from bough.core.acceptance.requirements import find_coverage_problems, list_covered
 from bough.core.planning.plan import Step, build_goal_step
 
 PROSE = """Add interval arithmetic to the library.
@@ -139,7 +133,7 @@ def test_the_items_of_an_enumeration_that_a_model_names_have_the_words_around_th
     assert texts(MARKDOWN) == [MARKDOWN.removesuffix(" It is fast."), "It is fast."], "without a model: sentences"
     items = ["thematic breaks", "ATX headings", "setext headings", "code spans", "emphasis", "links"]
     found = read(MARKDOWN, items).requirements
-    assert [one.whole for one in found] == [
+    assert [one.whole for one in found] == [  # The last is a sentence that the model forgot.
         "Support all of CommonMark: blocks thematic breaks",
         "Support all of CommonMark: blocks ATX headings",
         "Support all of CommonMark: blocks setext headings",
@@ -161,9 +155,9 @@ def test_a_colon_introduces_a_list_in_a_sentence() -> None:
     ]
 
 
-def test_a_models_reading_makes_it_finer_and_never_coarser() -> None:
+def test_a_models_reading_makes_it_finer_and_takes_no_sentence_away() -> None:
     text = "First sort the input, then drop doubles. Print the rest. Errors go to stderr."
-    assert texts(text, ["then drop doubles"]) == [
+    assert texts(text, ["First sort", "then drop doubles"]) == [
         "First sort the input,",
         "then drop doubles.",
         "Print the rest.",
@@ -173,13 +167,28 @@ def test_a_models_reading_makes_it_finer_and_never_coarser() -> None:
     assert texts(MARKDOWN, ["Support all of CommonMark"]) == texts(MARKDOWN)
 
 
+def test_what_is_no_sentence_asks_for_something_only_if_the_model_lists_it() -> None:
+    text = (
+        "User story\n\nError in line 3: unknown\n\n| in | now |\n|---|---|\n| 1 | 2 |\n\n"
+        "While you are at it, sort the keys. It prints twice.\n\nExamples:\n- apples\n- bananas\n"
+    )
+    assert texts(text, ["sort the keys"]) == ["sort the keys.", "It prints twice."]
+    assert texts(text, ["sort the keys", "apples"])[-2:] == ["apples", "bananas"], "items of one list belong together"
+    background = [NamedKind("bananas", "background"), NamedKind("It prints twice.", "background")]
+    assert [one.text for one in read(text, ["sort the keys", "apples"], background).requirements] == [
+        "sort the keys.",
+        "apples",
+    ]
+    assert len(texts(text)) == 8, "without a list, everything may ask for something"
+
+
 def test_a_sentence_of_an_item_is_read_with_what_the_item_is_about() -> None:
     text = (
         "- `initials(text)`: the first letters of the words of the text, with words separated by white space, hyphens "
         "or underscores. The empty string gives the empty string.\n"
     )
     assert texts(text) == [text[2:-1]]
-    found = read(text, ["The empty string gives"]).requirements
+    found = read(text, ["`initials(text)`", "The empty string gives"]).requirements
     assert found[1].whole == "`initials(text)`: The empty string gives the empty string."
 
 

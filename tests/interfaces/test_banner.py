@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.acceptance.requirements import read_goal
+from bough.core.acceptance.goal_reading import read_goal
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.terminal.banner import SHOWN_ASKED, render_banner
 

@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance.requirements import By, number_from_one, read_goal
+from bough.core.acceptance.goal_reading import read_goal
+from bough.core.acceptance.requirements import By, number_from_one
 from bough.core.budget.limits import compute_remaining
 from bough.core.conversation.structured_answer import Problems
 from bough.core.planning import prompt_values

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import requirements
+from bough.core.acceptance.goal_reading import read_goal
 from bough.core.budget import grants
 from bough.core.conversation.structured_answer import Problems
 from bough.core.ids import depth
@@ -141,7 +141,7 @@ async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> B
         validate_plan(Plan(replace(task.step, steps=answer.steps)))
         if answer.requirements:
             goal = replace(task.step, criteria=answer.requirements)
-            events.append(e.RequirementsRead(requirements.read_goal(goal).requirements, "person"))
+            events.append(e.RequirementsRead(read_goal(goal).requirements, "person"))
         events += _accept_plan(task, answer.steps, runtime, "the person's plan")
     yield events
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session, StartingPoint
-from bough.core.acceptance.requirements import read_goal
+from bough.core.acceptance.goal_reading import read_goal
 from bough.core.decoding import UNREADABLE
 from bough.core.errors import UsageError
 from bough.core.planning.plan import build_goal_step

@@ -13,8 +13,9 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from bough.core.acceptance.goal_reading import is_stated
 from bough.core.acceptance.judge_ruling import SHORTEST, find_quote
-from bough.core.acceptance.requirements import Kind, Requirement, is_stated
+from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation import schema
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.requirements import NamedKind
+from bough.core.acceptance.goal_reading import NamedKind
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.events.planning import Estimated
 from bough.core.messages import Answer

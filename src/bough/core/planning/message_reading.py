@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.requirements import NamedKind, Requirement, list_active, read_goal
+from bough.core.acceptance.goal_reading import NamedKind, read_goal
+from bough.core.acceptance.requirements import Requirement, list_active
 from bough.core.conversation.structured_answer import parse_answer
 from bough.core.ids import GOAL
 from bough.core.messages import Answer

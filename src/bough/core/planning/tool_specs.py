@@ -55,8 +55,7 @@ _PHASE = {
 }
 
 KINDS = schema.tables(
-    "Only passages that do not ask for behaviour that a test could see. Usually []. A feature, a fix and an error are "
-    "behaviour.",
+    "Passages that do not ask for behaviour that a test could see. A feature, a fix and an error are behaviour.",
     schema.table(
         {
             "begins": schema.text("Its first five to ten words, exactly as written; all of it if it has fewer."),
