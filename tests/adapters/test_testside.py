@@ -49,6 +49,7 @@ def test_what_is_put_back_whole(path: str, command: str) -> None:
         ("calc.py", PYTEST),
         ("src/contest.py", PYTEST),
         ("packages/test-kit/add.js", "npm test"),
+        ("lib/Test/Kit.pm", "prove -lr t"),
         ("Makefile", PYTEST),
         ("scripts/build.sh", "sh run_checks.sh"),
         ("README.md", PYTEST),

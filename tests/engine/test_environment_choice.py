@@ -17,6 +17,7 @@ from bough.adapters.workspaces.git import GitWorkspaces
 from bough.app import Choices, project
 from bough.core import events as e
 from bough.core.acceptance.verdict import Case, Report
+from bough.core.verdict.check_run import count_told
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import ProjectFacts, find_missing, set_aside
 from bough.core.verdict.registry import LANGUAGES, instrument, read_results
@@ -143,7 +144,21 @@ COULD_NOT_RUN = [
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
     (1, "lua: t.lua:1: module 'luaunit' not found:", "luaunit is not installed"),
     (1, "lua: t.lua:1: module 'pair.other' not found:", ""),
-    (1, "lua: t.lua:1: module 'other' not found:", ""),
+    (1, "lua: t.lua:1: module 'other' not found:", "other is not installed"),
+    (1, "lua: t.lua:1: module 'pair_of' not found:", ""),
+    (1, "lua: t.lua:1: module 'lxp.lom' not found:", "luaexpat is not installed"),
+    (1, "Can't locate Any/Pair.pm in @INC (you may need to install the Any::Pair module)", ""),
+    (255, 'Base class package "Class::Accessor" is empty.', "Class::Accessor is not installed"),
+    (1, "Package required but not available: ‘formatR’\n", "formatR is not installed"),
+    (1, "ocamlfind: Package `ounit2' not found", "ounit2 is not installed"),
+    (1, "    Could not find module ‘Test.Hspec’", "Test.Hspec is not installed"),
+    (1, "a.java:3: error: package org.junit.jupiter.api does not exist", "junit is not installed"),
+    (255, "Cannot open load file: No such file or directory, dash", "dash is not installed"),
+    (1, "can't find package tcllib", "tcllib is not installed"),
+    (1, "can't find package pair", ""),
+    (1, 'a.go:3:8: cannot find package "github.com/a/b" in any of:\n\t/usr/lib', "github.com/a/b is not installed"),
+    (2, "cc: error: unrecognized command-line option ‘-m64’\nmake: *** [a.o] Error 1", "before it builds: cc: error"),
+    (1, "configure.ac:4: error: required file './config.rpath' not found", "it stops before it builds: configure.ac:4"),
     (
         2,
         "Can't locate Test/Nginx/Socket.pm in @INC (you may need to install it)",
@@ -247,6 +262,61 @@ def test_the_way_to_a_program_can_be_typed_here(
     monkeypatch.setattr(shutil, "which", lambda name, **_: name if name in tools else None)
     base = ProjectFacts({}, ["poetry.lock", "pnpm-lock.yaml", "pom.xml"])
     assert CheckEnvironment().for_missing(Missing("command", program), base).startswith(said)
+
+
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = "re2c 3.0 libclass-accessor-perl 0.5 libold-dev '(none)'"
+    lists = f"printf '%s:\\n  Installed: (none)\\n  Candidate: %s\\n' {known}"
+    for name, body in (("apt-get", ""), ("apt-cache", lists)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    facts = ProjectFacts({}, ["a.c"])
+
+    def advise(said: str) -> str:
+        found = find_missing(1, "make check", said, Report("exit status"), facts)
+        assert found is not None
+        return CheckEnvironment().for_missing(found, facts)
+
+    stopped = "checking for re2c... no\nconfigure: error: the lexer needs one"
+    assert advise(stopped) == "Install re2c: `apt-get install re2c` as root."
+    said = advise("Can't locate Class/Accessor.pm in @INC")
+    assert said.startswith(
+        "Install Class/Accessor: `apt-get install libclass-accessor-perl` as root, or `cpan Class::A"
+    )
+    assert "apt-get" not in advise("/usr/bin/ld: cannot find -lold: No such file")
+
+
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+def test_a_check_that_needs_an_ignored_file_cannot_run_and_says_what_helps(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@cat build-aux/rules.am && echo 1..1 && echo ok 1\n")
+    (tmp_path / "build-aux").mkdir()
+    (tmp_path / "build-aux" / "rules.am").write_text("a\n")
+    (tmp_path / ".gitignore").write_text("build-aux/\n")
+    git(tmp_path, "init", "-q")
+    found = look(tmp_path, Choices())[0]
+    assert found.lacking == "build-aux is ignored by git, so no checkout has it"
+    assert '`[workspace] copy = ["build-aux"]` in bough.toml' in found.way_out
+    (tmp_path / "bough.toml").write_text('[workspace]\ncopy = ["build-aux"]\n')
+    assert look(tmp_path, Choices(trust_config=True))[0].passed == 1, "what it says helps"
+
+
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+def test_an_ignored_source_that_others_name_is_compiled_with_them(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@cc -o a a.c roaring.c && ./a && echo 1..1 && echo ok 1\n")
+    (tmp_path / "a.c").write_text("int roaring(void);\nint main(void) {\n  return roaring();\n}\n")
+    (tmp_path / "roaring.c").write_text("int roaring(void) {\n  return 0;\n}\n")
+    (tmp_path / ".gitignore").write_text("roaring.*\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "x")
+    assert look(tmp_path, Choices())[0].passed == 1
+
+
+def test_what_configure_and_cmake_look_for_is_no_test() -> None:
+    said = "checking for strtod() works... ok\nchecking 3 tests of the linker... OK\n-- Performing Test A: OK\n"
+    assert count_told(said) == 0 and count_told(f"{said}1 test passed\n") == 1
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

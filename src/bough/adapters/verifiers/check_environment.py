@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from bough.core.verdict.registry import LANGUAGES, NEUTRAL
 from bough.core.verdict.stated_commands import list_setups
 from bough.core.verdict.texts import Read
 from bough.trust.files import Place
+from bough.trust.programs import make_environment, run_program
 
 _ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
 SHOWN_TEXT, SHOWN_LINES = 2_000, 20
@@ -74,14 +76,19 @@ class CheckEnvironment(Struct, frozen=True):
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
         absent = find_idle(known.exit_status, check.command, ran.text, ran.report) is not None
         known = replace(known, left_out=self._find_mentioned(ran.text), said=last, absent=absent)
-        lacks = self._find_hidden(ran.text) or find_missing(
-            known.exit_status, check.command, ran.text, ran.report, base, ran.finished.killed
-        )
+        lacks = self._find_hidden(ran.text) or self._find_ignored(known, ran.text)
+        lacks = lacks or find_missing(known.exit_status, check.command, ran.text, ran.report, base, ran.finished.killed)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
         lacks = _look_around(lacks)
         absent = lacks.kind in ("target", "tests", "program")
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
+
+    def _find_ignored(self, known: Baseline, text: str) -> Missing | None:
+        """Find an ignored file without which nothing ran: it is there for the person, and in no checkout."""
+        unfound = re.findall(r"(?m)^.*(?:No such file|cannot open|[Nn]ot found|[Cc]annot find).*$", text)
+        ignored = self._find_mentioned("\n".join(unfound)) if unfound and not known.ran_tests else ()
+        return Missing("ignored", ignored[0].rstrip("/")) if ignored else None
 
     def _find_hidden(self, text: str) -> Missing | None:
         """Find a module that is installed from a folder of its own (`pip install -e ../lib`), which commands cannot
@@ -119,7 +126,8 @@ class CheckEnvironment(Struct, frozen=True):
     def for_missing(self, missing: Missing, base: ProjectFacts) -> str:
         """Explain in one or two sentences how to provide the missing thing."""
         # A program in a folder of the project comes from its set-up (`vendor/bin/phpunit`), not from the system.
-        if missing.kind == "command" and "/" not in missing.name and (get := self._get_program(missing.name)):
+        program = missing.name if missing.kind == "command" else missing.module * (missing.kind == "configure")
+        if program and "/" not in program and (get := self._get_program(program)):
             return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
         name = missing.name if " " not in missing.name else "HOST"
@@ -127,7 +135,9 @@ class CheckEnvironment(Struct, frozen=True):
         if not missing.declared:
             how += " Should the work write it, name it in the goal."
         if kind in ("network", "package"):
-            how = self._offer_setup(missing, base) or how
+            # What nothing declares is not in the project's set-up either.
+            offered = self._offer_setup(missing, base) if missing.declared else ""
+            how = how if offered.startswith("Install") and "`apt-get" in how else offered or how
         return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
 
     def _offer_setup(self, missing: Missing, base: ProjectFacts) -> str:
@@ -154,6 +164,7 @@ class CheckEnvironment(Struct, frozen=True):
     def _get_program(self, program: str) -> str:
         """Explain how to get a program here; empty: unknown."""
         how = next((each.provided[program] for each in LANGUAGES if program in each.provided), "")
+        how = how or ("apt-get install " + found if (found := _find_debian(program, f"lib{program}-dev")) else "")
         by = how.split(" ", 1)[0]
         if by == "apt-get":
             return f"Install {program}: `{how}` as root." if shutil.which(by) else ""
@@ -165,6 +176,9 @@ class CheckEnvironment(Struct, frozen=True):
     def _explain_install(self, missing: Missing) -> str:
         prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
         language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
+        if missing.debian and (found := _find_debian(missing.debian)):
+            by = f", or `{missing.get}`" if missing.get else ""
+            return f"Install {missing.module or missing.name}: `apt-get install {found}` as root{by}."
         return language.explain_install(missing, self.environment, prefix)
 
     def _mention_left_out(self) -> str:
@@ -209,8 +223,9 @@ _PROVIDED = {
     "check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
-    "configure": "Install what configure asks for, or pass another check with `--check CMD` (or `[check] command` in "
+    "configure": "Install what it asks for, or pass another check with `--check CMD` (or `[check] command` in "
     "bough.toml).",
+    "ignored": 'Let every checkout have it: `[workspace] copy = ["{}"]` in bough.toml, or put it under git.',
     "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
@@ -220,6 +235,20 @@ _PROVIDED = {
     "`[workspace] env` can set PATH.",
 }
 """Ways to provide a missing thing, by its kind; a package is installed as its language says."""
+
+
+def _find_debian(*names: str) -> str:
+    """Find the first of these packages in the lists of packages that apt has here; empty: none."""
+    asked = [name for name in names if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name)]
+    if not asked or not (shutil.which("apt-get") and shutil.which("apt-cache")):
+        return ""
+    env = make_environment(LC_ALL="C")
+    try:
+        said = run_program(["apt-cache", "policy", *asked], project=None, env=env, timeout=30).stdout.decode()
+    except (OSError, UnicodeError, subprocess.TimeoutExpired):
+        return ""  # An advice without a package is one too.
+    known = re.findall(r"(?m)^(\S+):\n +Installed: .*\n +Candidate: (?!\(none\))", said)
+    return next((name for name in asked if name in known), "")
 
 
 def _look_around(missing: Missing) -> Missing:

@@ -95,7 +95,8 @@ class CheckFinder:
         """Return a reader of texts that define how tests run, and of those that name the command: CI files, guides."""
         texts = await self._texts.of(tree)
         if tree not in self._told:
-            told = sorted((path for path in paths if rank_told(path) or shows_runner(path)), key=rank_told)[:MOST_TOLD]
+            found = (path for path in paths if rank_told(path) or shows_runner(path))
+            told = sorted(found, key=lambda path: (path.count("/") > 3, rank_told(path), path.count("/")))[:MOST_TOLD]
             self._told = {tree: await asyncio.to_thread(texts.contents.read, told)}
         known, read = self._told[tree], self._environment.reader(texts)
         return lambda path: known[path] if path in known else read(path)

@@ -39,7 +39,7 @@ _MOST_FOLDERS = 300
 _MOST_FILES = 50
 _LARGEST = 1 << 20
 _GENERATED = r"(?im)\b(?:auto-?)?generated\b|do(?: not|n't) (?:edit|modify|change)|^(?:__version__|version)\s*="
-"""First lines of a generated file. Any other ignored file stays where it is: it may hold the person's secrets."""
+"""First lines of a generated file. Any other that is not compiled stays where it is: it may hold secrets."""
 _HEAD = 2_000
 
 
@@ -200,7 +200,8 @@ def _list_in(place: Place, folder: str, names: set[str]) -> Iterator[str]:
     texts: dict[str, str] = {}
     for name in others:
         language = find_language(name)
-        if language is NEUTRAL or not re.search(_GENERATED, (place / name).text(_LARGEST)[:_HEAD]):
+        compiled = f".{find_suffix(name)}" in SOURCES  # Such a file holds no settings.
+        if language is NEUTRAL or not (compiled or re.search(_GENERATED, (place / name).text(_LARGEST)[:_HEAD])):
             continue
         beside = [each for each in sorted(names) if find_language(each) is language]
         for each in beside:

@@ -112,7 +112,7 @@ def count_told(output: str) -> int:
     """Count the tests that an output of an unknown runner mentions: numbers before words for tests, or lines with one
     outcome each."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
-    output = output[-_READ:]
+    output = re.sub(r"(?m)^(?:checking |-- ).*", "", output[-_READ:])  # What configure and CMake look for.
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)

@@ -55,7 +55,7 @@ class Missing(Struct, frozen=True):
 
     kind: Literal[
         "command", "package", "version", "service", "loopback", "network", "permission", "submodule",
-        "target", "tests", "time", "output", "program", "script", "terminal", "configure",
+        "target", "tests", "time", "output", "program", "script", "terminal", "configure", "ignored",
     ]  # fmt: skip
     name: str
     """The command or package; a program and its required version; a service's address; for the network, a host."""
@@ -69,6 +69,8 @@ class Missing(Struct, frozen=True):
     """The module as the program imports it."""
     get: str = ""
     """The command that installs it; empty if unknown."""
+    debian: str = ""
+    """The package of Debian that has it, if there is one of this name."""
 
     def __str__(self) -> str:
         named = f" ({self.why} names it)" if self.why else ""
@@ -88,6 +90,7 @@ _LACKING = {
     "time": "it did not end, and was cut off {}",
     "output": "it printed more than is kept, and was ended",
     "configure": "it stops before it builds: {}",
+    "ignored": "{} is ignored by git, so no checkout has it",
     "terminal": "it needs a terminal, which commands do not have",
     "program": "{} cannot be executed",
     "script": "{} is not there",
@@ -130,10 +133,14 @@ class Language:
     """Commands that install a project's packages, the surest first, by a file that calls for them (`{file}`)."""
     gets: ClassVar[str] = ""
     """Command that installs one package, `{}`."""
+    debian: ClassVar[str] = ""
+    """Name that Debian gives to a package, `{}`."""
     provided: ClassVar[Mapping[str, str]] = {}
     """Commands that install programs, by program."""
     installs: ClassVar[str] = ""
     """Pattern for the beginning of command lines that install a project's packages."""
+    stops: ClassVar[str] = ""
+    """Pattern for lines with which a build stops before it compiles anything."""
     too_old: ClassVar[str] = ""
     """Pattern for messages that a tool is older than a project allows; its groups are the tool and the required
     version."""
@@ -218,18 +225,22 @@ class Language:
         for text in texts:
             if self.no_package and (found := re.search(self.no_package, text)):
                 name = next(filter(None, found.groups()), "a package")
-                return Missing("package", name, "", self.name, get=self.gets.format(name))
+                return self._complete(Missing("package", name, "", self.name))
             for found in re.finditer(self.no_module, text) if self.no_module else ():
                 name = next(filter(None, found.groups()), "")
-                if not name or self.find_top(name) in own:
+                if not name or {self.find_top(name), self.find_top(name).rpartition("::")[2]} & own:
                     continue
                 where = self.find_declaration(name, manifests)
                 known = Missing("package", self.find_top(name), where or "", self.name, where is not None, name)
-                known = replace(known, get=self.gets.format(known.name))
                 if known.declared:
-                    return known
-                undeclared = undeclared or known
+                    return self._complete(known)
+                undeclared = undeclared or self._complete(known)
         return undeclared
+
+    def _complete(self, missing: Missing) -> Missing:
+        """Add how to install a package."""
+        debian = self.debian.format(re.sub(r"^lib|\W+$|\.h\w*$", "", missing.name.replace("::", "-")))
+        return replace(missing, get=self.gets.format(missing.name), debian=debian.lower())
 
     def find_top(self, module: str) -> str:
         """Return the part of a module's name that names its package or folder."""
@@ -276,7 +287,8 @@ def is_test_name(path: str) -> bool:
 @lru_cache(maxsize=1_000)
 def is_test_folder(folder: str) -> bool:
     """Whether one of these folders means tests in any language."""
-    parts = folder.lower().split("/")
+    # Below lib/ such a name is a namespace of the product: `lib/Test/More.pm`.
+    parts = re.sub(r"(?<=^lib)(/.*)?/Test\b", "", folder).lower().split("/")
     return any(part in _TEST_FOLDERS or re.split(r"[-_.]", part)[-1] in _TEST_WORDS for part in parts)
 
 

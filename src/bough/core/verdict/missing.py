@@ -79,8 +79,8 @@ def find_missing(
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = _find_package([*said, text], base, _list_own_names(base.paths))
     if found is not None:
-        # Nothing ran: a module that nothing declares may be the one that has to be written, unless it is for tests.
-        written = not found.declared and not re.search(r"(?i)test|spec|mock|unit", found.module)
+        # Nothing ran: a module that nothing declares may be the one that has to be written.
+        written = not found.declared and _resembles(found.module, base)
         return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
@@ -183,6 +183,18 @@ def _is_named(name: str, text: str) -> bool:
     return len(name) > 1 and re.search(rf"(?i)(?:\b|_){re.escape(name)}(?:\b|_)", text) is not None
 
 
+def _resembles(module: str, base: ProjectFacts) -> bool:
+    """Whether a file's name or the goal has a word of a module's own name, which is none for tests."""
+    last = re.split(r"[/.:]+", module)[-1]
+    stems = (find_stem(path) for path in base.paths if not path.startswith("."))
+    known = _split_words(f"{' '.join(stems)} {base.goal}")
+    return not re.search(r"(?i)test|spec|mock|unit", module) and not _split_words(last).isdisjoint(known)
+
+
+def _split_words(text: str) -> set[str]:
+    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}", text)}
+
+
 def _list_own_names(paths: Collection[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
@@ -274,12 +286,16 @@ _DENIED = re.compile(
 )
 
 
+_STOPPED = "|".join(language.stops for language in LANGUAGES if language.stops)
+
+
 def _find_elsewhere(said: str) -> Missing | None:
     """Find a missing host, service or path: not on this machine, or not allowed for commands."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
-    if found := re.search(r"(?m)^configure: error: .{1,200}", said):
-        return Missing("configure", found[0])
+    if found := re.search(_STOPPED, said, re.MULTILINE):
+        sought = re.findall(r"(?m)^checking for ([\w.+-]+)\.\.\. no$", said[: found.start()])
+        return Missing("configure", found[0], module=sought[-1] if sought else "")
     if found := _UNRESOLVED.search(said):
         return Missing("network", found[1])
     if found := _REFUSED.search(said):

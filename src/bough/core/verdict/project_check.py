@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
+from bough.core.verdict.languages.c import MAKE_INPUTS
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS, RUNNERS, find_language, find_runner, recognise
@@ -26,8 +27,6 @@ from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """Build folder that a command needs; it exists only after a build."""
-_IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
-"""The folder of a build that a command is about: before that was built, it is not there."""
 _MOST_PLACES = 100
 """The most folders below that are searched for projects."""
 MOST_PROJECTS = 12
@@ -35,7 +34,7 @@ _DEEPEST = 4
 """Scripts of a manifest that run each other."""
 MOST_CANDIDATES, MOST_STATED = 8, 4
 """The most candidates for a check, and the most from the project's files: CI runs one suite in many ways."""
-_SHOWS = "|".join((r"Makefile\.in", *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
+_SHOWS = "|".join((MAKE_INPUTS, *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
@@ -52,7 +51,7 @@ RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner
 
 def shows_runner(path: str) -> bool:
     """Whether a file's text shows which runner a project uses."""
-    return path.count("/") < 2 and re.fullmatch(_SHOWS, path) is not None
+    return path.count("/") < 5 and re.fullmatch(_SHOWS, path) is not None
 
 
 def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> list[Check]:

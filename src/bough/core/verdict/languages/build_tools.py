@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from types import MappingProxyType
 
 from bough.core.verdict.language import Language, Missing
-from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines, make_closing
+from bough.core.verdict.paths import last_segment
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import (
+    KINDS,
+    ClosingLine,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    find_last_lines,
+    make_closing,
+)
 
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
 
 
 _PACKAGES = (
-    (r"Library \"([\w.-]+)\" not found", "opam install {}"),
-    (r"there is no package called .(\w[\w.]*\w)", """Rscript -e 'install.packages("{}")'"""),
-    (r"Component \"?:?([\w./-]+?)\"? not found", """sbcl --eval '(ql:quickload "{}")'"""),
-    (r"Package not found in any repo: ([\w-]+)", "rebar3 get-deps"),
+    (
+        r"Library \"([\w.-]+)\" not found|ocamlfind: Package [`'‘]([\w.-]+)['’] not found",
+        "opam install {}",
+        "lib{}-ocaml-dev",
+    ),
+    (
+        r"there is no package called .(\w[\w.]*\w)"
+        r"|[Pp]ackages? (?:required|suggested)\b.{1,20} not available:\s+.(\w[\w.]*\w)",
+        """Rscript -e 'install.packages("{}")'""",
+        "r-cran-{}",
+    ),
+    (r"Component \"?:?([\w./-]+?)\"? not found", """sbcl --eval '(ql:quickload "{}")'""", "cl-{}"),
+    (r"Package not found in any repo: ([\w-]+)", "rebar3 get-deps", ""),
+    (r"Could not (?:find|load) module .([A-Z][\w.]*)", "", "libghc-{}-dev"),
+    (r"package org\.(junit)\b[\w.]* does not exist", "", "{}4"),
+    (r"Cannot open load file(?:: |, )No such file or directory, ([\w-]+)", "", "elpa-{}"),
+    (r"can't find package ([\w:]+)", "", "tcl-{}"),
+    (r"no code for module \(([\w -]+)\)", "", "guile-{}"),
+    (r"Package [`'‘]([\w.+-]+)['’] not found in specified Vala", "", "lib{}-dev"),
+    (r"[Cc]an't find unit (\w+)|cannot open file: (\w+)\b(?!\.)", "", "fp-units-{}"),
 )
-"""Patterns for messages about a missing package, with the commands that install it."""
+"""Patterns for messages about a missing package, with the commands that install it and the name that Debian gives it.
+Not one of them is in a manifest that is read here, so the work may have to write it."""
 
 
 class BuildTool(Runner):
@@ -43,9 +71,16 @@ class BuildTool(Runner):
         (r"rebar\.config", "", "rebar3 do eunit, ct"),
         (r"gleam\.toml", "", "gleam test"),
         (r"dub\.(?:json|sdl)", "", "dub test"),
+        (r"tests/(?!testthat\.)[^/]+\.R", "", "R CMD check --no-manual --ignore-vignettes ."),
         (r"[\w-]+\.asd", r"test-op", _LISP),
         (r"tests/testthat\.R", "", "Rscript -e 'testthat::test_local(stop_on_failure = TRUE)'"),
     )
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        yield from super().projects(look)
+        tests = [path for path in look.near if "/" not in path and path.endswith("_test.go")]
+        if tests and not any(last_segment(path) == "go.mod" for path in look):
+            yield ProjectCommand("GO111MODULE=off go test ./...", f"there is a {tests[0]}, and no go.mod")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """Read the last lines of a project's own test program: how many passed and failed, on one line or on several.
@@ -92,7 +127,7 @@ _DEBIAN = dict(
     busted=lua-busted rspec=ruby-rspec bundle=bundler php=php-cli javac=default-jdk-headless mix=elixir tclsh=tcl
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
     aclocal=automake luarocks shellcheck cask dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
-    go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
+    cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
     """.split()  # noqa: SIM905
 )
 """Debian packages by one of their programs."""
@@ -116,7 +151,10 @@ class BuildTools(Language):
     provided = MappingProxyType({program: f"apt-get install {name}" for program, name in _DEBIAN.items()})
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        found = ((re.search(pattern, text), get) for text in texts for pattern, get in _PACKAGES)
-        return next(
-            (Missing("package", hit[1], "", self.name, get=get.format(hit[1])) for hit, get in found if hit), None
-        )
+        for text, (pattern, get, debian) in product(texts, _PACKAGES):
+            hit = re.search(pattern, text)
+            name = next(filter(None, hit.groups()), "") if hit else ""
+            if name and name not in own:
+                ways = {"get": get.format(name), "debian": debian.format(name).lower()}
+                return Missing("package", name, "", self.name, declared=False, module=name, **ways)
+        return None

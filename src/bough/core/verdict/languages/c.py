@@ -59,6 +59,14 @@ def _turn_on(found: Iterable[ProjectCommand], off: Iterable[str]) -> Iterable[Pr
     return [hit._replace(command=hit.command.replace(" && ", f"{on} && ", 1)) for hit in found]
 
 
+MAKE_INPUTS = r"(?:[^/]+/){0,4}(?:(?:GNUm|m|M)akefile|[^/]+\.mk)\.(?:am|in)"
+"""Files from which a Makefile is made."""
+_HAS_CHECK = (
+    r"(?m)^\s*(?:\w+_)?TESTS\s*\+?=|^(?P<target>check|test)\s*::?(?!\s*check-(?:am|recursive)|\s*\$\(BUILT)"
+    r"|^check-(?:local|DEJAGNU)\s*:|\bdejagnu\b"
+)
+
+
 class Automake(Runner):
     """`make check`, which prints one table for each folder."""
 
@@ -77,9 +85,19 @@ class Automake(Runner):
     in_parts = True
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        targets = {*re.findall(r"(?m)^(check|test)\s*:", look.text("Makefile.in"))}
+        inputs = [path for path in look if re.fullmatch(MAKE_INPUTS, path)]
+        hits = ((path, hit) for path in inputs for hit in re.finditer(_HAS_CHECK, look.text(path)))
+        # Automake enters folders for `check`, and for no target of theirs.
+        outer = "Makefile.am" in look.files
+        found = [hit for path, hit in hits if not (outer and "/" in path and hit["target"] == "test")]
+        if inputs and not found and all(map(look.text, inputs)):
+            return  # `make check` has nothing to do.
+        named = [hit["target"] for hit in found]
+        target = "test" if named.count("test") > len(named) / 2 else "check"
+        script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if name in look.files), "")
         for hit in super().projects(look):
-            yield hit._replace(command=hit.command.replace("make check", "make test")) if targets == {"test"} else hit
+            made = hit.command.replace("autoreconf -fi", f"NOCONFIGURE=1 sh {script}" if script else "autoreconf -fi")
+            yield hit._replace(command=made.replace("make check", f"make {target}"))
 
 
 class Meson(Runner):
@@ -113,6 +131,11 @@ class C(Language):
     runners = (CTest(), Automake(), Meson())
     manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")
     programs = frozenset({"ctest", "cmake", "meson", "ninja"})
+    debian = "lib{}-dev"
+    stops = (
+        r"^configure: error: .{1,200}|^[\w+-]*(?:cc|\+\+|clang)(?:-\d+)?: (?:fatal )?error: unrecogni[sz]ed .{1,200}"
+        r"|^\S+: error: required file '[^']+' not found$|^automake: error: cannot open < .{1,200}"
+    )
     too_old = (
         r"(?i)\b(cmake|autoconf|automake) (?:version )?(\d+(?:\.\d+)*) or (?:higher|newer) is required"
         r"|\b(meson) version is \S+ but project requires >= ?(\d+(?:\.\d+)*)"

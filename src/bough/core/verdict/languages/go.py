@@ -143,7 +143,8 @@ class GoLanguage(Language):
     frames = r"/usr/local/go/src"
     no_package = (
         r"(?:no required module provides package|missing go\.sum entry for module providing package"
-        r"|cannot find module providing package) (\S+?)[;:]?\s|(go\.mod)(?= file not found)"
+        r"|cannot find module providing package|cannot find package(?= \S+ in any of)) \"?([^\s\"]+?)\"?[;:]?\s"
+        r"|(go\.mod)(?= file not found)"
         r"|does not contain (main module)|cannot find (main module)"
     )
     too_old = r"\b(?:requires|invalid) ([Gg]o)\b(?: version)?[ '>=]*(\d+(?:\.\d+)*)"

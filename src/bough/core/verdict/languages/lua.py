@@ -8,6 +8,9 @@ from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
 
+_ROCKS = {"lxp": "luaexpat", "socket": "luasocket", "ssl": "luasec", "lfs": "luafilesystem", "posix": "luaposix"}
+"""Names of packages by the module that they have."""
+
 
 class Busted(Runner):
     name = "busted"
@@ -34,7 +37,13 @@ class Lua(Language):
     no_module = r"module '([\w.-]+)' not found"
     setups = ((r"(?:[^/]+/)?[^/]+\.rockspec", "luarocks make {file}"),)
     installs = "luarocks (?:make|install)"
+    gets = "luarocks install {}"
+    debian = "lua-{}"
     body = r"\bfunction\s+([\w.:]+)\s*\([^()]{0,999}\)|=\s*function\s*\([^()]{0,999}\)"
     switch = ' if 1 == {on} then error("broken on purpose") end '
     interpreters = ("lua",)
     loads = AT_LOAD
+
+    def find_top(self, module: str) -> str:
+        top = super().find_top(module)
+        return _ROCKS.get(top, top)

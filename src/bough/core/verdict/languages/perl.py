@@ -54,10 +54,14 @@ class Perl(Language):
     programs = frozenset({"prove"})
     too_old = r"\b(Perl) v(\d+(?:\.\d+)*) required"
     dependency_files = r"(^|/)(cpanfile|Makefile\.PL|Build\.PL|META\.(json|yml)|dist\.ini)$"
-    no_module = r"Can't locate ([\w/]+)\.pm in @INC"
+    no_module = (
+        r"Can't locate ([\w/]+)\.pm in @INC|Base class package \"([\w:]+)\" is empty"
+        r"|[Ww]arning: prerequisite ([\w:]+) [\d.]+ not found"
+    )
     setups = ((r"cpanfile|Makefile\.PL|Build\.PL", "cpanm --installdeps ."),)
     installs = "cpanm|cpan "
     gets = "cpan {}"
+    debian = "lib{}-perl"
 
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case
 from bough.core.verdict.language import AT_LOAD, Language
-from bough.core.verdict.runner import Runner, strip_file
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ProjectCommand, Runner, strip_file
 
 
 class PhpUnit(Runner):
@@ -26,7 +27,7 @@ class PhpUnit(Runner):
     starts = (
         (r"phpunit(?:\.dist)?\.xml(?:\.dist)?", "", "vendor/bin/phpunit"),
         (r"composer\.json", r"\"test\"\s*:", "composer test"),
-        (r"tests?/\w+Test\.php", "", "vendor/bin/phpunit tests"),
+        (r"config\.m4", r"PHP_NEW_EXTENSION|PHP_ARG_", "phpize && ./configure && NO_INTERACTION=1 make test"),
     )
     closes = (
         r"OK \((?P<total>\d{1,9}) tests?, \d+ assertions?\)|No tests executed!"
@@ -34,6 +35,15 @@ class PhpUnit(Runner):
         r"(?:, (?:Errors: (?P<failed>\d{1,9})|Failures: (?P<failed2>\d{1,9})|Skipped: (?P<skipped>\d{1,9})"
         r"|Incomplete: (?P<skipped2>\d{1,9})|[A-Z][A-Za-z ]+: \d{1,9}))*\."
     )
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        found = [*super().projects(look)]
+        yield from found
+        named = r"((?:[^/]+/){0,2}[Tt]ests?)/(?:.*/)?(?:\w+Test\.php|[^/]+\.phpt)"
+        tests = next(filter(None, (re.fullmatch(named, path) for path in look)), None)
+        if tests is not None and not any("make" in hit.command for hit in found):
+            program = "vendor/bin/phpunit" if "composer.json" in look.files else "phpunit"
+            yield ProjectCommand(f"{program} {quote(tests[1])}", f"there is a {tests[0]}")
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # `Acme.BufferTest > testInsert with data set "x"` becomes `Acme\BufferTest::testInsert`.

@@ -142,3 +142,4 @@ class Ruby(Language):
     setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
     installs = "bundle install"
     gets = "gem install {}"
+    debian = "ruby-{}"

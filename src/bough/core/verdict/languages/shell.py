@@ -12,7 +12,10 @@ from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner
 
-_INTERPRETERS = {"sh": "bash", "bash": "bash", "lua": "lua", "tcl": "tclsh", "rb": "ruby", "pl": "perl", "php": "php"}
+_INTERPRETERS = dict(
+    pair.split("=")
+    for pair in "sh=bash bash=bash lua=lua tcl=tclsh rb=ruby pl=perl php=php py=python3".split()  # noqa: SIM905
+)
 """Programs that run test scripts without a runner, by the script's suffix."""
 _SCRIPT = (
     r"(?:(?P<folder>\w+)/)?(?:(?:run[-_]?)?(?:all[-_]?)?tests?|(?<=tests/)(?:run|all)|(?<=test/)(?:run|all))"

@@ -73,7 +73,7 @@ class Python(Language):
     )
     provided = MappingProxyType(
         {name: f"pipx install {name}" for name in ("uv", "poetry", "pdm", "hatch", "pipenv", "tox", "nox", "nose2")}
-        | {"pipx": "apt-get install pipx"}
+        | {"pipx": "apt-get install pipx", "trial": "pipx install twisted"}
     )
     setups = (
         (r"uv\.lock", "uv sync"),
