@@ -1,7 +1,7 @@
 """What does `bough examine` say about real commits, with and without something wrong in them?
 
     python -m bench.examine choose --mirror DIR     # once, before any run: writes bench/examine.json
-    python -m bench.examine needless --mirror DIR   # an unrelated hunk added: is it named? No model thinks.
+    python -m bench.examine needless --mirror DIR --base-url URL --model M    # an unrelated hunk added: is it named?
     python -m bench.examine branches --mirror DIR   # once, before any run: writes bench/examine_branches.json
     python -m bench.examine moved --mirror DIR      # branches against a main with 60 more commits; no model thinks
     python -m bench.examine judge --mirror DIR --base-url URL --model M [--faults]    # whoever answers is the model
@@ -11,6 +11,7 @@ change product code and tests (none with a clock in it), whose suite passes, and
 commit before. The unrelated hunks are made from the syntax of the touched functions. The faults are written by hand,
 from the commit alone, in code that it changes and against what its message asks, so that its tests still pass where
 that can be. All this comes before anything is measured. Each library runs from its tree, with what NEEDS installs.
+With `--places` the folders stay: what was examined there already is only searched.
 """
 
 from __future__ import annotations
@@ -146,12 +147,8 @@ def list_touched(clone: Path, one: dict[str, Any]) -> Iterator[tuple[str, str, s
         changed = list_changed(git(clone, "show", f"{one['commit']}^:{path}", check=False), text)
         if text:
             functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-            yield (
-                path,
-                text,
-                changed,
-                [each for each in functions if changed & {*range(each.lineno, each.end_lineno or 0)}],
-            )
+            touched = [each for each in functions if changed & {*range(each.lineno, each.end_lineno or 0)}]
+            yield path, text, changed, touched
 
 
 def plant(clone: Path, one: dict[str, Any], number: int) -> dict[str, Any]:
@@ -181,15 +178,20 @@ def put_fault(clone: Path, fault: dict[str, str]) -> None:
 # ── one change ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def meet(folder: Path, base_url: str, model: str, scripted: Model, wire: WireModel | None) -> Person:
-    home, project = folder / "home", folder / "project"
+def meet(folder: Path, base_url: str, model: str) -> Person:
+    home = folder / "home"
     (home / ".config" / "bough").mkdir(parents=True)
     (home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.org\n[init]\ndefaultBranch = main\n")
     (home / ".config/bough/config.toml").write_text(
         # Whoever answers may be a person.
         f'[models]\nmain = "openai:{model}"\nbase_url = "{base_url}"\n[limits]\nmodel_timeout = 3600\n'
     )
-    return Person(home, project, scripted, wire)  # type: ignore[arg-type]
+    return join(folder)
+
+
+def join(folder: Path) -> Person:
+    """A person whose home and project are there, with a model that nobody scripts."""
+    return Person(folder / "home", folder / "project", Model([]), None)  # type: ignore[arg-type]
 
 
 def run(ann: Person, *args: str) -> tuple[int, str]:
@@ -199,61 +201,69 @@ def run(ann: Person, *args: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def examine_needless(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
-    """The commit with its unrelated hunk: what `--needless` names."""
+def check_out(ann: Person, mirror: Path, one: dict[str, Any]) -> str:
+    """The commit as branch `work` on a `main` without it. Returns its message."""
+    git(ann.project.parent, "clone", "-q", str(mirror / one["library"] / "repo"), str(ann.project))
+    git(ann.project, "checkout", "-q", "-B", "main", f"{one['commit']}^")
+    git(ann.project, "checkout", "-q", "-b", "work", one["commit"])
+    return git(ann.project, "log", "-1", "--format=%B", one["commit"])
+
+
+def list_hunks(ann: Person, one: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
+    """The lines of the commit's own parts, by product file."""
     from bough.core.acceptance.change_parts import edit_file
 
-    scripted = Model([Goal(one["subject"], {}, {})])  # An examiner without a case: the commit's tests carry it.
-    with WireModel(scripted) as wire:
-        ann = meet(place, wire.base_url, "wire-model", scripted, wire)
-        git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(ann.project))
-        git(ann.project, "checkout", "-q", "-B", "main", f"{one['commit']}^")
-        git(ann.project, "checkout", "-q", "-b", "work", one["commit"])
-        plant, before = one["plant"], {}
-        for path in one["product"]:
-            old = git(ann.project, "show", f"{one['commit']}^:{path}", check=False)
-            new = (ann.project / path).read_text("utf-8") if (ann.project / path).is_file() else None
-            found = edit_file(path, old.encode() or None, new.encode() if new is not None else None)
-            before[path] = [(edit.new + 1, max(edit.new_end, 1)) for edit in found.edits] if found else []
+    found = {}
+    for path in one["product"]:
+        old, new = (git(ann.project, "show", f"{one['commit']}{at}:{path}", check=False).encode() for at in ("^", ""))
+        parts = edit_file(path, old or None, new or None)
+        found[path] = [(edit.new + 1, max(edit.new_end, 1)) for edit in parts.edits] if parts else []
+    return found
+
+
+def examine_needless(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: str) -> dict[str, Any]:
+    """The commit with its unrelated hunk: what `--needless` names."""
+    plant, known = one["plant"], (place / "project").exists()
+    ann = join(place) if known else meet(place, base_url, model)
+    if not known:
+        check_out(ann, mirror, one)
         file = ann.project / plant["path"]
         lines = file.read_text("utf-8").splitlines(True)
         lines.insert(plant["line"] - 1, plant["text"])
         file.write_text("".join(lines), "utf-8")
-        ann.git("commit", "-qam", "Also.")
-        began = time.monotonic()
-        asked = ("examine", "main..work", "--goal", one["subject"], "--check", CHECK, "--needless")
+        ann.git("commit", "-qa", "--amend", "--no-edit")
+    goal, began = git(ann.project, "log", "-1", "--format=%B", "work"), time.monotonic()
+    asked = ("examine", "main..work", "--goal", goal, "--check", CHECK, "--needless")
+    status, said = run(ann, *asked)
+    if status == 8:  # It changes what a test says: the person allows that, and asks again.
+        run(ann, "approve", "latest")
         status, said = run(ann, *asked)
-        if status == 8:  # It changes what a test says: the person allows that, and asks again.
-            run(ann, "approve", "latest")
-            status, said = run(ann, *asked)
-        report = json.loads(run(ann, "report", "--json")[1] or "{}")
-    parts = report.get("needless", {})
-    size = plant["text"].count("\n")
+    parts = json.loads(run(ann, "report", "--json")[1] or "{}").get("needless", {})
+    size, before = plant["text"].count("\n"), list_hunks(ann, one)
     first, last = plant["line"] + plant["text"].startswith("\n\n") * 2, plant["line"] + size - 1
-    wrong, named = 0, False
+    wrong, named = [], False
     for path, edits in before.items():
         gone = [each for each in parts.get("needless", ()) if each["path"] == path]
         spans = [(each.get("first", 1), each.get("last", 10**9)) for each in gone]
         named |= path == plant["path"] and any(begin <= first and last <= end for begin, end in spans)
         for begin, end in edits:
             shift = size if path == plant["path"] and begin >= plant["line"] else 0
-            wrong += any(low <= begin + shift and end + shift <= high for low, high in spans)
+            if any(low <= begin + shift and end + shift <= high for low, high in spans):
+                wrong.append(f"{path}:{begin}-{end}")
     seconds, why = round(time.monotonic() - began, 1), "" if parts else said[-300:]
-    made = {"named": named, "hunks": sum(map(len, before.values())), "wrong": wrong, "checks": parts.get("checks", 0)}
-    return {**made, "undecided": len(parts.get("undecided", ())), "seconds": seconds, "status": status, "why": why}
+    made = {"named": named, "hunks": sum(map(len, before.values())), "wrong": len(wrong), "these": wrong}
+    told = {key: parts.get(key, ()) for key in ("checks", "undecided", "tests")}
+    return {**made, **told, "seconds": seconds, "status": status, "why": why}
 
 
 def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: str, fault: bool) -> dict[str, Any]:
     """What an answering model makes of the commit, or of the commit with its fault. A refutation counts when its case
     passes on the commit as it was."""
-    ann = meet(place, base_url, model, Model([]), None)
-    git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(ann.project))
-    git(ann.project, "checkout", "-q", "-B", "main", f"{one['commit']}^")
-    git(ann.project, "checkout", "-q", "-b", "work", one["commit"])
+    ann = meet(place, base_url, model)
+    goal = check_out(ann, mirror, one)
     if fault:
         put_fault(ann.project, one["fault"])
         ann.git("commit", "-qa", "--amend", "--no-edit")
-    goal = git(ann.project, "log", "-1", "--format=%B", one["commit"])
     began = time.monotonic()
     status, said = run(ann, "examine", "main..work", "--goal", goal, "--check", CHECK)
     report = json.loads(run(ann, "report", "--json")[1] or "{}")
@@ -349,7 +359,7 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
 def recheck(place: Path, mirror: Path, one: dict[str, Any]) -> dict[str, Any]:
     scripted = Model([Goal(one["subject"], {}, {})])
     with WireModel(scripted) as wire:
-        ann = meet(place, wire.base_url, "wire-model", scripted, wire)
+        ann = meet(place, wire.base_url, "wire-model")
         clone, began = move_main(place, mirror, one)
         started = time.monotonic()
         passes(clone)
@@ -381,6 +391,7 @@ def main() -> None:
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--part", default="1/1", metavar="K/N", help="every Nth change, from the Kth on")
+    parser.add_argument("--places", type=Path, help="the folder in which each change's folder stays")
     parser.add_argument("--results", type=Path, help="a line a change, appended; what it has is not done again")
     asked = parser.parse_args()
     file = BRANCH_SET if asked.what in ("branches", "moved") else SET
@@ -403,16 +414,18 @@ def main() -> None:
     for one in chosen:
         if any(one["commit"] == each["commit"] for each in results):
             continue
-        place = Path(tempfile.mkdtemp(dir="/var/tmp"))
+        place = (asked.places or Path(tempfile.mkdtemp(dir="/var/tmp"))) / f"{one['library']}-{one['commit'][:8]}"
+        place.mkdir(parents=True, exist_ok=True)
         try:
             if asked.what == "needless":
-                told = examine_needless(place, asked.mirror, one)
+                told = examine_needless(place, asked.mirror, one, asked.base_url, asked.model)
             elif asked.what == "moved":
                 told = recheck(place, asked.mirror, one)
             else:
                 told = judge(place, asked.mirror, one, asked.base_url, asked.model, asked.faults)
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            if not asked.places:
+                shutil.rmtree(place.parent, ignore_errors=True)
         results.append({"library": one["library"], "commit": one["commit"], **told})
         print(json.dumps(results[-1]), flush=True)
         if asked.results:

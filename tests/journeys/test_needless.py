@@ -148,6 +148,42 @@ def test_a_test_that_the_change_alters_notices_and_its_words_tell_what_belongs_t
     assert part["why"] == "no test notices, but it is about `cents`, as a part that is needed is"
 
 
+def test_what_may_belong_to_a_needed_part_is_undecided(meet: Meet) -> None:
+    """Nothing notices that these are gone: a helper that the needed part no longer uses, a call of a function that it
+    changes, a rare word of the goal, a branch that nothing runs. A spare function and a line that runs are needless."""
+    ann = meet(goal(cases={}))
+    before = (
+        "def dust(number):\n    return number\n\n\ndef scale(number):\n    return number\n\n\n"
+        "NAMES = [\n    'bill',\n]\n\n\ndef bill(number):\n    return scale(number + 0)\n\n\n"
+        "def refund(number):\n    if number < 0:\n        return 0\n    return number\n\n\n"
+        "def total(*numbers):\n    first = dust(0)\n    raise NotImplementedError\n"
+    )
+    ann.write("shop.py", before)
+    ann.commit("Begin.")
+    after = before.replace("def dust(number):\n    return number\n\n\n", "").replace(
+        "'bill',\n", "'bill',\n    'total',\n"
+    )
+    after = after.replace("scale(number):\n    return number", "scale(number):\n    return round(number)")
+    after = after.replace("scale(number + 0)", "scale(number)").replace("        return 0", "        return -number")
+    after = after.replace(
+        "first = dust(0)\n    raise NotImplementedError", "spare = 1\n    return sum(map(scale, numbers))"
+    )
+    test = (
+        "import unittest\n\n\nclass TestShop(unittest.TestCase):\n    def test_total(self):\n"
+        "        from shop import total\n\n        self.assertEqual(total(1.4, 2), 3)\n"
+    )
+    files = {"shop.py": f"{after}\n\ndef left():\n    return 1\n", "test_shop.py": test}
+    found = examine(ann, files, status=5)["needless"]
+    assert places(found["needless"]) == [("shop.py", 26, 27)]
+    why = {one["first"]: one["why"].partition(", but ")[2] for one in found["undecided"]}
+    assert why == {
+        1: "it is about `dust`, as a part that is needed is",
+        7: "it is about `total`, as a part that is needed is",
+        12: "it is about `scale`, as a part that is needed is",
+        17: "none runs it, either",
+    }
+
+
 def test_a_search_that_was_killed_goes_on(meet: Meet) -> None:
     """What was tried is not tried again: the same command ends with what the search would have found at once."""
     ann = meet(goal())

@@ -139,7 +139,7 @@ async def examine(
         outcome = await watcher.attend(
             opened, lambda watch: service.examine(opened, trees, wanted, check or None, watcher.choices, watch)
         )
-    if needless and outcome.status in ("completed", "not_proven"):
+    if needless and outcome.status in service.JUDGED:
         watcher.notice(f"Taking parts of the change out, one after the other: at most {MOST_CHECKS} checks.")
         try:
             await find_needless(opened, outcome.run, watcher.choices, MOST_CHECKS)

@@ -49,6 +49,10 @@ class ChangeTrees(Struct, frozen=True):
     head: str
 
 
+JUDGED = ("completed", "not_proven", "failed")
+"""Ends of runs that have examined a change to the end: proven, not shown, refuted."""
+
+
 class Watcher(Struct):
     """Watches an examination; by default nobody does."""
 
@@ -135,14 +139,17 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
 
 
 async def find_examined(session: Session, trees: ChangeTrees, goal: str, check: str | None) -> Outcome | None:
-    """Find the run that has examined just this without refuting it, and has not found yet what nothing needs."""
+    """Find the run that has examined just this, and has not found yet what nothing needs."""
     wanted = (trees.base, trees.head, goal.strip(), check)
     for name in await session.store.runs():
         run = await session.run(name)
         asked = run.plan.goal
         same = (run.base, asked.given, asked.instructions, asked.test_command) == wanted
-        fit = same and run.end is not None and run.end.end in ("completed", "not_proven")
-        if fit and not await session.store.read(name, kinds=("NeedlessFound",)):
+        if not same or run.end is None or run.end.end not in JUDGED:
+            continue
+        verdict = (await session.work(name)).acceptance.verdict
+        passed = verdict is not None and verdict.ruling == "passed"
+        if passed and not await session.store.read(name, kinds=("NeedlessFound",)):
             return await session.outcome(name)
     return None
 

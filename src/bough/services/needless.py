@@ -1,10 +1,15 @@
 """Needless parts of a change: they are taken out one after the other while the tests that carry the requirements run.
 
 What was not noticed stays out while the others are tried, so that all that is listed can go at once. From the bottom of
-each file up, since what is used stands above what uses it. Each try is in the journal: a killed search goes on.
+each file up, since what is used stands above what uses it. What no test misses beside a needed part is listed only if
+the tests run it: for that it runs once with a statement that ends the program there. Each try is in the journal: a
+killed search goes on.
 """
 
 from __future__ import annotations
+
+import asyncio
+from collections import Counter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,7 +17,7 @@ from msgspec.structs import replace
 from bough.app.choices import Choices
 from bough.app.session import Session
 from bough.core import events as e
-from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, find_words
+from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, find_words, list_functions
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
@@ -22,6 +27,9 @@ from bough.services.still_proven import find_carried
 NAMED = 20
 """The most tests that a part names."""
 LISTED = 200
+RARE = 3
+"""Words of the goal on so few lines of the changed files tell what is asked."""
+LIMITED = "the limit of checks was reached"
 
 Part = tuple[str, tuple[LineEdit, ...]]
 """A path, and edits of its change."""
@@ -37,8 +45,8 @@ async def find_needless(session: Session, name: str, choices: Choices, limit: in
             old, new = (side[path][1] if path in side else None for side in (before, after))
             if found := edit_file(path, old, new):
                 files[path] = found
-        probes = find_carried(run.base, task).probes
-        search = NeedlessSearch(session, name, measuring, run.base, task.tree, files, probes, limit)
+        probes, goal = find_carried(run.base, task).probes, run.plan.goal.instructions
+        search = NeedlessSearch(session, name, measuring, run.base, task.tree, goal, files, probes, limit)
         for record in await session.store.read(name, kinds=("PartTried",)):
             if isinstance(record.event, e.PartTried):
                 search.tried[record.event.tree] = record.event
@@ -53,6 +61,7 @@ class NeedlessSearch(Struct, eq=False):
     measuring: Measuring
     base: str
     head: str
+    goal: str
     files: dict[str, EditedFile]
     probes: tuple[Probe, ...]
     limit: int
@@ -88,7 +97,7 @@ class NeedlessSearch(Struct, eq=False):
         entangled = [part for part, loss in self.kept.items() if loss.others]
         if len(entangled) > 1 and self.checks < self.limit and not await self._lose(entangled):
             self._take_out(entangled)
-        return self._describe(tuple(carried))
+        return await self._describe(tuple(carried))
 
     async def _try_part(self, part: Part) -> None:
         path, edits = part
@@ -110,7 +119,10 @@ class NeedlessSearch(Struct, eq=False):
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
-        tree = await self.session.workspaces.graft(self.head, self.base, whole, texts)
+        loss = await self._try(await self.session.workspaces.graft(self.head, self.base, whole, texts))
+        return loss if loss.asked or loss.others else None
+
+    async def _try(self, tree: str) -> e.PartTried:
         if tree in self.tried:
             self.checks += 1
         else:
@@ -119,8 +131,7 @@ class NeedlessSearch(Struct, eq=False):
             asked, others = ([name for name in lost if (name in self.both) == old][:NAMED] for old in (False, True))
             self.tried[tree] = e.PartTried(tree, tuple(asked), tuple(others))
             await self.session.record(self.run, self.tried[tree])
-        loss = self.tried[tree]
-        return loss if loss.asked or loss.others else None
+        return self.tried[tree]
 
     async def _run_all(self, tree: str) -> dict[str, str]:
         """Return each case and test with its outcome; if no test is known by name, the check itself."""
@@ -140,11 +151,11 @@ class NeedlessSearch(Struct, eq=False):
         self.out = self._without(parts)
         self.kept = {part: loss for part, loss in self.kept.items() if part not in parts}
 
-    def _describe(self, carried: tuple[str, ...]) -> e.NeedlessFound:
+    async def _describe(self, carried: tuple[str, ...]) -> e.NeedlessFound:
         def place(part: Part) -> ChangePart:
             return self.files[part[0]].locate(part[1])
 
-        needed, undecided = [], [replace(place(part), why="the limit of checks was reached") for part in self.untried]
+        needed, undecided = [], [replace(place(part), why=LIMITED) for part in self.untried]
         for part, loss in self.kept.items():
             found = replace(place(part), by=loss.asked)
             if loss.others:
@@ -152,17 +163,46 @@ class NeedlessSearch(Struct, eq=False):
                 undecided.append(replace(found, why=why))
             else:
                 needed.append(found)
-        gone, old = [], {word for file in self.files.values() for word in find_words(file.before)}
-        about = {word for path, edits in self.kept for word in self.files[path].list_words(edits)} - old
+        gone, subject = [], self._find_subject()
         for path, edits in self.out.items():
             ordered = tuple(one for one in self.files[path].edits if one in edits)
             pieces = [ordered] if len(ordered) == len(self.files[path].edits) else self.files[path].split(ordered)
             for piece in pieces or [ordered]:
-                if shared := sorted(self.files[path].list_words(piece) & about):
-                    why = f"no test notices, but it is about `{shared[0]}`, as a part that is needed is"
+                if why := await self._doubt((path, piece), subject):
                     undecided.append(replace(place((path, piece)), why=why))
                 else:
                     gone.append(place((path, piece)))
         return e.NeedlessFound(
             self.head, tuple(gone), tuple(undecided), tuple(needed), carried[:LISTED], self.checks, self.limit
         )
+
+    def _find_subject(self) -> tuple[set[str], set[str]]:
+        """Find the words that tell what the needed parts are about, in lines that a change adds and in those that it
+        takes away: new ones, rare ones that the goal has, too, functions that they change or no longer use."""
+        files = self.files.values()
+        before = Counter(word for file in files for row in file.before for word in find_words([row]))
+        rare = {word for word in find_words([self.goal]) if before[word] <= RARE}
+        gone = {name for file in files for name in list_functions(file.path, file.before).values()}
+        gone -= {word for file in files for word in find_words(file.after)}
+        added, removed = set[str](), set[str]()
+        for path, edits in self.kept:
+            new, old = self.files[path].list_words(edits)
+            changed = self.files[path].list_changed_functions(edits)
+            added |= {word for word in new if not before[word] or word in rare} | changed
+            removed |= (old & gone) | changed
+        return added, removed
+
+    async def _doubt(self, part: Part, subject: tuple[set[str], set[str]]) -> str:
+        """Return why what no test misses may be needed all the same; empty: it lies in a file of its own, or tests
+        run it."""
+        path, edits = part
+        words = self.files[path].list_words(edits)
+        if shared := sorted((words[0] & subject[0]) | (words[1] & subject[1])):
+            return f"no test notices, but it is about `{shared[0]}`, as a part that is needed is"
+        beside = any(path == kept for kept, _ in self.kept)
+        if not beside or not (text := await asyncio.to_thread(self.files[path].stop, edits)):
+            return ""
+        if self.checks >= self.limit:
+            return LIMITED
+        tried = await self._try(await self.session.workspaces.graft(self.head, self.head, (), {path: text}))
+        return "" if tried.asked or tried.others else "no test notices, but none runs it, either"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
@@ -35,12 +35,55 @@ class EditedFile(Struct, frozen=True):
 
     def render(self, out: Collection[LineEdit]) -> str:
         """Return the changed file without these edits."""
-        lines, at = list[str](), 0
+        return "".join(self._lay_out(out)[0])
+
+    def _lay_out(self, out: Collection[LineEdit]) -> tuple[list[str], dict[LineEdit, range]]:
+        """Return the lines of that, and where each edit lies in them."""
+        lines, places, at = list[str](), dict[LineEdit, range](), 0
         for one in self.edits:
             lines += self.after[at : one.new]
-            lines += self.before[one.old : one.old_end] if one in out else self.after[one.new : one.new_end]
-            at = one.new_end
-        return "".join((*lines, *self.after[at:]))
+            own = self.before[one.old : one.old_end] if one in out else self.after[one.new : one.new_end]
+            places[one], at = range(len(lines), len(lines) + len(own)), one.new_end
+            lines += own
+        return [*lines, *self.after[at:]], places
+
+    def stop(self, edits: Collection[LineEdit]) -> str:
+        """Return the changed file with a statement that ends the program wherever these edits run; what they only take
+        away is back for that. Empty: they run when the file is loaded, or nothing can call them, or no statement is
+        known."""
+        language = find_language(self.path)
+        lines, places = self._lay_out({one for one in edits if not "".join(self.after[one.new : one.new_end]).strip()})
+        switch, functions, stops = (
+            language.switch.replace("{on}", "1").strip(),
+            list_functions(self.path, lines),
+            set(),
+        )
+
+        def put(stops: Collection[int]) -> str:
+            return "".join(f"{_indent(row)}{switch}\n{row}" if at in stops else row for at, row in enumerate(lines))
+
+        for own in (places[one] for one in edits if switch):
+            others = find_words((*lines[: own.start], *lines[own.stop :]))
+            if inner := [at for at in own if at in functions]:
+                stops |= {at for at in inner if functions[at] in others or _indent(lines[_list_heads(lines, at)[0]])}
+                continue
+            for at in (*own, *_list_heads(lines, own.start)):
+                # Python's code that cannot be read stays as it is.
+                if lines[at].strip() and language.strip_comments(made := put({at})) != made:
+                    stops |= {at} if _indent(lines[at]) else set()
+                    break
+        return put(stops) if stops else ""
+
+    def list_changed_functions(self, edits: Collection[LineEdit]) -> set[str]:
+        """List the functions whose bodies have lines of these edits."""
+        functions, found = list_functions(self.path, self.after), set[str]()
+        for at in (one.new for one in edits):
+            for first in sorted((first for first in functions if first <= at), reverse=True):
+                rows = [row for row in self.after[first : at + 1] if row.strip()]
+                if all(len(_indent(row)) >= len(_indent(rows[0])) for row in rows):
+                    found.add(functions[first])
+                    break
+        return found
 
     def locate(self, edits: Collection[LineEdit]) -> ChangePart:
         if len(edits) == len(self.edits):
@@ -50,9 +93,10 @@ class EditedFile(Struct, frozen=True):
             last -= 1
         return ChangePart(self.path, min(first + 1, max(last, 1)), max(last, 1))
 
-    def list_words(self, edits: Collection[LineEdit]) -> set[str]:
-        """List the words of the lines that these add."""
-        return find_words(line for one in edits for line in self.after[one.new : one.new_end])
+    def list_words(self, edits: Collection[LineEdit]) -> tuple[set[str], set[str]]:
+        """List the words of the lines that these add, and of those that they take away."""
+        added = find_words(line for one in edits for line in self.after[one.new : one.new_end])
+        return added, find_words(line for one in edits for line in self.before[one.old : one.old_end])
 
     def split(self, edits: tuple[LineEdit, ...]) -> list[tuple[LineEdit, ...]]:
         """Split a part into smaller ones, from the top: places of a file, paragraphs of a place; empty: none."""
@@ -61,6 +105,21 @@ class EditedFile(Struct, frozen=True):
         cuts = [at for at, (one, other) in enumerate(pairwise(edits), 1) if one.new_end < other.new]
         cuts = [0, *(cuts or range(1, len(edits))), len(edits)]
         return [edits[first:last] for first, last in pairwise(cuts)]
+
+
+def list_functions(path: str, lines: Sequence[str]) -> dict[int, str]:
+    """List the functions of a file by the first lines of their bodies."""
+    text = "".join(lines)
+    return {text.count("\n", 0, at): name for name, at in find_language(path).find_bodies(text)}
+
+
+def _list_heads(lines: Sequence[str], at: int) -> list[int]:
+    """List the lines that a line lies below, the next one first: each is indented less than the one before."""
+    found, own = list[int](), lines[at] if at < len(lines) else ""
+    for above in range(at - 1, -1, -1):
+        if lines[above].strip() and len(_indent(lines[above])) < len(_indent(lines[found[-1]] if found else own)):
+            found.append(above)
+    return found or [at]
 
 
 def find_words(lines: Iterable[str]) -> set[str]:
@@ -88,11 +147,11 @@ def _list_edits(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[LineEdit
         if kind == "equal":
             continue
         added = new[to:to_end]
-        least = min((_measure(line) for line in added if line.strip()), default=0)
+        least = min((len(_indent(line)) for line in added if line.strip()), default=0)
         starts = [
             to + at
             for at, (above, line) in enumerate(pairwise(added), 1)
-            if line.strip() and not above.strip() and _measure(line) <= least
+            if line.strip() and not above.strip() and len(_indent(line)) <= least
         ]
         # The first paragraph replaces the old lines.
         olds = [(first, end), *[(end, end)] * len(starts)]
@@ -100,5 +159,5 @@ def _list_edits(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[LineEdit
             yield LineEdit(begin, ends, new_begin, new_ends)
 
 
-def _measure(line: str) -> int:
-    return len(line) - len(line.lstrip())
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

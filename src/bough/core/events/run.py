@@ -198,10 +198,10 @@ class Rechecked(Event, frozen=True):
 
 
 class PartTried(Event, frozen=True):
-    """The run's change ran without some of its parts. Both empty: nothing noticed that."""
+    """The run's change ran without some of its parts, or with a program's end in one. Both empty: nothing noticed."""
 
     tree: str
-    """The files without them."""
+    """The files as they ran."""
     asked: tuple[str, ...] = ()
     """Tests and cases that pass only since the change, and no longer pass."""
     others: tuple[str, ...] = ()
