@@ -29,7 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +73,9 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
 def passes(folder: Path, tests: Sequence[str] = ()) -> bool:
     command = f"{CHECK} {shlex.join(tests)}"
     try:
-        done = subprocess.run(command, shell=True, cwd=folder, env=ENV, capture_output=True, timeout=600)
+        return not subprocess.run(command, shell=True, cwd=folder, env=ENV, capture_output=True, timeout=600).returncode
     except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0
 
 
 def is_test(path: str) -> bool:
@@ -281,19 +280,20 @@ def judge(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: 
 
 def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str]:
     """A clone whose `main` has 60 commits of the library, as they are, and whose `work` is the chosen one made on the
-    first of them. They end before it or, every second time, some `after` it: somebody else had the same idea. Returns
-    it with where both began; empty: it does not apply there."""
+    first of them. They end before it or, every second time, some `after` it: somebody else had the same idea. Where it
+    `reverts` the chosen one, they begin there. Returns it with where both began; empty: it does not apply there."""
     clone = place / "project"
     git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(clone))
     later = git(clone, "rev-list", "--reverse", "--first-parent", f"{one['commit']}..HEAD").split()[: one["after"]]
     tip = later[-1] if later else f"{one['commit']}{'' if one['after'] else '^'}"
     began = git(clone, "rev-parse", "--verify", "-q", f"{tip}~{LATER}", check=False).strip()
-    if not began:
+    if not began or (one.get("reverts") and began != one["commit"]):
         return clone, ""
     git(clone, "checkout", "-q", "-B", "main", tip)
     git(clone, "checkout", "-q", "-B", "work", began)
     env = {**os.environ, "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
-    done = subprocess.run(["git", *ANN, "cherry-pick", one["commit"]], cwd=clone, env=env, capture_output=True)
+    how = ("revert", "--no-edit") if one.get("reverts") else ("cherry-pick",)
+    done = subprocess.run(["git", *ANN, *how, one["commit"]], cwd=clone, env=env, capture_output=True)
     return clone, began if done.returncode == 0 else ""
 
 
@@ -307,18 +307,20 @@ def merge(clone: Path, commit: str) -> bool:
     return True
 
 
+def list_failing(clone: Path) -> set[str]:
+    done = subprocess.run(f"{CHECK} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
+    return {row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED ", "ERROR "))}
+
+
 def find_truth(clone: Path, began: str) -> dict[str, str]:
     """By git and the project's command alone: proven, conflicts or broken, and the first commit that does it."""
-    failing = list[str]()
     standing = "conflicts" if not merge(clone, "main") else "proven" if passes(clone) else "broken"
-    if standing == "broken":
-        done = subprocess.run(f"{CHECK} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
-        failing = [row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED ", "ERROR "))]
+    failing = list_failing(clone) if standing == "broken" else set()
     commits = git(clone, "rev-list", "--reverse", "--first-parent", f"{began}..main").split()
     first, last = 0, len(commits) - 1
     while standing != "proven" and first < last:
         middle = (first + last) // 2
-        good = merge(clone, commits[middle]) and (standing == "conflicts" or passes(clone, failing))
+        good = merge(clone, commits[middle]) and (standing == "conflicts" or not failing & list_failing(clone))
         first, last = (middle + 1, last) if good else (first, middle)
     git(clone, "checkout", "-q", "-f", "main")
     git(clone, "clean", "-fdxq")
@@ -326,19 +328,23 @@ def find_truth(clone: Path, began: str) -> dict[str, str]:
 
 
 def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The newest of each library whose suite passes and whose tests need the product's change. Broken: main passes
-    alone."""
-    for library in sorted({path.parent.name for path in mirror.glob("*/repo")} - {one["library"] for one in known}):
+    """The newest of each library whose suite passes and whose tests need the product's change; then the newest one that
+    is broken by main when it is taken back. Broken: main passes alone."""
+    done = {(one["library"], one.get("reverts", False)) for one in known}
+    libraries = sorted(path.parent.name for path in mirror.glob("*/repo"))
+    for reverts, library in product((True, False), libraries):
         found = tried = 0
-        for one in list_candidates(mirror / library / "repo"):
-            if tried == TRIES or found == EACH:
+        for one in list_candidates(mirror / library / "repo") if (library, reverts) not in done else ():
+            if tried == TRIES or found == (1 if reverts else EACH):
                 break
             place = Path(tempfile.mkdtemp(dir="/var/tmp"))
             try:
-                one |= {"library": library, "after": LATER // 2 if found % 2 else 0}
+                one |= {"library": library, "after": LATER if reverts else LATER // 2 if found % 2 else 0}
+                one |= {"reverts": True, "subject": f'Revert "{one["subject"]}"'} if reverts else {}
                 clone, began = move_main(place, mirror, one)
-                if not began:
+                if not began or (reverts and not merge(clone, "main")):
                     continue
+                git(clone, "checkout", "-q", "-f", "work")
                 tried, tests = tried + 1, [path for path in one.pop("tests") if (clone / path).is_file()]
                 if not passes(clone):
                     continue
@@ -347,7 +353,8 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
                 if passes(clone, tests):
                     continue
                 truth = find_truth(clone, began)
-                if truth["standing"] == "broken" and not passes(clone):
+                broken = truth["standing"] == "broken"
+                if broken < reverts or (broken and not passes(clone)):
                     continue
             finally:
                 shutil.rmtree(place, ignore_errors=True)
