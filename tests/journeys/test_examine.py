@@ -220,7 +220,7 @@ def test_bad_input_is_a_sentence(meet: Meet) -> None:
     assert "neither a branch, a commit, a range A..B nor a patch file" in refused(ann, "nowhere")
     assert "no commit `nowhere`" in refused(ann, "main..nowhere")
     assert "no commit `nowhere`" in refused(ann, "add", "--base", "nowhere")
-    assert "changes no file" in refused(ann, "--goal", TOTAL)
+    assert "no file differs in your uncommitted changes" in refused(ann)
     assert "empty" in refused(ann, "add..main")
     assert "mutually exclusive" in refused(ann, "add", "--goal", TOTAL, "--goal-file", "goal.md")
     assert "the first commit" in refused(ann, ann.git("rev-list", "--max-parents=0", "HEAD").strip())
@@ -232,6 +232,14 @@ def test_bad_input_is_a_sentence(meet: Meet) -> None:
     (ann.project / "empty.patch").unlink()
     branch(ann, message="wip", name="vague")
     assert "asks for nothing that could be shown" in refused(ann, "vague")
+
+
+def test_a_model_that_does_not_answer_is_said_alone(meet: Meet) -> None:
+    ann = meet(goal())
+    branch(ann)
+    ann.bough("config", "models.base_url", "http://127.0.0.1:9/v1", status=0)
+    said = ann.bough("examine", "add", status=7)
+    assert "Nothing answers at 127.0.0.1:9" in said.all and "bough: " not in said.err
 
 
 def test_a_merge_commit_is_asked_about(meet: Meet) -> None:
@@ -248,6 +256,7 @@ def test_a_shallow_clone_says_what_it_lacks(meet: Meet, tmp_path: Path) -> None:
     ann.git("clone", "-q", "--depth=1", "--branch", "add", f"file://{ann.project}", str(tmp_path / "shallow"))
     ann.project = tmp_path / "shallow"
     assert "git fetch --unshallow" in refused(ann, "HEAD")
+    assert "lacks the commit `HEAD~1`: run `git fetch --unshallow`" in refused(ann, "HEAD~1..HEAD")
 
 
 def test_a_change_of_thousands_of_files_is_refused(meet: Meet) -> None:

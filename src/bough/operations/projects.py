@@ -129,8 +129,8 @@ async def examine(
 
     remember_project(opened.root)
     change = await service.find_change(opened, what, base)
-    wanted, where = service.choose_goal(change, goal)
     trees, watcher = await service.take_change(opened, change), watcher or service.Watcher()
+    wanted, where = service.choose_goal(change, goal)
     watcher.tell_goal(wanted, where, trees.says)
     outcome = await service.find_examined(opened, trees, wanted, check or None) if needless else None
     if outcome is not None:

@@ -125,8 +125,8 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
         head = await workspaces.take()
     changed = await workspaces.changes(base, head)
     if not changed:
-        clean = ": commit or name a branch, a commit or a range" if not change.head and not change.patch else ""
-        raise UsageError(f"Nothing to examine: {change.says} changes no file{clean}.")
+        clean = ": name a branch, a commit or a range" if not change.head and not change.patch else ""
+        raise UsageError(f"Nothing to examine: no file differs in {change.says}{clean}.")
     if len(changed) > MOST_FILES:
         raise UsageError(
             f"{change.says} changes {len(changed):,} files, more than could be examined ({MOST_FILES:,}): "

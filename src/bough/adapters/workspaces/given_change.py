@@ -56,6 +56,8 @@ class PersonCommits:
     def require(self, name: str) -> str:
         found = self.find(name)
         if not found:
+            if re.search(r"[~^]|^[0-9a-f]{7,40}$", name):
+                self._refuse_shallow(f"the commit `{name}`")
             raise UsageError(
                 f"There is no commit `{name}` here: `git log --oneline` and `git branch -a` list what there is"
                 f"{', or fetch it first with `git fetch`' if '/' in name else ''}."
