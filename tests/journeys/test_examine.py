@@ -237,8 +237,7 @@ def test_bad_input_is_a_sentence(meet: Meet) -> None:
 def test_a_model_that_does_not_answer_is_said_alone(meet: Meet) -> None:
     ann = meet(goal())
     branch(ann)
-    ann.bough("config", "models.base_url", "http://127.0.0.1:9/v1", status=0)
-    said = ann.bough("examine", "add", status=7)
+    said = ann.bough("examine", "add", "--base-url", "http://127.0.0.1:9/v1", status=7)
     assert "Nothing answers at 127.0.0.1:9" in said.all and "bough: " not in said.err
 
 

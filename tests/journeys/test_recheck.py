@@ -71,6 +71,22 @@ def test_additions_at_one_place_conflict_as_they_do_for_git(meet: Meet) -> None:
     assert f"conflicts with {culprit[:10]} in shop.py" in said.out
 
 
+def test_a_test_that_main_brings_and_the_work_breaks_names_its_commit(meet: Meet) -> None:
+    """Before that commit the test is not there: that does not count as failing."""
+    ann = meet(goal())
+    name = ran(ann, TOTAL)
+    for number in range(3):
+        move(ann, f"Quiet {number}.", **{f"quiet{number}": f"NUMBER = {number}\n"})
+    test = (
+        "import unittest\n\nimport shop\n\n\nclass TestNone(unittest.TestCase):\n    def test_none(self):\n"
+        "        with self.assertRaises(NotImplementedError):\n            shop.total(1)\n"
+    )
+    culprit = move(ann, "Nothing is added yet.", test_none=test)
+    move(ann, "Quiet 3.", quiet3="NUMBER = 3\n")
+    said = ann.bough("recheck", name, status=3)
+    assert f"broken by {culprit[:10]}: test_none.TestNone.test_none fails" in said.out
+
+
 def test_what_cannot_be_checked_again_is_a_sentence(meet: Meet) -> None:
     ann = meet(goal())
     assert ann.bough("recheck", "--all").status == 2

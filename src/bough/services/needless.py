@@ -22,7 +22,7 @@ from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
 from bough.services.recheck import Measuring, open_finished
-from bough.services.still_proven import find_carried
+from bough.services.still_proven import THE_CHECK, find_carried
 
 NAMED = 20
 """The most tests that a part names."""
@@ -138,7 +138,7 @@ class NeedlessSearch(Struct, eq=False):
         self.checks += 1
         cases = await self.measuring.probe(tree, self.probes)
         ended, tests = await self.measuring.run_tests(tree)
-        return cases | (tests or {"the check": ended})
+        return cases | (tests or {THE_CHECK: ended})
 
     def _without(self, parts: list[Part]) -> dict[str, frozenset[LineEdit]]:
         """Return the removed edits with these added."""

@@ -119,11 +119,14 @@ async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -
     """Print the evidence, and the cases that refute the change, each as a file that the person can run."""
     from bough.core.acceptance.examination import list_failing_probes
     from bough.core.acceptance.verdict import Check
+    from bough.core.ids import GOAL
     from bough.core.verdict.case_programs import UNSEEN, make_command, make_file
     from bough.core.verdict.registry import recognise
     from bough.interfaces.terminal.evidence import render_closing, render_evidence
     from bough.trust.files import Place
 
+    if not await opened.store.read(name, GOAL, kinds=("TaskCreated",)):
+        return  # It ended before there was anything to examine.
     table, task = await opened.evidence(name), await opened.task(name)
     if table.rows:
         page.line("")

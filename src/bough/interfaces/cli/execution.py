@@ -369,7 +369,7 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
     if report:
         page.line("")
         print_report(page, report)
-    if run.examines and goal:
+    if run.examines:
         from bough.interfaces.cli.examine import print_examined
 
         await print_examined(session, run.name, page)
