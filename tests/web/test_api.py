@@ -407,6 +407,7 @@ def test_words_are_found_in_all_rounds_and_spans_name_theirs(served: Served, tmp
     task = quote("group-0/module-0-1")
     found = served.get(served.of("amber-heron", f"/find?task={task}&words=TEST_3.py"))
     assert {each["round"] for each in found} == {4} and all("test_3.py" in each["excerpt"] for each in found), found
+    assert not any("ToolFinished" in each["excerpt"] or "ModelAnswered" in each["excerpt"] for each in found), found
     assert served.get(served.of("amber-heron", f"/find?task={task}&words=")) == []
     hostile = served.get(served.of("ruby-owl", f"/find?task={quote('<b>bold')}&words=onerror"))
     assert hostile and "\x1b" not in json.dumps(hostile, ensure_ascii=False)

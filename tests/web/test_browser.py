@@ -213,6 +213,8 @@ def test_the_inbox_is_answered_with_keys(browser: Any, shop: Served) -> None:
         page.keyboard.press("Enter")
         expect(page.get_by_label("Your answer")).to_be_focused()
         page.keyboard.type("j")
+        lines.filter(has_text="May these tests change?").click()
+        lines.filter(has_text="A question for you").click()
         expect(page.get_by_label("Your answer")).to_have_value("j")
         page.locator("h1").click()
         page.keyboard.press("/")

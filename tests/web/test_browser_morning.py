@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bough.core.messages import Answer
 from tests.harness import CALC, CHECK, FIXED, git, make_project
 from tests.interfaces.shell import act, bough, until
 from tests.shipped import AGENT_ONLY
+from tests.web import journals
 from tests.web.browsing import browser, expect, find_axe_violations, kinds, page_of
 from tests.web.serving import Served, serve
 from tests.wire import WireModel
@@ -97,7 +99,10 @@ def test_what_is_proven_goes_into_the_files_in_one_act(browser: Any, morning: Se
         assert (place / "calc.py").read_text() == CALC
 
         night.get_by_role("button", name="Open pull requests…").click()
-        page.get_by_role("form", name="Open pull requests").get_by_role("button", name="Open 1 draft").click()
+        requests = page.get_by_role("form", name="Open pull requests")
+        requests.get_by_role("button", name="Open 2 drafts").wait_for()  # What was left out of the last act is not now.
+        requests.get_by_label("Say hello").uncheck()
+        requests.get_by_role("button", name="Open 1 draft").click()
         expect(page.get_by_role("list", name="What came of it")).to_contain_text("https://github.example/o/r/pull/7")
         log = (place.parent / "gh.log").read_text()
         assert log.startswith("pr create --draft --head bough/"), log
@@ -112,9 +117,11 @@ def test_an_agent_merges_what_conflicts(browser: Any, morning: Served) -> None:
         page.get_by_role("button", name="Let an agent merge").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Bring together sum and order.")
         expect(page.locator(".outcome")).to_be_visible()
+        for number in range(21):  # More than home shows of the newest.
+            journals.write(place, f"later-{number}", journals.large(1, 1), begin=time.time())
         page.get_by_role("link", name="Runs", exact=True).first.click()
         clash = page.get_by_role("region", name="Conflict of sum and order")
-        expect(clash).to_contain_text("An agent merges them")
+        expect(clash).to_contain_text("An agent has merged them")
         expect(clash.get_by_role("button", name="Let an agent merge")).to_have_count(0)
         page.get_by_role("button", name="Apply 2 to my files…").click()
         page.get_by_role("button", name="Apply 2", exact=True).click()

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry, GoalReport
 from bough.core.ids import GOAL
+from bough.core.planning.plan import Plan
 from tests.harness import CALC, CHECK, FIXED, git
 from tests.interfaces.shell import bough, until
 from tests.shipped import AGENT_ONLY
@@ -255,6 +256,11 @@ def test_goals_are_added_and_a_night_begins_from_every_state(browser: Any, place
 @SCREENS
 def test_of_what_conflicts_one_is_kept_or_an_agent_merges(browser: Any, place: Place, screen: str) -> None:
     name = f"torn-{screen}"
+    (task, started), *rest = journals.large(1, 1, over=False)
+    assert isinstance(started, e.RunStarted)
+    goal = replace(started.plan.goal, instructions=f"Bring together {screen}-sum-b and {screen}-order-b.\n\nBoth.")
+    tried: list[Told] = [(task, replace(started, plan=Plan(goal))), *rest, ("", e.RunFinished("failed", "no"))]
+    journals.write(place.root, f"tried-{screen}", tried)
     with page_of(browser, place.served) as page:
         see(page, place, screen)
         for pair in ("a", "b"):
@@ -270,7 +276,10 @@ def test_of_what_conflicts_one_is_kept_or_an_agent_merges(browser: Any, place: P
                     "sum((a, b))" in place.served.client.get(place.served.of(run, "/diff?task=goal&file=calc.py")).text
                 )
                 see(page, place, screen)
-                expect(clash).to_contain_text("An agent merges them")
+                expect(clash).to_contain_text("An agent has merged them")
+            else:
+                expect(clash).to_contain_text("An agent could not merge them: failed")
+                expect(clash.get_by_role("button", name="Let an agent merge")).to_be_enabled()
             press_in(clash, "see-both")
             expect(clash.locator("pre.ins")).to_have_text(["    return a + b", "    return b + a"])
             press_in(clash, "keep-one")

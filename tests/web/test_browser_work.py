@@ -68,7 +68,7 @@ def test_the_past_is_listed_by_day_and_state(browser: Any, shop: Served) -> None
         past = page.get_by_role("region", name="What came of it in")
         expect(past.locator(".entry")).to_have_count(2)
         expect(past.get_by_role("heading", level=3).first).to_have_text(re.compile("Today|Yesterday|day, "))
-        past.get_by_role("button", name="Gave up").click()
+        past.get_by_role("button", name="Failed").click()
         expect(past.locator(".entry")).to_have_count(1)
         expect(past).to_contain_text("opal-wren")
 

@@ -108,6 +108,7 @@ export function Question({
     return done;
   };
   const kind = KINDS[waiting.kind];
+  const part = { name: keyOf(run, waiting), waiting, act, busy };
   const Heading = named ? "h3" : "h2";
   return (
     <section
@@ -134,10 +135,10 @@ export function Question({
         )}
         asked {age(waiting.at, serverNow())}
       </p>
-      {waiting.kind === "command" && <CommandQuestion waiting={waiting} act={act} busy={busy} />}
-      {waiting.kind === "tests" && <TestsQuestion waiting={waiting} act={act} busy={busy} />}
-      {waiting.kind === "plan" && <PlanQuestion waiting={waiting} act={act} busy={busy} />}
-      {waiting.kind === "question" && <OpenQuestion waiting={waiting} act={act} busy={busy} />}
+      {waiting.kind === "command" && <CommandQuestion {...part} />}
+      {waiting.kind === "tests" && <TestsQuestion {...part} />}
+      {waiting.kind === "plan" && <PlanQuestion {...part} />}
+      {waiting.kind === "question" && <OpenQuestion {...part} />}
       {note}
       {late && (
         <p class="actions">
@@ -165,24 +166,35 @@ function Countdown({ until, from }: { until: number; from: number }) {
   );
 }
 
+const drafts = new Map<string, string>();
+
+// What the person has written stays while they look at something else.
+function useDraft(key: string, first = ""): [string, (text: string) => void] {
+  const [text, setText] = useState(drafts.get(key) ?? first);
+  return [text, (now) => (drafts.set(key, now), setText(now))];
+}
+
 interface Part {
+  name: string;
   waiting: Waiting;
   act: (action: string, body: unknown) => Promise<boolean>;
   busy: boolean;
 }
 
 function YesNo({
+  name,
   yes,
   no,
   busy,
   on,
 }: {
+  name: string;
   yes: string;
   no: string;
   busy: boolean;
   on: (allow: boolean, say: string) => void;
 }) {
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(name);
   return (
     <form
       class="answer"
@@ -205,11 +217,12 @@ function YesNo({
   );
 }
 
-function CommandQuestion({ waiting, act, busy }: Part) {
+function CommandQuestion({ name, waiting, act, busy }: Part) {
   return (
     <>
       <pre class="quote">{waiting.question}</pre>
       <YesNo
+        name={name}
         yes="Run it"
         no="Do not run it"
         busy={busy}
@@ -219,7 +232,7 @@ function CommandQuestion({ waiting, act, busy }: Part) {
   );
 }
 
-function TestsQuestion({ waiting, act, busy }: Part) {
+function TestsQuestion({ name, waiting, act, busy }: Part) {
   return (
     <>
       <p>{waiting.question}</p>
@@ -234,6 +247,7 @@ function TestsQuestion({ waiting, act, busy }: Part) {
         </details>
       ))}
       <YesNo
+        name={name}
         yes="Allow"
         no="Do not allow"
         busy={busy}
@@ -243,8 +257,8 @@ function TestsQuestion({ waiting, act, busy }: Part) {
   );
 }
 
-function OpenQuestion({ waiting, act, busy }: Part) {
-  const [text, setText] = useState("");
+function OpenQuestion({ name, waiting, act, busy }: Part) {
+  const [text, setText] = useDraft(name);
   const answers = listAnswers(waiting.question);
   const answer = (said: string) =>
     void act("answer", { text: said, task: waiting.task === "goal" ? "" : waiting.task });
@@ -287,9 +301,9 @@ function OpenQuestion({ waiting, act, busy }: Part) {
 }
 
 // The plan as a tree; its text, to edit, is behind it.
-function PlanQuestion({ waiting, act, busy }: Part) {
-  const [plan, setPlan] = useState(waiting.plan ?? "");
-  const [wish, setWish] = useState("");
+function PlanQuestion({ name, waiting, act, busy }: Part) {
+  const [plan, setPlan] = useDraft(`${name} plan`, waiting.plan ?? "");
+  const [wish, setWish] = useDraft(name);
   const { task } = waiting;
   const changed = plan !== waiting.plan;
   return (

@@ -56,7 +56,7 @@ export function Head({ screen, of }: { screen: string; of: string }) {
           <Icon name="plus" /> Goal
         </a>
         <a href={link("stats", project.project)} aria-current={here("stats")}>
-          <Icon name="test" /> Statistics
+          <Icon name="bars" /> Statistics
         </a>
       </nav>
     </>

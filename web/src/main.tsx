@@ -91,8 +91,7 @@ function App() {
           aria-label={`Colours: ${theme}. Change to ${next}.`}
           onClick={() => setTheme(next)}
         >
-          <span class="wide-only">Colours: </span>
-          {theme}
+          <Icon name="contrast" /> <span class="wide-only">Colours: {theme}</span>
         </button>
       </header>
       <div id="content" tabIndex={-1}>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { at, DiffPart, File, get, Goal, GoalEntry, Night, Problem, Project, query, Run, send } from "./api";
 import { DiffLine } from "./diff";
-import { DONE, many } from "./format";
+import { DONE, many, OVER } from "./format";
 import { Icon, link, Loading, Trouble, useAnswer } from "./parts";
 
 interface Item {
@@ -35,7 +35,7 @@ function sort(project: Project, night: Night): { ready: Item[]; pairs: Pair[]; a
     Object.entries(one.conflicts).flatMap(([name, files]) => {
       const other = proven.find((goal) => goal.name === name);
       if (!other || goals.indexOf(other) < goals.indexOf(one) || (one.applied && other.applied)) return [];
-      const merged = project.runs.find((run) => run.title === titleOf(one, other));
+      const merged = project.runs.find((run) => run.goal.startsWith(titleOf(one, other)));
       return [{ one, other, files, merged }];
     }),
   );
@@ -59,6 +59,11 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
   const [busy, setBusy] = useState("");
   const [results, setResults] = useState<Result[]>([]);
   const chosen = ready.filter((each) => !left.includes(each.name));
+  // Everything is chosen again each time that it opens.
+  const unfold = (which: "apply" | "pr") => {
+    setOpen(open === which ? "" : which);
+    setLeft([]);
+  };
   // One after the other: each is merged with the files as the one before has left them.
   const each = async (items: Item[], action: string, body: object, kept: Result[] = []) => {
     setOpen("");
@@ -99,7 +104,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
               class="first"
               disabled={busy !== ""}
               aria-expanded={open === "apply"}
-              onClick={() => setOpen(open === "apply" ? "" : "apply")}
+              onClick={() => unfold("apply")}
             >
               Apply {ready.length} to my files…
             </button>
@@ -108,7 +113,7 @@ export function Morning({ project, night, refresh }: { project: Project; night: 
               type="button"
               disabled={busy !== ""}
               aria-expanded={open === "pr"}
-              onClick={() => setOpen(open === "pr" ? "" : "pr")}
+              onClick={() => unfold("pr")}
             >
               Open pull requests…
             </button>
@@ -220,6 +225,8 @@ function Conflict({
   refresh: () => void;
 }) {
   const { one, other, files, merged } = pair;
+  // An attempt that came to nothing can be made again.
+  const failed = merged !== undefined && OVER.includes(merged.status) && !DONE.includes(merged.status);
   const [see, setSee] = useState(false);
   const [keep, setKeep] = useState("");
   const [busy, setBusy] = useState(false);
@@ -245,7 +252,7 @@ function Conflict({
   return (
     <section
       class="conflict"
-      data-state={merged ? "merged" : "conflict"}
+      data-state={merged && !failed ? "merged" : "conflict"}
       aria-label={`Conflict of ${one.name} and ${other.name}`}
     >
       <h3>
@@ -260,11 +267,18 @@ function Conflict({
       ))}
       {merged ? (
         <p>
-          <a href={link("run", project, merged.run)}>An agent merges them</a>: {merged.words}
+          <a href={link("run", project, merged.run)}>
+            {failed
+              ? "An agent could not merge them"
+              : DONE.includes(merged.status)
+                ? "An agent has merged them"
+                : "An agent merges them"}
+          </a>
+          : {merged.words}
         </p>
       ) : null}
       <p class="actions">
-        {!merged && (
+        {(!merged || failed) && (
           <button data-action="merge" type="button" class="first" disabled={busy} onClick={() => void merge()}>
             Let an agent merge
           </button>

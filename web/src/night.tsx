@@ -525,7 +525,7 @@ function StartNight({
           Limit on disk in GB <input name="disk" type="number" min="0" step="any" placeholder="no limit" />
         </label>
         <label>
-          All proven work on one branch <input name="together" placeholder="none; name one, like night-1" />
+          Branch for all proven work <input name="together" placeholder="none" />
         </label>
       </div>
       <label class="tick-box">

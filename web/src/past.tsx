@@ -4,9 +4,9 @@ import { clock, DONE, duration, money, tone } from "./format";
 import { Icon, link, STATUS_ICON } from "./parts";
 
 const SORTS: [string, string, (run: Run) => boolean][] = [
-  ["done", "Done", (run) => DONE.includes(run.status)],
+  ["done", "Completed", (run) => DONE.includes(run.status)],
   ["unproven", "Not proven", (run) => run.status === "not_proven"],
-  ["failed", "Gave up", (run) => run.status === "failed"],
+  ["failed", "Failed", (run) => run.status === "failed"],
   ["halted", "Stopped", (run) => !DONE.includes(run.status) && !["not_proven", "failed"].includes(run.status)],
 ];
 

@@ -12,12 +12,16 @@ export function useEvidence(project: string, run: Run) {
   );
 }
 
+export function countProven(table: Table | null): { rows: Evidence[]; proven: number } {
+  const rows = table?.rows.filter((row) => row.standing !== "superseded") ?? [];
+  return { rows, proven: rows.filter((row) => row.standing === "proven").length };
+}
+
 // What came of it, in one line.
 export function Outcome({ project, run, files: again }: { project: string; run: Run; files: unknown }) {
   const { data } = useEvidence(project, run);
   const files = useAnswer<File[]>(run.changed ? at(project, run.run, `/files${query({ task: "goal" })}`) : null, again);
-  const rows = data?.rows.filter((row) => row.standing !== "superseded") ?? [];
-  const proven = rows.filter((row) => row.standing === "proven").length;
+  const { rows, proven } = countProven(data);
   const sum = (key: "added" | "removed") => (files.data ?? []).reduce((all, file) => all + file[key], 0);
   const colour = tone(run.status);
   const words = run.status === "completed" && rows.length > 0 && proven === rows.length ? "Proven" : run.words;
@@ -63,7 +67,7 @@ export function Review({ project, tree, refresh }: { project: string; tree: Tree
       />
       {data && data.rows.length > 0 && (
         <aside class="panel evidence" aria-label="Evidence">
-          <h2>Evidence</h2>
+          <Proven data={data} />
           {data.rows.map((row) => (
             <Shown
               key={row.requirement.number}
@@ -90,7 +94,26 @@ export function Review({ project, tree, refresh }: { project: string; tree: Tree
   );
 }
 
+export function Proven({ data, to }: { data: Table; to?: string }) {
+  const { rows, proven } = countProven(data);
+  const colour = `count ${proven === rows.length ? "good" : "calm"}`;
+  const words = `${proven} of ${rows.length} proven`;
+  return (
+    <h2>
+      Evidence{" "}
+      {to ? (
+        <a class={colour} href={to}>
+          {words}
+        </a>
+      ) : (
+        <span class={colour}>{words}</span>
+      )}
+    </h2>
+  );
+}
+
 const STANDINGS: Record<string, string> = { proven: "check", refuted: "cross" };
+const NOW: Record<string, string> = { passed: "passes", failed: "fails" };
 
 export function Shown({
   project,
@@ -126,7 +149,9 @@ export function Shown({
         <p key={probe.name} class="proof">
           <Badge
             word={probe.outcome}
-            text={probe.before === "failed" ? `failed before, ${probe.outcome} now` : probe.outcome}
+            text={
+              probe.before === "failed" ? `failed before, ${NOW[probe.outcome] ?? probe.outcome} now` : probe.outcome
+            }
           />{" "}
           {probe.says} {probe.why && <span class="dim">{probe.why}</span>}
           {probe.repaired && <span class="dim"> after a repair</span>}

@@ -22,7 +22,7 @@ import {
   useAnswer,
   useRun,
 } from "./parts";
-import { Outcome, Review, Shown, useEvidence } from "./review";
+import { Outcome, Proven, Review, Shown, useEvidence } from "./review";
 import { showState } from "./signal";
 import { Steer } from "./steer";
 import { Timeline } from "./timeline";
@@ -261,16 +261,10 @@ function Why({ run, project, tree, refresh }: { run: Run; project: string; tree:
 function EvidenceCard({ project, tree }: { project: string; tree: Tree }) {
   const { data } = useEvidence(project, tree.run);
   const rows = data?.rows ?? [];
-  if (!rows.length) return null;
-  const proven = rows.filter((row) => row.standing === "proven").length;
+  if (!data || !rows.length) return null;
   return (
     <aside class="panel evidence" aria-label="Evidence">
-      <h2>
-        Evidence{" "}
-        <span class={`count ${proven === rows.length ? "good" : "calm"}`}>
-          {proven} of {rows.length} proven
-        </span>
-      </h2>
+      <Proven data={data} to={link("run", project, tree.run.run, "requirements")} />
       {rows.slice(0, 7).map((row) => (
         <Shown key={row.requirement.number} project={project} run={tree.run.run} row={row} />
       ))}

@@ -108,8 +108,11 @@ function Detail({
   // An end is written a moment after it, and a beginning a moment before.
   const inside = (data?.events ?? []).filter((each) => each.at > begun - 0.001 && each.at < ended + 0.5);
   const told = useEntries(inside);
+  const place = useRef<HTMLElement>(null);
+  // Below long lanes, nobody would see that it has opened.
+  useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), [data]);
   return (
-    <section class="panel span" aria-label="What happened there">
+    <section ref={place} class="panel span" aria-label="What happened there">
       <header class="bar">
         <h2>
           {chosen.name}: {LABELS[charts.work[work]]} {label && <code>{label}</code>}

@@ -59,7 +59,7 @@ def _read_lines(diff: str) -> Iterator[Row]:
             yield ["hunk", None, None, found[3].strip() or f"line {now}"]
         elif not inside:
             if line.startswith(("new file", "deleted file", "old mode", "new mode", "Binary")):
-                yield ["hunk", None, None, line]
+                yield ["hunk", None, None, line.replace("file mode 100644", "file")]
         elif sign == "+":
             yield ["ins", None, now, text]
             now += 1

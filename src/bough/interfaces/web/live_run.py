@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Set
 from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
@@ -254,18 +254,20 @@ class LiveRuns:
         """Newest first."""
         return (await self.journal.store.runs())[::-1]
 
-    async def find_unfinished(self, names: list[str]) -> list[str]:
-        """Find the runs that work, or wait for someone. Finished ones are checked again after a while, not each
-        time."""
+    async def find_wanted(self, names: list[str], followed: Set[str]) -> list[str]:
+        """Find the runs that work, wait for someone, or follow up on one of these. The others are checked again after a
+        while, not each time."""
         now, found = time.monotonic(), []
         for name in names:
             if self._ended.get(name, -RECHECK) + RECHECK > now:
                 continue
             try:
-                last = (await self.journal.store.read(name, RUN, kinds=STANDING))[-1:]
+                told = [record.event for record in await self.journal.store.read(name, RUN, kinds=STANDING)]
             except NewerRun:
                 continue
-            if last and isinstance(last[0].event, e.RunFinished) and await self.journal.store.holder(name, RUN) is None:
+            follows = any(isinstance(each, e.RunStarted) and each.continues in followed for each in told)
+            over = bool(told) and isinstance(told[-1], e.RunFinished) and not follows
+            if over and await self.journal.store.holder(name, RUN) is None:
                 self._ended[name] = now
             else:
                 found.append(name)

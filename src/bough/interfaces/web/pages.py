@@ -78,13 +78,15 @@ async def build_project(project: str, root: Path) -> shapes.ProjectShape:
 
 
 async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit: int) -> None:
-    """The newest runs, and every older one that has not finished: one of them may wait for the person."""
-    names = await lives.names()
+    """The newest runs, every older one that has not finished, as it may wait for the person, and those that bring
+    together goals in conflict."""
+    names, nights = await lives.names(), await lives.nights()
+    torn = {goal.run for night in nights for goal in night.goals if goal.conflicts}
     shown = names[start : start + limit]
-    older = await lives.find_unfinished([name for name in names if name not in shown])
+    older = await lives.find_wanted([name for name in names if name not in shown], torn)
     found = await lives.load([*shown, *older])
     page["total"], page["runs"] = len(names), [build_summary(run) for run in found]
-    page["nights"] = [build_night(night) for night in await lives.nights()]
+    page["nights"] = [build_night(night) for night in nights]
 
 
 def build_night(page: NightPage) -> shapes.NightShape:
