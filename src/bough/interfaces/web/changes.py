@@ -75,8 +75,8 @@ def _read_lines(diff: str) -> Iterator[Row]:
 
 def _pair(lines: Sequence[Row]) -> Iterator[Row]:
     """Pair removed lines with added ones."""
-    gone: list[Row] = []
-    come: list[Row] = []
+    sides: dict[Any, list[Row]] = {"del": [], "ins": []}
+    gone, come = sides.values()
 
     def drain() -> Iterator[Row]:
         for index in range(max(len(gone), len(come))):
@@ -85,14 +85,10 @@ def _pair(lines: Sequence[Row]) -> Iterator[Row]:
         come.clear()
 
     for line in lines:
-        if line[0] == "ins":
-            come.append(line)
-        elif line[0] == "del" and not come:
-            gone.append(line)
-        else:
+        if line[0] not in sides or (line[0] == "del" and come):
             yield from drain()
-            if line[0] == "del":
-                gone.append(line)
-            else:
-                yield [line, line]
+        if line[0] in sides:
+            sides[line[0]].append(line)
+        else:
+            yield [line, line]
     yield from drain()

@@ -56,8 +56,8 @@ async def find_words(run: LiveRun, path: str, words: str) -> list[Match]:
             told, _ = teller.tell(record)
             texts = (told, *_list_texts(msgspec.to_builtins(record.event)))
             text = next((each for each in texts if wanted in each.casefold()), "")
-            if text and not isinstance(record.event, e.RoundStarted | e.ToolStarted):
-                at = text.casefold().find(wanted)
+            at = text.casefold().find(wanted)
+            if at >= 0 and not isinstance(record.event, e.RoundStarted | e.ToolStarted):
                 excerpt = one_line(text[max(0, at - AROUND) : at + len(words) + AROUND])
                 number = bisect_right(begun, record.seq)
                 found.append(

@@ -78,8 +78,7 @@ async def build_project(project: str, root: Path) -> shapes.ProjectShape:
 
 
 async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit: int) -> None:
-    """The newest runs, every older one that has not finished, as it may wait for the person, and those that bring
-    together goals in conflict."""
+    """The newest runs, and older ones that have not finished or bring together goals in conflict."""
     names, nights = await lives.names(), await lives.nights()
     torn = {goal.run for night in nights for goal in night.goals if goal.conflicts}
     shown = names[start : start + limit]
