@@ -310,6 +310,13 @@ def merge(clone: Path, commit: str) -> bool:
     return True
 
 
+def merges_back(repo: Path, commit: str) -> bool:
+    """Whether 60 commits follow that one, and taking it back merges with the last of them."""
+    later = git(repo, "rev-list", "--reverse", "--first-parent", f"{commit}..HEAD").split()
+    back = git(repo, *ANN, "commit-tree", "-p", commit, "-m", "Back.", f"{commit}^^{{tree}}").strip()
+    return len(later) >= LATER and bool(git(repo, "merge-tree", "--write-tree", later[LATER - 1], back, check=False))
+
+
 def list_failing(clone: Path) -> set[str]:
     done = subprocess.run(f"{CHECK} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
     return {row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED ", "ERROR "))}
@@ -340,14 +347,15 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
         for one in list_candidates(mirror / library / "repo") if (library, reverts) not in done else ():
             if tried == TRIES or found == (1 if reverts else EACH):
                 break
+            if reverts and not merges_back(mirror / library / "repo", one["commit"]):
+                continue
             place = Path(tempfile.mkdtemp(dir="/var/tmp"))
             try:
                 one |= {"library": library, "after": LATER if reverts else LATER // 2 if found % 2 else 0}
                 one |= {"reverts": True, "subject": f'Revert "{one["subject"]}"'} if reverts else {}
                 clone, began = move_main(place, mirror, one)
-                if not began or (reverts and not merge(clone, "main")):
+                if not began:
                     continue
-                git(clone, "checkout", "-q", "-f", "work")
                 tried, tests = tried + 1, [path for path in one.pop("tests") if (clone / path).is_file()]
                 if not passes(clone):
                     continue

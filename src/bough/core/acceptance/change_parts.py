@@ -52,20 +52,17 @@ class EditedFile(Struct, frozen=True):
         away is back for that. Empty: they run when the file is loaded, or nothing can call them, or no statement is
         known."""
         language = find_language(self.path)
+        switch = language.switch.replace("{on}", "1").strip()
         lines, places = self._lay_out({one for one in edits if not "".join(self.after[one.new : one.new_end]).strip()})
-        switch, functions, stops = (
-            language.switch.replace("{on}", "1").strip(),
-            list_functions(self.path, lines),
-            set(),
-        )
+        functions, stops = list_functions(self.path, lines), set[int]()
 
         def put(stops: Collection[int]) -> str:
             return "".join(f"{_indent(row)}{switch}\n{row}" if at in stops else row for at, row in enumerate(lines))
 
         for own in (places[one] for one in edits if switch):
             others = find_words((*lines[: own.start], *lines[own.stop :]))
-            if inner := [at for at in own if at in functions]:
-                stops |= {at for at in inner if functions[at] in others or _indent(lines[_list_heads(lines, at)[0]])}
+            if inner := [at for at in own if at in functions and {*own}.intersection(_list_heads(lines, at))]:
+                stops |= {at for at in inner if functions[at] in others or len(_list_heads(lines, at)) > 1}
                 continue
             for at in (*own, *_list_heads(lines, own.start)):
                 # Python's code that cannot be read stays as it is.
@@ -115,11 +112,12 @@ def list_functions(path: str, lines: Sequence[str]) -> dict[int, str]:
 
 def _list_heads(lines: Sequence[str], at: int) -> list[int]:
     """List the lines that a line lies below, the next one first: each is indented less than the one before."""
-    found, own = list[int](), lines[at] if at < len(lines) else ""
+    found, least = list[int](), len(_indent(lines[at]))
     for above in range(at - 1, -1, -1):
-        if lines[above].strip() and len(_indent(lines[above])) < len(_indent(lines[found[-1]] if found else own)):
+        if lines[above].strip() and len(_indent(lines[above])) < least:
             found.append(above)
-    return found or [at]
+            least = len(_indent(lines[above]))
+    return found
 
 
 def find_words(lines: Iterable[str]) -> set[str]:
