@@ -179,18 +179,14 @@ def put_fault(clone: Path, fault: dict[str, str]) -> None:
 
 def meet(folder: Path, base_url: str, model: str) -> Person:
     home = folder / "home"
-    (home / ".config" / "bough").mkdir(parents=True)
-    (home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.org\n[init]\ndefaultBranch = main\n")
-    (home / ".config/bough/config.toml").write_text(
-        # Whoever answers may be a person.
-        f'[models]\nmain = "openai:{model}"\nbase_url = "{base_url}"\n[limits]\nmodel_timeout = 3600\n'
-    )
-    return join(folder)
-
-
-def join(folder: Path) -> Person:
-    """A person whose home and project are there, with a model that nobody scripts."""
-    return Person(folder / "home", folder / "project", Model([]), None)  # type: ignore[arg-type]
+    if not home.exists():
+        (home / ".config" / "bough").mkdir(parents=True)
+        (home / ".gitconfig").write_text("[user]\nname = Ann\nemail = ann@example.org\n[init]\ndefaultBranch = main\n")
+        (home / ".config/bough/config.toml").write_text(
+            # Whoever answers may be a person.
+            f'[models]\nmain = "openai:{model}"\nbase_url = "{base_url}"\n[limits]\nmodel_timeout = 3600\n'
+        )
+    return Person(home, folder / "project", Model([]), None)  # type: ignore[arg-type]
 
 
 def run(ann: Person, *args: str) -> tuple[int, str]:
@@ -222,9 +218,8 @@ def list_hunks(ann: Person, one: dict[str, Any]) -> dict[str, list[tuple[int, in
 
 def examine_needless(place: Path, mirror: Path, one: dict[str, Any], base_url: str, model: str) -> dict[str, Any]:
     """The commit with its unrelated hunk: what `--needless` names."""
-    plant, known = one["plant"], (place / "project").exists()
-    ann = join(place) if known else meet(place, base_url, model)
-    if not known:
+    plant, ann = one["plant"], meet(place, base_url, model)
+    if not ann.project.exists():
         check_out(ann, mirror, one)
         file = ann.project / plant["path"]
         lines = file.read_text("utf-8").splitlines(True)
@@ -428,18 +423,18 @@ def main() -> None:
     chosen = chosen[:most][part - 1 :: parts]
     kept = asked.results.read_text().splitlines() if asked.results and asked.results.exists() else []
     results = [json.loads(line) for line in kept]
-    for one in chosen:
-        if any(one["commit"] == each["commit"] for each in results):
-            continue
+    known = {each["commit"] for each in results}
+    for one in (one for one in chosen if one["commit"] not in known):
         place = (asked.places or Path(tempfile.mkdtemp(dir="/var/tmp"))) / f"{one['library']}-{one['commit'][:8]}"
         place.mkdir(parents=True, exist_ok=True)
+        given = (place, asked.mirror, one)
         try:
-            if asked.what == "needless":
-                told = examine_needless(place, asked.mirror, one, asked.base_url, asked.model)
-            elif asked.what == "moved":
-                told = recheck(place, asked.mirror, one)
+            if asked.what == "moved":
+                told = recheck(*given)
+            elif asked.what == "needless":
+                told = examine_needless(*given, asked.base_url, asked.model)
             else:
-                told = judge(place, asked.mirror, one, asked.base_url, asked.model, asked.faults)
+                told = judge(*given, asked.base_url, asked.model, asked.faults)
         finally:
             if not asked.places:
                 shutil.rmtree(place.parent, ignore_errors=True)
