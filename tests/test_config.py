@@ -95,11 +95,11 @@ def test_what_the_person_sets_is_not_a_wish(tmp_path: Path) -> None:
 
 def test_settings_are_read_from_plain_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "bough.toml")
-    with pytest.raises(UsageError, match="is not a settings file"):
+    with pytest.raises(UsageError, match="cannot be used as a settings file"):
         config.load_config(tmp_path, {})
     (tmp_path / "bough.toml").unlink()
     (tmp_path / "bough.toml").symlink_to("/dev/zero")
-    with pytest.raises(UsageError, match="is not a settings file"):
+    with pytest.raises(UsageError, match="cannot be used as a settings file"):
         config.load_config(tmp_path, {})
 
 

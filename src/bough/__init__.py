@@ -67,14 +67,14 @@ _HOMES = {
     "Plan": "bough.core.planning.plan",
     "Step": "bough.core.planning.plan",
 }
-"""Modules of the names that `bough.api` does not define."""
+"""The modules that define names of `__all__`, where `bough.api` does not."""
 OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "stop", "undo")
-"""Functions made from the table of operations: `await bough.say("amber-heron", dir=".", text="…")`."""
+"""Names of functions that are made from the table of operations: `await bough.say("amber-heron", text="…")`."""
 
 
 def __getattr__(name: str) -> Does:
-    """Find an operation, or one of the names above, which have types of their own. Names are loaded when they are first
-    used: `bough --help` needs none of them."""
+    """Load a name of `__all__`, or make the function of an operation. This happens when a name is first used, because
+    `bough --help` needs none of them."""
     if name in __all__ and name not in OPERATIONS:
         found: Does = getattr(import_module(_HOMES.get(name, "bough.api")), name)
         return found

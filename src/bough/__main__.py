@@ -1,11 +1,11 @@
-"""`python -m bough`"""
+"""Runs the command line for `python -m bough`."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-# `python -m` puts the current folder on the module path: what a repository has there must not be loaded.
+# `python -m` puts the current folder on the module path, but modules of a repository must never be loaded.
 if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - quicker
     del sys.path[0]
 

@@ -1,4 +1,4 @@
-"""bough from Python: small and typed."""
+"""The typed Python API of bough."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run; those left out are as configured."""
+    """Options of any run, new or resumed. The settings decide those that are left out."""
 
     model: str | Model
     fast_model: str | Model
@@ -56,7 +56,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class GoalOptions(RunOptions, total=False):
-    """Options of `run`."""
+    """Options of the function `run`: those of any run, and those that only a new run takes."""
 
     dir: Path | str
     check: str | None
@@ -85,7 +85,7 @@ def _to_keyword(flag: re.Match[str]) -> str:
 
 @contextmanager
 def _errors_in_python() -> Iterator[None]:
-    """Rewrite errors for a program: flags of the command line become keywords."""
+    """Rewrite the errors raised in this block for a Python program: `--max-cost` becomes `cost=`."""
     try:
         yield
     except BoughError as error:
@@ -105,12 +105,12 @@ async def run(
     watch: RunObserver | None = None,
     **chosen: Unpack[RunOptions],
 ) -> Outcome:
-    """Run a goal in a private workspace of the project around `dir`, and return how it ended.
+    """Run a goal in a private workspace of the project that contains `dir`, and return how it ended.
 
     `check` is the command that proves the goal; without one bough looks for the project's own tests. A goal may also be
-    a `Step`, which says all of that itself and may have smaller steps: they run first, in order, and then the goal's
-    own check proves the whole. A `Plan`, which `load_workflow` makes of a file, runs as it is written. With `apply` the
-    changes of a completed run are applied to the project's files; without it the files stay untouched.
+    a `Step`, which has its own check and criteria and may have smaller steps: they run first, in order, and then the
+    goal's own check proves the whole. A `Plan`, which `load_workflow` makes of a file, runs as it is written. With
+    `apply` the changes of a completed run are applied to the project's files; without it the files stay untouched.
     """
     from bough.app import Choices, RunObserver, open_session
 
@@ -127,13 +127,13 @@ async def run(
 
 
 class Stream:
-    """A run as its events, each when it is recorded, in the journal's order; `outcome` is its end."""
+    """Iterates over the events of a run as they are recorded, in the journal's order."""
 
     def __init__(self, observer: RunObserver) -> None:
         self._arrived: asyncio.Queue[Record | None] = asyncio.Queue()
         self._observer = observer
         self.outcome: Outcome | None = None
-        """None while it runs."""
+        """How the run ended; None while it is running."""
 
     def recorded(self, record: Record) -> None:
         self._observer.recorded(record)
@@ -154,7 +154,7 @@ class Stream:
 
 @asynccontextmanager
 async def stream(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> AsyncIterator[Stream]:
-    """`run`, watched: `async with stream(…) as events`, then `async for record in events`.
+    """Run a goal as `run` does, and watch it: `async with stream(…) as events`, then `async for record in events`.
 
     Leaving the block early stops the run at once; `resume` continues it.
     """
@@ -174,8 +174,8 @@ async def stream(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Asy
 
 
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
-    """Load the plan in a workflow file, with its inputs filled in, for `run`. Raises `WorkflowError`, a `BoughError`,
-    with everything that is wrong with the file or the inputs, each with its line."""
+    """Load the plan for `run` from a workflow file, with these inputs filled in. Raises `WorkflowError`, a
+    `BoughError`, which lists every fault of the file and the inputs with its line."""
     from bough.app.workflow_files import plan_of
 
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
@@ -186,7 +186,7 @@ def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
 async def resume(
     run: str | None = None, *, dir: Path | str = ".", watch: RunObserver | None = None, **chosen: Unpack[RunOptions]
 ) -> Outcome:
-    """Resume a run (by default the latest) at its first unfinished effect."""
+    """Resume a run (by default the latest) at its first unfinished action, and return how it ended."""
     from bough.app import Choices, RunObserver, open_session
 
     choices = Choices(**chosen)
@@ -197,13 +197,13 @@ async def resume(
 
 
 def run_sync(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Outcome:
-    """`run` for programs without an event loop."""
+    """Do what `run` does, for programs without an event loop."""
     return asyncio.run(run(goal, **options))
 
 
 async def add_goals(*goals: str | GoalEntry, dir: Path | str = ".", backlog: str = "backlog") -> list[str]:
-    """Put goals on the list of the project around `dir`; returns their names. A `GoalEntry` has a check, needs, a
-    priority and limits of its own."""
+    """Add goals to a backlog of the project that contains `dir`, and return their names. Pass a `GoalEntry` to give a
+    goal its own check, priority, limits or dependencies (`needs`)."""
     from bough.app import open_session
     from bough.services import backlog as lists
 
@@ -227,8 +227,8 @@ async def run_backlog(
     watch: NightObserver | None = None,
     **chosen: Unpack[RunOptions],
 ) -> NightPage:
-    """Work through the list, as `bough backlog run` does, and return what came of it. `until`: when to stop, in seconds
-    since 1970. `together`: a branch for all that is proven together. The other options hold for every goal."""
+    """Work through the backlog, as `bough backlog run` does, and return the status of every goal. `until`: when to
+    stop, in seconds since 1970. `together`: a branch for the proven work of all goals. `chosen` applies to each run."""
     from bough.app import Choices, open_session
     from bough.services.backlog import load_page
     from bough.services.night import NightObserver, NightPlan, work_through
@@ -242,7 +242,7 @@ async def run_backlog(
 
 
 async def report_backlog(*, dir: Path | str = ".", backlog: str = "backlog") -> NightPage:
-    """Report the standing of every goal of the list."""
+    """Report the status of every goal in the backlog."""
     from bough.app import open_journal
     from bough.services.backlog import load_backlog, load_page
 

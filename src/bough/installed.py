@@ -1,4 +1,4 @@
-"""How this copy of bough was installed, and the command that adds an extra to it."""
+"""How this installation of bough was made, and the command that adds an extra to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DISTRIBUTION = "bough-agent"
 
 
 def command_for(extra: str) -> str:
-    """Return the command that adds this extra to the running copy, however it was installed."""
+    """Return the command that adds this extra to the running installation of bough."""
     wanted, editable = _wanted(extra)
     prefix = Path(sys.prefix)
     if (prefix / "pipx_metadata.json").exists():
@@ -26,19 +26,20 @@ def command_for(extra: str) -> str:
     if (prefix / "uv-receipt.toml").exists():
         return f"uv tool install --force {wanted}"
     python = shlex.quote(sys.executable)
-    # An environment that uv made has no pip.
+    # Environments made by uv have no pip.
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
     return f"{pip} {'-e ' if editable else ''}{wanted}"
 
 
 def lacking(who: str, extra: str) -> UsageError:
-    """Return the error for a missing library of an extra."""
+    """Return the error that a feature (`who`) needs an extra, with the command that installs it."""
     return UsageError(f"{who} needs an extra. Install it with: {command_for(extra)}")
 
 
 @contextmanager
 def needing(who: str, extra: str, *libraries: str) -> Iterator[None]:
-    """Import modules that need these libraries of an extra; if one is missing, say how to install it."""
+    """Wrap imports that need these libraries of an extra: if one is missing, raise an error that says how to install
+    the extra. `who`: the feature that needs it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -48,12 +49,12 @@ def needing(who: str, extra: str, *libraries: str) -> Iterator[None]:
 
 
 def _wanted(extra: str) -> tuple[str, bool]:
-    """Return this distribution with the extra, as an installer takes it, and whether it is installed as editable."""
+    """Return the requirement for an installer (this distribution with the extra), and whether it must be editable."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         recorded = distribution(DISTRIBUTION).read_text("direct_url.json")
-    except PackageNotFoundError:  # run from its files, without an installation
+    except PackageNotFoundError:  # bough runs from its sources, and is not installed
         return shlex.quote(f"{Path(__file__).parents[2]}[{extra}]"), True
     if recorded is None:
         return shlex.quote(f"{DISTRIBUTION}[{extra}]"), False

@@ -187,7 +187,7 @@ def test_an_address_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("BOUGH_STORE", "local")
     assert find_address(project) == ""
     monkeypatch.setenv("BOUGH_STORE", "mysql://db/x")
-    with pytest.raises(UsageError, match="`mysql` is not a journal"):
+    with pytest.raises(UsageError, match="`mysql` is not an address of a journal"):
         find_address(project)
 
 

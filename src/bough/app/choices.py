@@ -1,4 +1,4 @@
-"""A person's choices for a run, and their view of it."""
+"""A person's choices for a run, and the callbacks by which they watch it."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ NO_MODEL = (
 
 
 JOBS = 4
-"""Agents that work at once on a plan that asks for it, when no number is given."""
+"""How many agents work at once on a plan with parallel steps, when no number is given."""
 
 
 class Choices(Struct, frozen=True):
-    """A person's choices for this run; None: as configured."""
+    """A person's choices for this run. None: the settings decide."""
 
     model: str | Model | None = None
-    """`provider:model`, or a model of the caller's own."""
+    """`provider:model`, or a model object of the calling program."""
     fast_model: str | Model | None = None
     strong_model: str | Model | None = None
     fallback_model: tuple[str | Model, ...] = ()
-    """The models that answer, in this order, while one is unavailable; empty: as configured."""
+    """The models that answer, in this order, while the chosen one is unavailable; empty: the settings decide."""
     agent: str | None = None
     """An outside agent that does the work: a known name, or a command."""
     strong_agent: str | None = None
     agent_env: tuple[str, ...] = ()
-    """Names of variables that outside agents see."""
+    """Names of environment variables that outside agents see."""
     agent_network: str | None = None
-    """Network access of outside agents."""
+    """What outside agents can reach, in the words of `network`."""
     base_url: str | None = None
     protocol: Literal["auto", "tools", "text"] | None = None
     record: Path | None = None
@@ -61,12 +61,12 @@ class Choices(Struct, frozen=True):
     cost: float | None = None
     minutes: float | None = None
     allow_unpriced: bool = False
-    """A cost limit holds although the price of some calls is unknown: those do not count."""
+    """Accept a cost limit although the price of some calls is unknown: those do not count."""
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
     checks: int | None = None
-    """Checks that may run at once; None: as configured, or one per processor."""
+    """How many checks may run at once; None: as configured, or one per processor."""
     sandbox: Mode | None = None
     """How commands are confined: `auto`, `namespaces`, `landlock` or `none`."""
     trust_config: bool = False
@@ -80,7 +80,7 @@ class Choices(Struct, frozen=True):
     check: str = ""
     """The command that proves the goal of a resumed run from now on."""
     accept_failing: bool = False
-    """Tests that failed before the work may still fail after it."""
+    """Accept that tests which failed before the work still fail after it."""
     wait_for_quota: bool = False
     """When the model's quota is exhausted, the running process waits and resumes on its own."""
     continues: str = ""
@@ -88,9 +88,9 @@ class Choices(Struct, frozen=True):
     ask_later: bool = False
     """When the run has a question and no one is there, it waits for the answer instead of giving up."""
     workers: bool | None = None
-    """Leaf tasks run on the store's workers, or here; None: on workers when there are any."""
+    """Whether tasks without steps run on worker machines (True) or here (False); None: on workers if there are any."""
     remote: str = ""
-    """A git remote that all workers reach and that holds what a run starts from; empty: the store holds it."""
+    """A git remote that all workers can reach, for the files that a run starts from; empty: the store holds them."""
     fresh: bool = False
     """Run every step of a written plan, even one that an earlier run completed from the same start."""
 
@@ -103,7 +103,7 @@ class Choices(Struct, frozen=True):
         return replace(configured, planning=planning, checks=allowed, accept_failing=accepts)
 
     def configure(self, configured: settings.Config) -> settings.Config:
-        """Return the settings with the choices for commands: their sandbox, and their set-up."""
+        """Return the settings with this person's choices for commands: sandbox, network and set-up command."""
         said = {"mode": self.sandbox, "network": self.network}
         sandbox = replace(configured.sandbox, **{name: value for name, value in said.items() if value is not None})
         check = replace(configured.check, setup=self.setup or configured.check.setup)
@@ -116,8 +116,8 @@ class Choices(Struct, frozen=True):
         return replace(limits, tokens=None) if limits.tokens == 0 else limits
 
     def limits_for(self, configured: Limits, goal: Step) -> Limits:
-        """Return the limits of a run of that plan: rounds grow with its leaves, and tokens with its rounds, unless a
-        person has set them."""
+        """Return the limits for a run of this goal. Unless a person has set them, rounds grow with the number of its
+        tasks, and tokens with the rounds."""
         if configured.tokens is None:
             configured = replace(configured, tokens=configured.rounds * TOKENS_PER_ROUND)
         limits = self.limits(configured)
@@ -139,13 +139,13 @@ class Choices(Struct, frozen=True):
         return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal, models)
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
-        """Return the models' names by tier. `otherwise`: the one to use if none is configured."""
+        """Return the models' names by tier. `otherwise`: the model to use if none is chosen or configured."""
         main = _get_name(self.model) or configured.main or otherwise
         if main is None:
             raise Unavailable(NO_MODEL)
         presets = configured.presets
         if main in presets:
-            # These models belong together: settings for another one do not apply.
+            # The models of a preset belong together, so the configured fast and strong models do not apply.
             configured = replace(configured, fast=presets[main].named("fast"), strong=presets[main].named("strong"))
             main = presets[main].named("main")
         elif presets and main == self.model and ":" not in main:
@@ -164,8 +164,8 @@ class Choices(Struct, frozen=True):
         return add_fallbacks(names, self._find_chains(configured, names)) | named
 
     def _find_chains(self, configured: settings.Models, names: Mapping[str, str]) -> Fallbacks:
-        """Return the fallbacks by tier. A model that is chosen now, or is the main model's fallback, is left out of its
-        own chain."""
+        """Return the fallbacks by tier. A tier's own model is left out of its chain. Only a main model that one list
+        for all tiers repeats stays, so that `add_fallbacks` reports this mistake."""
         chosen = tuple(_get_name(model) or "" for model in self.fallback_model) or configured.fallback
         by_tier = chosen if isinstance(chosen, dict) else dict.fromkeys(TIERS, chosen)
         keeps = "main" if self.fallback_model or self.model is None else ""
@@ -175,24 +175,24 @@ class Choices(Struct, frozen=True):
         }
 
     def given(self) -> dict[str, Model]:
-        """Return the caller's own models by name."""
+        """Return the model objects that the calling program passed in, by name."""
         chosen = (self.model, self.fast_model, self.strong_model, *self.fallback_model)
         return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
 
 
 class OutsideAgents(Struct, frozen=True):
-    """The agents of a run that are not bough's own."""
+    """The outside agents of a run: programs other than bough's own agent."""
 
     chosen: Mapping[str, str]
     """The agents' names, by role or tier."""
     env: tuple[str, ...]
-    """The variables that they see."""
+    """Names of the environment variables that the agents see."""
     network: str
-    """Their network access."""
+    """What the agents can reach; empty: the settings decide."""
     goal: Step
-    """The plan, which may name others."""
+    """The plan, whose steps may name more agents."""
     models: Mapping[str, str]
-    """The run's models, of which some may be agents: an examiner, say."""
+    """The run's models by role. An outside agent may serve as one, for example as the examiner."""
 
     @property
     def names(self) -> set[str]:
@@ -201,7 +201,7 @@ class OutsideAgents(Struct, frozen=True):
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
-    """Mark a goal without written steps to be planned first, unless it must stay in one piece or the work exists."""
+    """Mark a goal to be planned first, unless it has written steps, must stay in one piece, or its work exists."""
     planning = rules.planning
     return replace(step, plan_first=not (step.steps or step.given or planning.flat or planning.max_depth < 1))
 
@@ -211,26 +211,26 @@ def _get_name(model: str | Model | None) -> str | None:
 
 
 class RunObserver(Struct, frozen=True):
-    """How a run is watched and stopped while it runs."""
+    """Callbacks by which a caller watches a run, answers its questions and stops it."""
 
     stop: Stop = field(default_factory=Stop)
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
     doing: Callable[[str, str], None] = lambda task, what: None
-    """Called with a task's activity that has no event, such as waiting for a check; empty: it ended."""
+    """Called with a task's activity that has no event, such as waiting for a check; empty: the activity ended."""
     waiting: Callable[[str], None] = lambda text: None
-    """Called with what the whole run waits for; empty: nothing any longer."""
+    """Called with what the whole run waits for; empty: the wait is over."""
     opened: Callable[[str], None] = lambda text: None
-    """Called with the access of the run's commands and agents, read from their sandboxes."""
+    """Called with a description of what the run's commands and agents can reach, read from their sandboxes."""
     approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
     """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
-    """Asks the person a question; None: they answer later."""
+    """Asks the person a question, and returns the answer; None: they answer later."""
     permit: Callable[[str, str], Awaitable[str | None]] | None = None
-    """Shows the person a command line that needs approval, and whose it is; anything but yes is a no."""
+    """Asks the person to approve a command line of a task. Every answer but yes is a no."""
 
     def or_later(self, later: bool) -> RunObserver:
-        """Return the observer with all questions left for later answers, if nobody is there to ask."""
+        """Return this observer. With `later` and nobody to ask, its questions wait for a later answer."""
         return replace(self, ask=_answer_later) if later and self.ask is None else self
 
 
@@ -239,12 +239,12 @@ async def _answer_later(question: str) -> None:
 
 
 class PlannedGoal(Struct, frozen=True):
-    """The plan for a goal."""
+    """A proposed plan for a goal, with its estimate and what planning cost."""
 
     plan: Plan
     estimate: e.Estimated | None
     refused: tuple[str, ...]
-    """Faults of rejected plans."""
+    """The faults for which earlier proposals were rejected."""
     spend: Spend
     requirements: tuple[Requirement, ...] = ()
     """The goal's requirements, by number."""

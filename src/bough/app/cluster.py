@@ -1,5 +1,5 @@
-"""The parts that differ if several machines share a journal: files come from the store, tasks go to workers, and time
-is the server's. With a journal in the project's folder none of this is loaded."""
+"""The parts that differ if several machines share a journal: files come from the store, tasks go to workers, and the
+database server tells the time. With a journal in the project's folder none of the adapters named here is loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def find_shared_store(store: Store) -> PostgresStore | None:
-    """Return the journal that machines share; None: only this machine uses it."""
+    """Return the store as the journal that several machines share; None if only this machine uses it."""
     inner: Any = getattr(store, "inner", store)
     if not hasattr(inner, "server"):
         return None
@@ -32,7 +32,8 @@ def find_clock(store: Store) -> Callable[[], float]:
 
 
 def share_workspaces(workspaces: GitWorkspaces, store: Store, remote: str) -> GitWorkspaces:
-    """Return the workspaces; if machines share the journal, their files come from there."""
+    """Return the workspaces. If several machines share the journal, make them exchange files through its server, or
+    through the git remote if one is named."""
     journal = find_shared_store(store)
     if journal is not None:
         from bough.adapters.workspaces.exchange import share
@@ -44,7 +45,7 @@ def share_workspaces(workspaces: GitWorkspaces, store: Store, remote: str) -> Gi
 
 
 async def start_dispatch(store: Store, choices: Choices) -> DbosExecutor | None:
-    """Start dispatching leaf tasks to workers; None: they run here."""
+    """Return the executor that sends tasks without steps to workers; None if they run on this machine."""
     journal = find_shared_store(store)
     if journal is None or choices.workers is False:
         if choices.workers:

@@ -1,9 +1,9 @@
-"""Settings: the person's `~/.config/bough/config.toml`, then the repository's `bough.toml` or `[tool.bough]` in
-`pyproject.toml`, then `BOUGH_*` variables, then flags.
+"""Loads the settings. Later sources override earlier ones: the person's `~/.config/bough/config.toml`, the repository's
+`bough.toml` or `[tool.bough]` in `pyproject.toml`, `BOUGH_*` variables, flags.
 
-A repository's file is untrusted input. Little of it applies unasked (`trust/wishes.py`); the rest are *wishes*, which
-apply if the person allows them and has not set those keys. Endpoints (which get the key too) and the confinement of
-commands are for the person alone: those keys are rejected in a repository's file.
+A repository's file is untrusted input. Few of its settings apply unasked (`trust/wishes.py`); the others are *wishes*,
+which apply only if the person allows them and has not set those keys. Model endpoints, which are sent the person's
+API key, and the sandbox of commands are for the person alone: such keys are rejected in a repository's file.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     hooks: HookSettings = field(default_factory=HookSettings)
     agents: dict[str, AgentSettings] = field(default_factory=dict)
-    """Outside agents by name: how they are started, and what they may see. Not in a repository's file."""
+    """Outside agents by name: how they are started, and what they may see. Rejected in a repository's file."""
     mcp: dict[str, ToolServer] = field(default_factory=dict)
-    """Servers of the Model Context Protocol by name. Agents get their tools."""
+    """Servers of the Model Context Protocol by name. Agents can use their tools."""
     services: dict[str, Service] = field(default_factory=dict)
     prices: dict[str, ModelPrice] = field(default_factory=dict)
     """Prices by model: `"openai:my-model" = {input = 3, output = 15}`."""
@@ -83,9 +83,9 @@ PERSON_ONLY = {
     *(("hooks", key) for key in HookSettings.__struct_fields__),
 }
 REMOVED = {("backlog", "lessons"): " Lessons are gone, because they showed no help: remove it."}
-"""Answers to settings of an earlier release."""
+"""What to tell a person who uses a setting of an earlier release."""
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
-"""Parts of the rules that have their own section."""
+"""Parts of `Rules` that have their own section in the file."""
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names that the person chooses."""
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -93,7 +93,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     for section in Config.__struct_fields__
     if section not in NAMED
 }
-"""The keys of the other sections."""
+"""The keys of all sections that are not in `NAMED`."""
 SECTIONS["limits"] = tuple(key for key in SECTIONS["limits"] if key not in (*OWN_SECTIONS, "accept_failing", "scout"))
 MANY = {("checks", "allow_test_changes")} | {
     (section, key)
@@ -101,15 +101,15 @@ MANY = {("checks", "allow_test_changes")} | {
     for key in keys
     if isinstance(getattr(getattr(Config(), section), key), tuple)
 }
-"""Keys with several values: `a:b` in the environment."""
+"""Keys that hold a list. In an environment variable, colons separate its values: `a:b`."""
 LONGEST = 4 << 20
-"""The most bytes of a settings file. `pyproject.toml` serves other tools too."""
+"""The most bytes that a settings file may have. It is generous because other tools also use `pyproject.toml`."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE", "BOUGH_EVENT", "BOUGH_MESSAGE"})
-"""Variables with our prefix that are no settings: they mark processes, locate the journal or inform a hook."""
+"""`BOUGH_*` variables that are not settings: they mark processes, locate the journal or inform a hook."""
 
 Table = dict[str, dict[str, Any]]
 Allow = Callable[[Mapping[str, str]], Collection[str]]
-"""Returns those of a repository's wishes (`budget.rounds` and its value) that the person allows."""
+"""Takes a repository's wishes (`budget.rounds` and its value), and returns the names that the person allows."""
 
 
 def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
@@ -120,7 +120,8 @@ def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
 def load_settings(
     folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
 ) -> tuple[Config, dict[str, str]]:
-    """Load the settings, and the effective ones of the repository's own file. `outside`: commands are not confined."""
+    """Return the settings, and those among them that the repository's file decided, by name. `outside`: commands run
+    without a sandbox."""
     layers, merged = list_layers(folder, env, allow, outside=outside), Table()
     for _, table in layers:
         for section, values in table.items():
@@ -133,10 +134,10 @@ def load_settings(
 def list_layers(
     folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
 ) -> list[tuple[str, Table]]:
-    """Each source of settings and what it sets, weakest first: the person's file, the repository's, variables."""
+    """List each source of settings with what it sets, weakest first: the person's file, the repository's, variables."""
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
-    with suppress(UnicodeDecodeError):  # Many tools share that file: bough is not the one to complain.
+    with suppress(UnicodeDecodeError):  # Many tools share .mcp.json, so bough leaves the complaint to them.
         if servers := read(_read_text(folder, ".mcp.json")):
             table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
@@ -148,20 +149,21 @@ def list_layers(
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
-    # If both set something that needs no consent, the person's value counts, unless the repository's is lower.
+    # What is left needs no consent. If the person set the same key, their value counts, except that a repository may
+    # lower limits (the sections LOWERED).
     for section in table.keys() - LOWERED:
         table[section] = {key: value for key, value in table[section].items() if key not in mine.get(section, {})}
     return [(home, mine), (place, table), ("environment", own)]
 
 
 def load_hooks(env: Mapping[str, str]) -> HookSettings:
-    """Load the person's hooks. A repository has no say, so its file is not read."""
+    """Load the person's hooks. A repository cannot set hooks, so its file is not read."""
     (_, mine), own = _read_person_file(env), _read_env(env)
     return _convert({"hooks": {**mine.get("hooks", {}), **own.get("hooks", {})}}).hooks
 
 
 def find_person_file(env: Mapping[str, str]) -> Path | None:
-    """Where a person keeps settings for all their projects; None without a home folder."""
+    """Return the file with a person's settings for all their projects; None without a home folder."""
     base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if not base.startswith("/") and not home:
         return None
@@ -184,8 +186,8 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
 
 
 def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
-    """Return the settings of a repository that wait for the person's yes, with their values: compared by value, not as
-    written (`"1000"` is a number too)."""
+    """Return the settings of a repository that need the person's consent, with their values. They are compared with
+    the defaults as parsed, not as written (`"1000"` is a number too)."""
     if not table:
         return {}
     understood, defaults = _convert(table), _convert(mine)
@@ -202,8 +204,8 @@ def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
 
 
 def add_scripts(folder: Path, value: str) -> str:
-    """Add to a wish the content of the files that it names: without a sandbox, those run with all of the person's
-    rights, so their yes is for that content."""
+    """Add to a wish the checksums of the files that it names. Without a sandbox these files run with all of the
+    person's rights, so consent holds only for their present content."""
     words = dict.fromkeys(re.findall(r"[\w./@+-]+", value))
     bodies = {word: place.read() for word in words if (place := Place(folder, word, links=True)).is_regular()}
     marks = [f"{word} {hashlib.sha256(body).hexdigest()[:16]}" for word, body in bodies.items()]
@@ -215,7 +217,7 @@ def _render(value: Any) -> str:
 
 
 def find_default(name: str) -> str:
-    """The default of a setting."""
+    """Return the default of a setting, as text."""
     section, _, key = name.partition(".")
     if section in NAMED:
         return "none"
@@ -245,8 +247,8 @@ def _convert(table: Table) -> Config:
 
 
 def _check_numbers(table: Table) -> None:
-    """Refuse numbers that TOML and msgspec accept but are useless here: a budget of `nan` is never spent, and a journal
-    cannot hold it."""
+    """Refuse numbers that TOML and msgspec accept but bough cannot use: a budget of `nan` would never be spent, and a
+    journal cannot store it."""
     for section, values in table.items():
         for key, value in values.items():
             if isinstance(value, float | str) and str(value).strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
@@ -254,16 +256,16 @@ def _check_numbers(table: Table) -> None:
 
 
 def _refuse_outside(chosen: WorkspaceSettings) -> None:
-    """Refuse paths outside the project: a repository's file must not name a person's keys."""
+    """Refuse paths outside the project, so that a repository's file cannot reach the person's private files."""
     named = [("link", name) for name in chosen.link] + [("copy", name) for name in chosen.copy]
     for key, name in [*named, *([("env_file", chosen.env_file)] if chosen.env_file else [])]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts or path.parts[0] in (".git", ".bough"):
-            raise UsageError(f"[workspace] {key}: `{name}` is not a path within the project.")
+            raise UsageError(f"[workspace] {key}: `{name}` is not a path within the project: use a relative path.")
 
 
 def _read_repository_file(folder: Path) -> tuple[str, Table]:
-    """Read the repository's file, and its settings."""
+    """Return the path of the repository's settings file, and what it sets."""
     for name, within in (("bough.toml", ()), ("pyproject.toml", ("tool", "bough"))):
         path = folder / name
         try:
@@ -272,7 +274,7 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
                 continue
             table: Any = parse_toml(text)
         except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
-            if within:  # Another tool's file: that tool will complain.
+            if within:  # Other tools use pyproject.toml too, and report its faults.
                 continue
             raise UsageError(f"{path} is not valid TOML: {error}.") from None
         for key in within:
@@ -283,7 +285,7 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
 
 
 def _read_text(folder: Path, name: str) -> str:
-    """The text of a repository's file; empty when there is none."""
+    """Return the text of a repository's file; empty if there is none."""
     place = Place(folder, name, links=True)
     if place.kind in ("", "folder") and Place(folder, name).kind != "link":
         return ""
@@ -301,8 +303,8 @@ def _decode(body: bytes, path: Path) -> str:
 
 def _make_settings_error(path: Path) -> UsageError:
     return UsageError(
-        f"{path} is not a settings file: it must be a plain file of at most {LONGEST >> 20} MB, and no link out of the "
-        "project."
+        f"{path} cannot be used as a settings file: replace it with a plain file inside the project of at most "
+        f"{LONGEST >> 20} MB."
     )
 
 
@@ -368,7 +370,7 @@ def _find_nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
 
 
 def make_schema() -> dict[str, Any]:
-    """The JSON schema of `bough.toml`, for editors."""
+    """Return the JSON schema of `bough.toml`, for editors."""
     made = msgspec.json.schema(Config)
     made["$defs"]["Config"]["properties"]["notify"] = made["$defs"]["HookSettings"]["properties"]["notify"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "bough.toml"} | made

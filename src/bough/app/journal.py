@@ -1,4 +1,4 @@
-"""A project's journal, read-only. `bough show` loads this: see docs/design/start-up.md."""
+"""A project's journal, read-only. This module loads quickly, for `bough show` (docs/design/start-up.md)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Journal(Struct, frozen=True):
         runs = await self.store.runs()
         if not runs and (lost := self._list_work_folders()):
             raise StoreError(
-                f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but there is work of "
-                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or restore both from a backup."
+                f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but work of {', '.join(lost)} exists: "
+                "journal.db-wal was lost or removed; put it back, or restore both files from a backup."
             )
         if not runs:
             raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
@@ -77,12 +77,12 @@ class Journal(Struct, frozen=True):
             raise
 
     async def _has_task(self, run: str, task: str) -> bool:
-        """Whether it exists or is planned."""
+        """Return whether the task exists or is planned."""
         return bool(await self.store.read(run, task, kinds=("TaskCreated",))) or task in (await self.view(run)).tasks
 
     def _list_work_folders(self) -> list[str]:
         folder = self.root / ".bough" / "repo.git" / "histories"
-        if find_address(self.root):  # Other machines may know its work.
+        if find_address(self.root):  # With a shared journal, other machines may have the runs of these folders.
             return []
         names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         return [name for name in names if not name.startswith(INSPECTION)][:3]
@@ -101,7 +101,8 @@ class Journal(Struct, frozen=True):
         return fold_task(task, records)
 
     async def work(self, name: str) -> Task:
-        """Return the goal as a change to the person's files, including that of the run it follows up on."""
+        """Return the run's goal with the person's files as its base, so that its changes include those of earlier runs
+        that this one continues."""
         task = await self.task(name)
         return replace(task, base=(await self.run(name)).origin or task.base)
 
@@ -112,21 +113,21 @@ class Journal(Struct, frozen=True):
         return run
 
     async def holder(self, name: str) -> str | None:
-        """Describe the process that runs it; None: there is none."""
+        """Describe the process that is working on a run; None if there is none."""
         found = await self.store.holder(name, RUN)
         return describe_worker(found) if found is not None else None
 
     async def standing(self, run: RunView) -> tuple[str, str | None]:
-        """Return the status of a run and its process. `interrupted`: unfinished, and no process runs it."""
+        """Return the status of a run and a description of its process. `interrupted`: unfinished, without a process."""
         if holder := await self.holder(run.name):
             return "running", holder
-        # It may have ended, and released its claim, since the view was made.
+        # The run may have ended and released its claim since the view was loaded.
         if run.status == "running" and ((now := await self.run(run.name)).end or now.halt):
             run = await self.view(run.name)
         return "interrupted" if run.status == "running" else run.status, None
 
     async def waiting(self, name: str) -> str:
-        """Say what a run on many machines waits for; empty: nothing is missing."""
+        """Say what a run on several machines waits for, such as workers; empty if nothing is missing."""
         ask = getattr(getattr(self.store, "inner", self.store), "waiting", None)
         return str(await ask(name)) if ask is not None else ""
 
@@ -152,7 +153,8 @@ class Journal(Struct, frozen=True):
         return replace(found, rows=rows)
 
     async def _list_tests(self, proof: Proof) -> tuple[str, ...]:
-        """List the new tests; in old journals, those that passed in test files that a task changed."""
+        """List the new tests of a verdict. Journals of older releases do not name them: then list the tests that passed
+        in test files which the task changed."""
         if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
             return proof.verdict.added if proof.verdict is not None else ()
 
@@ -174,7 +176,7 @@ class Journal(Struct, frozen=True):
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
 
     async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
-        """Load one task, even one that has not started."""
+        """Load the details of one task, even if it has not started."""
         from bough.core.journal.task_fold import fold_task
         from bough.views.details import TaskDetail
 
@@ -186,7 +188,7 @@ class Journal(Struct, frozen=True):
 
 @asynccontextmanager
 async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
-    """Open the journal of the project around a folder read-only: at once, without git, keys or settings."""
+    """Open the journal of the project that contains a folder, read-only and without loading git, keys or settings."""
     root = find_project_root(folder)
     check_home(root / ".bough")
     store = open_store(root, root / ".bough", create=False)
@@ -197,7 +199,7 @@ async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
 
 
 def find_project_root(folder: Path | str) -> Path:
-    """The top of the project around a folder."""
+    """Return the top folder of the project that contains a folder."""
     return find_root(require_folder(folder))
 
 

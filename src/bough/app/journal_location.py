@@ -1,7 +1,8 @@
-"""The place of a project's journal: in its `.bough`, or in PostgreSQL, where several machines share it.
+"""Where a project's journal is: in its `.bough` folder, or in a PostgreSQL database that several machines share.
 
-Set by `--store` or the variable `BOUGH_STORE`; once a run has started with it in a folder, it applies there. It is
-remembered in the person's own files, without the password: an address that comes with a repository is never used.
+`--store` or the variable `BOUGH_STORE` sets the database. Once a run has started with it in a folder, it applies to
+that folder. Its address is remembered in the person's own files, without the password; an address that comes with a
+repository is never used.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ if TYPE_CHECKING:
 VARIABLE = "BOUGH_STORE"
 FILE = "stores"
 LOCAL = "local"
-"""`--store local`: in the folder again."""
+"""The value of `--store` that goes back to the journal in the project's folder."""
 
 
 def find_address(root: Path) -> str:
-    """Find the address of a project's journal; empty: it is in its folder."""
+    """Find the database address of a project's journal; empty if the journal is in the project's folder."""
     chosen = os.environ.get(VARIABLE, "").strip() or _read_remembered().get(str(root), "")
     if chosen in ("", LOCAL):
         return ""
     if chosen.partition("://")[0] not in ("postgresql", "postgres"):
         raise UsageError(
-            f"`{chosen.partition('://')[0]}` is not a journal: use `postgresql://USER@HOST/DATABASE`, or `{LOCAL}` for "
-            "the one in the project's folder."
+            f"`{chosen.partition('://')[0]}` is not an address of a journal: use `postgresql://USER@HOST/DATABASE`, or "
+            f"`{LOCAL}` for the journal in the project's folder."
         )
     return chosen
 
@@ -47,7 +48,7 @@ def open_store(root: Path, home: Path, *, create: bool) -> SqliteStore | Postgre
 
 
 def remember_store(root: Path) -> None:
-    """Remember the value of `--store` or the variable for this folder."""
+    """Remember the value of `--store` or `BOUGH_STORE` for this project."""
     chosen = os.environ.get(VARIABLE, "").strip()
     known = _read_remembered()
     if chosen and chosen != LOCAL:
@@ -58,7 +59,7 @@ def remember_store(root: Path) -> None:
         return
     known[str(root)] = chosen
     lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
-    with suppress(OSError):  # If it cannot be stored, the person sets it each time.
+    with suppress(OSError):  # If the address cannot be stored, the person has to pass it each time.
         Place(make_state_folder(), FILE).write("".join(lines).encode())
 
 

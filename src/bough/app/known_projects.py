@@ -13,7 +13,7 @@ LIST, MOST = "projects", 200
 
 
 def list_known_projects() -> list[Path]:
-    """The known projects that are still there, the latest first."""
+    """List the known projects that still exist, the latest first."""
     try:
         lines = (find_state_folder() / LIST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -23,8 +23,8 @@ def list_known_projects() -> list[Path]:
 
 
 def remember_project(root: Path) -> None:
-    """Put a project first in the list. If that cannot be written (no home, a read-only one), runs continue without
-    it."""
+    """Put a project first in the list. If the list cannot be written, because the home folder is missing or read-only,
+    nothing happens."""
     known = list_known_projects()
     if known[:1] == [root] or "\n" in str(root):
         return
@@ -34,7 +34,8 @@ def remember_project(root: Path) -> None:
 
 
 def write_private_page(name: str, page: str) -> Path | None:
-    """Write a page into the state folder, because a project without runs stays as it is. None: it cannot be written."""
+    """Write a page into the person's state folder, not into a project without runs, and return its path; None if it
+    cannot be written."""
     try:
         file = Place(make_state_folder(), name)
         file.write(page.encode(), 0o600)

@@ -1,4 +1,4 @@
-"""The knowledge about a run's models before the first call: their protocols, and their kinds of input."""
+"""What is known about a run's models before the first call: their protocols, windows and kinds of input."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from bough.core.model_chain import TIERS, list_fallbacks
 from bough.core.settings.agent_settings import MODEL
 
 MEMORY = "models.json"
-"""The file in the person's state folder with what runs learned about models."""
+"""The file in the person's state folder that stores what runs learned about models."""
 
 
 class Knowledge(Struct, frozen=True):
     protocols: KnownProtocols
     said: Mapping[str, Capabilities]
-    """Servers' own reports, by model."""
+    """What the servers themselves report, by model."""
 
     def explain_unreachable(self, models: Mapping[str, str]) -> str:
-        """Explain why a tier of these models has nobody to ask: it is unavailable, with all of its fallbacks."""
+        """Explain why a model and all of its fallbacks cannot be reached; empty if every tier has a model that can."""
         chains = list_fallbacks(models)
         tiers = [[models[tier], *chains[tier]] for tier in TIERS if tier in models]
         whys = [[self.said[name].unreachable if name in self.said else "" for name in tier] for tier in tiers]
         return next((why[0] for why in whys if all(why)), "")
 
     def window(self, name: str, configured: int) -> int:
-        """Return the window in tokens: the server's report, unless the person sets less; 0: unknown."""
+        """Return a model's context window in tokens: what its server reports, or less if the person sets less; 0:
+        unknown."""
         asked = self.said[name].window if name in self.said else 0
         return min(asked, configured) if asked and configured else asked or configured
 
     def images(self, name: str, setting: Literal["auto", "on", "off"]) -> bool | None:
-        """Return whether it takes images; None: unknown."""
+        """Return whether a model accepts images; None: unknown."""
         if setting != "auto":
             return setting == "on"
         return self.said[name].images if name in self.said else None
@@ -59,9 +60,9 @@ async def gather_knowledge(
     given: Iterable[str] = (),
     began: Mapping[str, ModelProtocol] = NONE,
 ) -> Knowledge:
-    """Query servers that a person runs; the large providers are known already. `given`: the caller's own models, which
-    use the protocol that the caller names, else tools. `endpoints`: each model's, by name; `began`: the protocols at
-    the start of a resumed run."""
+    """Ask servers that a person runs about their models; those of large providers are known already. `endpoints`: the
+    address of each model, by name; `given`: names of the calling program's own models, which call tools unless
+    `setting` says otherwise; `began`: the protocols that a resumed run began with."""
     said: dict[str, Capabilities] = {}
     settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
     places: dict[str, Endpoint] = {}

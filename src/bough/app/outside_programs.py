@@ -1,4 +1,4 @@
-"""The outside agents and the MCP servers of a run: each in a sandbox of its own, with the access named for it."""
+"""Makes the outside agents and MCP servers of a run, each in its own sandbox with the access that its settings name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """The outside agents by name. Each sees and reaches only what the person has named for it."""
+    """Makes the outside agents of a run. Each sees and reaches only what the person has named for it."""
 
     def __init__(self, project: Project, outside: OutsideAgents, permit: Permit | None) -> None:
         self._project, self._outside, self._permit = project, outside, permit
@@ -38,7 +38,7 @@ class Agents:
         """The network access of each agent's sandbox."""
 
     def _choose(self, name: str) -> AgentSetup:
-        # A plan may be a repository's file: it may use only names that the person defined, never a command line.
+        # A plan may come from a repository, so it may name only known agents, and never give a command line.
         by_name = self._outside.names & {*self._project.config.agents, *KNOWN}
         if name not in by_name | {*self._outside.chosen.values()}:
             raise UsageError(
@@ -53,7 +53,7 @@ class Agents:
         return self._made[name]
 
     def check(self, names: Sequence[str]) -> None:
-        """Report what is missing before anything starts."""
+        """Raise an error for the first of these agents that lacks a program or a variable, before anything starts."""
         for name in names:
             how = self._choose(name)
             try:
@@ -69,12 +69,12 @@ class Agents:
             self.of(name)
 
     def describe(self) -> list[str]:
-        """Describe each created agent's access."""
+        """Describe what each agent made so far can reach and see."""
         seen = {name: ", ".join(self._choose(name).env) for name in self._made}
         return [f"{title_of(name)}: {self._reach[name]}{f', sees {seen[name]}' if seen[name] else ''}" for name in seen]
 
     def model(self, name: str, folder: Path, rules: Rules) -> AgentModel:
-        """The agent behind a model's name, as a model."""
+        """Make an outside agent (`agent:NAME`) answer as a model."""
         from bough.adapters.agents.model import AgentModel
 
         return AgentModel(self.of(name.removeprefix(MODEL)), folder, rules)
@@ -94,7 +94,7 @@ class Agents:
             name,
             resolve_command(how.argv, self._project.root, self._project.env),
             sandbox,
-            # Of the checkout's variables, drop those that would make it load the checkout's programs and modules.
+            # A checkout's own PATH and PYTHONPATH would make the agent load the checkout's programs and modules.
             env={"PATH": env["PATH"], "PYTHONPATH": ""},
             home=[Path(path).expanduser() for path in how.home] if confines else [],
             patterns=project.config.approve.commands,
@@ -104,8 +104,8 @@ class Agents:
         )
 
     def _build_environment(self, how: AgentSetup) -> dict[str, str]:
-        """Build the variables of all commands, and those that the person named for it, secret or not. The folder of its
-        program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
+        """Build an agent's variables: those of all commands, and those that the person named for it, even secrets. The
+        folder of its program comes first on PATH, so that the sandbox shows this folder, too."""
         named = {name: value for name, value in self._project.env.items() if is_named(name, how.env)}
         env = {
             **make_env(self._project.env, list_secrets(self._project.env), self._project.config.sandbox.env),
@@ -118,15 +118,15 @@ class Agents:
 
 
 def make_project_sandbox(project: Project, env: Mapping[str, str], network: Network) -> ProcessSandbox:
-    """Make the sandbox of the settings, with the access that they open. The project itself is hidden in it."""
+    """Make the sandbox that the settings describe. The project's own folder is hidden in it."""
     chosen = project.config.sandbox
     writable, readable = ([Path(each).expanduser() for each in some] for some in (chosen.writable, chosen.readable))
     return make_sandbox(chosen.mode, env, writable, readable=readable, hidden=[project.root], network=network)
 
 
 def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTools:
-    """Add the servers' tools to bough's; servers start where they are first needed. One that does not start is left
-    out, and the journal says why. `hidden`: secrets that no server sees, unless its own settings name them."""
+    """Add the tools of the configured MCP servers to bough's. A server starts when it is first needed; one that fails
+    to start is left out, and the journal says why. `hidden`: secrets that a server sees only if its settings say so."""
     with needing("An MCP server", "mcp", "mcp", "mcp_types", "pydantic", "anyio"):
         from bough.adapters.mcp.tools import McpTools, make_served
     env, root = project.env, project.root
@@ -134,7 +134,7 @@ def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTo
 
     def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:
         own = dict(plain)
-        if line and line[0].startswith("/"):  # The sandbox then shows it, with what was installed alongside.
+        if line and line[0].startswith("/"):  # The sandbox shows folders on PATH, so the program and its libraries.
             own["PATH"] = f"{Path(line[0]).parent}:{own['PATH']}"
         network = parse_network(settings.network, env) if project.level.confines else Network("on")
         return make_sandbox(project.config.sandbox.mode, own, hidden=[root], network=network)

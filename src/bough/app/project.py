@@ -1,4 +1,4 @@
-"""An open project, and the actions of a run's holder: rewinding and removing it."""
+"""An open project, and what a process does while it holds a run, so that no other can: rewind it, or remove it."""
 
 from __future__ import annotations
 
@@ -35,41 +35,41 @@ from bough.views.details import Point, point_of
 
 
 class Project(Journal, frozen=True):
-    """A project that is open for work: its place, settings, journal and trees. One process at a time holds a run; the
-    holder can rewind and remove it."""
+    """A project that is open for work, with its settings, journal and file trees. One process at a time holds a run;
+    this holder can rewind or remove it."""
 
     home: Path
     folder: str
     """The person's current folder, relative to the root."""
     config: settings.Config
     theirs: Mapping[str, str]
-    """Effective settings of the repository's own file."""
+    """The settings that the repository's own file decided, by name."""
     workspaces: GitWorkspaces
     surroundings: Surroundings
-    """The parts of the person's set-up that checkouts get."""
+    """The parts of the person's set-up (Python environment, variables, linked files) that checkouts get."""
     env: Mapping[str, str]
     client: Client
-    """The HTTP client of all its runs, so that they share connections."""
+    """The HTTP client of all runs of the project, so that they share connections."""
     slots: CheckSlots
-    """Limits the checks of all its runs that go on at once."""
+    """Limits how many checks of all runs of the project go on at once."""
     herald: Herald
     """Reports events to the person's hooks."""
     consent: settings.Allow
-    """Decides which wishes of the repository the person allows, and asks them if they are there."""
+    """Returns which of the settings that the repository wishes for the person allows, and asks them if it can."""
 
     @property
     def level(self) -> SandboxLevel:
-        """How commands are confined."""
+        """Return how commands are confined on this machine."""
         return find_level(self.config.sandbox.mode)
 
     @property
     def network(self) -> Network:
-        """What commands can reach."""
+        """Return the network access of commands."""
         return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
 
     def as_begun(self, run: Run, choices: Choices) -> Self:
-        """Return the session as that run began: commands reach what the person opened for it, unless they choose
-        otherwise now."""
+        """Return this project with the network access and set-up command that the person chose when the run began,
+        unless they choose others now."""
         network, setup = choices.network or run.network or None, choices.setup or run.setup
         return replace(self, config=Choices(network=network, setup=setup).configure(self.config))
 
@@ -82,8 +82,8 @@ class Project(Journal, frozen=True):
                 return name
 
     async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
-        """Rewind the run to a point of one of its tasks (0: before its first round or step): every task is as it was at
-        that moment. Later events stay in the journal and no longer count, except for their cost. A message (`say`) goes
+        """Rewind the run to a point of one of its tasks (0: before its first round or step): every task becomes as it
+        was at that moment. Later events stay in the journal, but only their cost still counts. A message (`say`) goes
         to a fresh agent, which takes over that task."""
         async with self.hold(name) as (claim, run):
             await self.finish_rewind(name)
@@ -107,22 +107,22 @@ class Project(Journal, frozen=True):
         return point_of(await self.task(name, task))
 
     async def finish_rewind(self, name: str) -> None:
-        """Apply the run's last event if it is a rewind, or the rest of one that a crash cut off. The run must be
-        held."""
+        """If the run's last event is a rewind, rewind the tasks that it has not reached yet, because it is new or a
+        crash interrupted it. The caller must hold the run."""
         last = (await self.store.read(name, RUN))[-1]
         if not isinstance(last.event, e.RunReopened) or not last.event.moment:
             return
         for path, event in plan_rewind(await self.store.read(name), last):
             async with self.hold_task(name, path) as (held, now):
-                # Its files are in trees; a checkout is recreated when it is needed.
+                # The task's files are stored as trees, and its checkout is recreated when it is needed.
                 await self.workspaces.discard(name, path)
                 await self.store.append(held, [event], now.version)
 
     async def remove(self, name: str) -> None:
-        """Remove a run with its work, which is in the person's files only if it was applied. Files first: after a crash
-        it can be removed again."""
+        """Remove a run with its work; what was applied stays in the person's files. The run's files go before its
+        journal, so that it can be removed again after a crash."""
         async with self.hold(name) as (claim, run):
-            if backlog := run.listed.rpartition("/")[0]:  # What a goal of a list has cost stays in the list.
+            if backlog := run.listed.rpartition("/")[0]:  # The backlog remembers what its goal has cost.
                 removed = e.RunRemoved(run.name, (await self.view(run.name)).spend, bool(run.applied))
                 await self.store.post(f"{BACKLOG}{backlog}", CONTROL, removed)
             await self.workspaces.forget(name)
@@ -131,18 +131,18 @@ class Project(Journal, frozen=True):
             await self.store.forget(claim)
 
     async def list_removable(self, unfinished: bool) -> dict[str, float]:
-        """List runs that nobody runs, each with the time of its last event, oldest first; `unfinished`: also those that
-        can be resumed."""
+        """List the finished runs that no process holds, each with the time of its last event, oldest first.
+        `unfinished`: include those that can be resumed."""
         found = {}
         for name in await self.store.runs():
-            with suppress(NewerRun):  # Only that bough can tell whether it is finished.
+            with suppress(NewerRun):  # Only the newer bough that wrote the run can tell whether it is finished.
                 over = (await self.run(name)).end is not None
                 if (over or unfinished) and not await self.holder(name):
                     found[name] = (await self.store.read(name, RUN))[-1].at
         return dict(sorted(found.items(), key=lambda each: each[1]))
 
     async def clear_inspections(self) -> list[str]:
-        """Remove folders that killed checks before any run left behind; return their names."""
+        """Remove folders of checks outside any run (`bough check`) that were killed, and return their names."""
         left = self.workspaces.list_inspections()
         left = [name for name in left if await self.store.holder(name, RUN) is None]
         for name in left:
@@ -159,7 +159,7 @@ class Project(Journal, frozen=True):
         return found
 
     async def tidy(self) -> bool:
-        """Remove contents that no run needs any longer; False if a run is live, which may be writing some."""
+        """Remove stored files that no run needs any longer. Return False, and remove none, while any run is live."""
         for name in await self.store.runs():
             if await self.store.holder(name, RUN) is not None:
                 return False
@@ -168,13 +168,13 @@ class Project(Journal, frozen=True):
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
-        """Hold the run: other processes cannot run it meanwhile."""
+        """Hold the run during this block, so that no other process can work on it."""
         run = await self.run(name)
         async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
             yield claim, await self.run(name)
 
     async def record(self, name: str, event: e.AnyEvent) -> None:
-        """Append what was found out about a run that has ended."""
+        """Append an event to the journal of a run that no process holds."""
         async with self.hold(name) as (claim, now):
             await self.store.append(claim, [event], now.version)
 

@@ -14,11 +14,11 @@ from bough.core.planning.guidance import with_guidance
 from bough.core.planning.plan import PlanningRules
 
 FILE = "optimised.json"
-"""Next to the journal."""
+"""The file next to the journal that holds the prompts learned from this project's runs."""
 
 
 class LearnedPrompt(Struct, frozen=True):
-    """Guidance that did better than bough's own, and by how much."""
+    """Guidance for a prompt that scored better (`optimised`) than bough's own (`plain`)."""
 
     guidance: str
     plain: float
@@ -29,12 +29,12 @@ class LearnedPrompt(Struct, frozen=True):
 
 @cache
 def load_prompt(name: str) -> str:
-    """A prompt template that ships with bough."""
+    """Load a prompt template that ships with bough."""
     return (Path(__file__).parents[1] / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def choose_prompts(rules: PlanningRules, home: Path) -> Callable[[str], str]:
-    """Return the templates by name, as the settings choose them."""
+    """Return the function that finds a template by name: plain ones, or learned ones if the settings choose them."""
     if rules.prompts == "plain":
         return load_prompt
     try:
@@ -43,8 +43,8 @@ def choose_prompts(rules: PlanningRules, home: Path) -> Callable[[str], str]:
         learned = {}
     if not learned:
         raise UsageError(
-            '[planning] prompts = "optimised", but there are none: `bough-optimise planner` looks for some '
-            "(docs/guides/planning.md)."
+            '[planning] has prompts = "optimised", but there are no optimised prompts yet: `bough-optimise planner` '
+            "looks for some (docs/guides/planning.md)."
         )
     guided = {name: with_guidance(load_prompt(name), each.guidance) for name, each in learned.items()}
     return lambda name: guided.get(name) or load_prompt(name)

@@ -31,7 +31,7 @@ def check_prices(
     choices: Choices,
     outside: Collection[str] = (),
 ) -> None:
-    """Refuse a cost limit that cannot be enforced, before anything is spent."""
+    """Refuse a cost limit that cannot be enforced because a model's price or an agent's cost is unknown."""
     if limits.cost is None or choices.allow_unpriced:
         return
 
@@ -57,8 +57,8 @@ def check_prices(
 def find_endpoints(
     project: Project, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Find each model's endpoint. A resumed run uses the same ones, unless the person chooses otherwise; its journal
-    may name only those that they have allowed."""
+    """Find each model's endpoint. `before`: those of a run that is resumed or continued, which apply unless the person
+    chooses another. They come from its journal, so they must have been allowed by the person."""
     given, chosen = choices.given(), choices.base_url
     found = {}
     for name in dict.fromkeys(models.values()):
@@ -74,7 +74,7 @@ def find_usual_endpoints(project: Project, models: Collection[str]) -> dict[str,
     """Find the endpoints that this person's settings and variables give these models."""
     found = {}
     for name in models:
-        with suppress(UsageError):  # no server for this model here
+        with suppress(UsageError):  # The settings name no server for this model.
             found[name] = find_model_address(name, project.config.models.base_url, project.env)
     return found
 
@@ -86,15 +86,16 @@ def recall_models(models: Mapping[str, str]) -> Models:
 
 
 def choose_base_url(name: str, models: Mapping[str, str], base_url: str | None) -> str | None:
-    """Return the address that the person gave for their models, unless it is not for this one: a fallback or an
-    examiner of another provider than the main model's has its own."""
+    """Return the base URL that the person gave, if it applies to this model. For a fallback, examiner or judge from a
+    different provider than the main model it does not: return None."""
     chained = name in {other for key, other in models.items() if key not in TIERS}
     another = name.partition(":")[0] != models["main"].partition(":")[0] and ":" in name
     return None if chained and another else base_url
 
 
 def find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
-    """Return the model to use if none is configured: none if none is needed, or the agent that does the work."""
+    """Return what to use when no model is configured: a placeholder (`NOBODY`) if the goal needs no model, or the
+    outside agent that does the work. Return None if bough's own agent works, which needs a model."""
     if not needs_models(goal):
         return NOBODY
     everyone = agents.get("main", OWN)

@@ -1,4 +1,4 @@
-"""Everything that a run needs, assembled from a project: loaded only when something runs."""
+"""Assembles everything that a run needs from an open project. This module is loaded only when something runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ async def open_ports(
     outside: OutsideAgents | None = None,
     began: Mapping[str, ModelProtocol] = NONE,
 ) -> AsyncIterator[Ports]:
-    """Open the ports. `folder`: the person's at the start; `outside`: agents not bough's own; `began`: protocols."""
+    """Open the ports of a run. `folder`: the person's current folder when it began; `outside`: its outside agents;
+    `began`: the model protocols that it began with."""
     fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
     env = make_env(project.env, hidden, project.config.sandbox.env)
     wait = project.config.approve.wait
@@ -72,7 +73,7 @@ async def open_ports(
         agents.check(sorted(outside.names))  # before anything starts
     watch.opened(_describe_opened(project, commands, agents))
     made, known = await _make_models(project, models, choices, endpoints, began, agents, hidden, fence, watch.stop)
-    # First opened, last closed: tools and checks may still ask models, and all of them make spans.
+    # What is opened first is closed last: tools and checks may still call models, and all of them record spans.
     async with AsyncExitStack() as closing:
         if (spans := _open_spans(project.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
@@ -118,14 +119,15 @@ async def open_ports(
 def _open_sandbox(
     project: Project, env: Mapping[str, str], asks: Permit | None, fence: Fence
 ) -> tuple[ProcessSandbox, Sandbox]:
-    """Open the sandbox of commands, and the same behind the person's approval and the fence."""
+    """Open the sandbox of commands. Return it twice: plain, and with the person's approval and the fence before it. A
+    fence refuses calls once another process has taken over the run."""
     commands = make_project_sandbox(project, env, project.network)
     commands.start()
     return commands, fence_port(require_approval(commands, project.config.approve.commands, asks), fence)
 
 
 def _describe_opened(project: Project, commands: ProcessSandbox, agents: Agents | None) -> str:
-    """Describe the access of commands and agents, read from their sandboxes, and the set-up of checkouts."""
+    """Describe what commands and agents can reach, read from their sandboxes, and the set-up command of checkouts."""
     setup = project.config.check.setup or project.config.workspace.setup
     opened = [describe_confinement(commands.level, commands.network), f"set-up: {setup}" if setup else ""]
     return "; ".join(filter(None, [*opened, *(agents.describe() if agents else ())]))
@@ -142,9 +144,9 @@ async def _make_models(
     fence: Fence,
     stop: Stop,
 ) -> tuple[dict[str, Model], Knowledge]:
-    """Make the models of a run by name, with the knowledge about them. Each is behind the gate of its endpoint, where
-    all callers wait for their turn; the caller's own and agents have none. The fence comes after that: by then the run
-    may be another's."""
+    """Make the models of a run, by name, and what is known about them. Calls wait in the queue (gate) of the model's
+    endpoint, except for agents and the calling program's own models. The fence is checked after this wait, because
+    another process may have taken over the run meanwhile."""
     config, given = project.config, choices.given()
     base_url = choices.base_url or config.models.base_url
     known = await gather_knowledge(
@@ -200,7 +202,7 @@ def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> Pro
 
 
 class _VerifierOnDemand:
-    """Loads and makes the verifier when it is first used: tasks without a check need none."""
+    """Loads and makes the verifier when it is first used, because tasks without a check need none."""
 
     def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
         self._make = make
@@ -229,8 +231,8 @@ class _VerifierOnDemand:
 def _make_verifier(
     project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
 ) -> ProjectVerifier:
-    """Make the verifier. `env`: the variables of commands; `folder`: the person's folder, if it is not the current
-    one."""
+    """Make the verifier. `env`: the variables of commands; `folder`: the person's folder when the run began, if that
+    is not the current one."""
     from bough.adapters.verifiers.check_environment import CheckEnvironment
     from bough.adapters.verifiers.verifier import ProjectVerifier
 
@@ -269,7 +271,7 @@ def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Re
 
 
 def _open_spans(env: Mapping[str, str]) -> Spans | None:
-    """Send runs to the person's trace collector, where one is configured and the extra `otel` is installed."""
+    """Connect to the person's trace collector; None if none is configured or the extra `otel` is not installed."""
     if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A project that runs start and resume in."""
+"""Starts, resumes, plans and judges runs in an open project."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from bough.views.run_view import Outcome
 
 
 class StartingPoint(Struct, frozen=True):
-    """The start of a run, if settled before: for a goal of a backlog, or somebody else's change."""
+    """What is settled about a run before it starts: for a goal of a backlog, or to examine somebody else's change."""
 
     name: str = ""
     base: str = ""
@@ -65,7 +65,7 @@ class StartingPoint(Struct, frozen=True):
     listed: str = ""
     rules: Rules | None = None
     examines: str = ""
-    """Somebody else's change, as a phrase."""
+    """A phrase for somebody else's change that the run examines; empty if there is none."""
 
 
 ANYWHERE = StartingPoint()
@@ -78,7 +78,7 @@ class Session(Delivery, frozen=True):
         self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint = ANYWHERE
     ) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is written.
-        `at`: name and files, if settled before. Raises `ClaimHeld` if another run has that name."""
+        `at`: what is settled already, such as its name. Raises `ClaimHeld` if another run has that name."""
         earlier = await load_followed(self, choices.continues) if choices.continues else None
         if earlier is not None and not isinstance(goal, Plan):
             goal = replace(goal, test_command=goal.test_command or earlier.check)
@@ -94,12 +94,12 @@ class Session(Delivery, frozen=True):
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
         async with run_beside(self._find_base(earlier, at)) as taking:
-            # Loaded while the person's files are read: each takes a tenth of a second.
+            # These modules load while the person's files are read: each takes a tenth of a second.
             from bough.app.run_ports import open_ports
             from bough.engine import run_loop
 
             async with open_ports(self, models, choices, watch, endpoints, executor=executor, outside=outside) as ports:
-                for url in endpoints.values():  # the HTTP library too, if a model is called
+                for url in endpoints.values():  # Connect now; the HTTP library loads only if there is an endpoint.
                     self.client.link(url)
                 limits = choices.limits_for(self.config.budget, plan.goal)
                 check_prices(self, models, endpoints, limits, choices, outside.names)
@@ -134,16 +134,17 @@ class Session(Delivery, frozen=True):
                 name = at.name or await self.find_free_name()
                 while not await run_loop.start_run(name, first, ports):
                     if at.name:
-                        raise ClaimHeld(f"Another run is called {name}.", "")
+                        raise ClaimHeld(f"Another run is already called {name}: choose another name.", "")
                     name = await self.find_free_name()
         return await self.outcome(name)
 
     async def _find_base(self, earlier: PreviousRun | None, at: StartingPoint) -> str:
-        """Find the files that a run starts from: those of the run before it, settled ones, or the person's own."""
+        """Find the files that a run starts from: those of the run that it continues, those of its starting point, or
+        the person's own."""
         return (earlier.base if earlier else at.base) or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
-        """Resume a run that was stopped, halted or killed. For a finished one, return its outcome."""
+        """Resume a run that was stopped, halted or killed, and return how it ended. A finished run is not resumed."""
         from bough.app.run_ports import open_ports
         from bough.engine import run_loop
 
@@ -165,9 +166,9 @@ class Session(Delivery, frozen=True):
         async with open_ports(opened, models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
-            if goal is not None and goal.budget.granted:  # A budget that followed its plan does not shrink.
+            if goal is not None and goal.budget.granted:  # A budget that grew with the plan does not shrink.
                 limits = replace(limits, rounds=max(limits.rounds, goal.budget.limits.rounds))
-            if choices.cost is not None or models != run.models:  # Otherwise it was asked when the run began.
+            if choices.cost is not None or models != run.models:  # Otherwise prices were checked when the run began.
                 check_prices(self, models, endpoints, limits, choices, outside.names)
             again = e.RunResumed(
                 ports.worker,
@@ -187,8 +188,8 @@ class Session(Delivery, frozen=True):
         return await self.outcome(name)
 
     async def _finish_rewind_somehow(self, name: str) -> None:
-        """Finish a rewind even if a command of the run has filled the disk: then remove its checkouts and temporary
-        files. All that counts is in trees, and checkouts are recreated when needed."""
+        """Finish a rewind even if a command of the run has filled the disk: then remove the run's checkouts and
+        temporary files first. Its work is stored as trees, and checkouts are recreated when needed."""
         try:
             async with self.hold(name):
                 await self.finish_rewind(name)
@@ -199,7 +200,7 @@ class Session(Delivery, frozen=True):
                 await self.finish_rewind(name)
 
     def require_models(self, choices: Choices) -> None:
-        """Refuse choices with which no run could start, before anything is begun."""
+        """Raise an error if no run could start with these choices: no model, or a cost limit without known prices."""
         agents, goal = choices.agents(self.config.builders.named()), Step(GOAL, "a goal")
         models = choices.models(self.config.models, find_substitute_model(goal, agents))
         limits, outside = choices.limits_for(self.config.budget, goal), choices.outside(agents, goal, models)
@@ -208,10 +209,10 @@ class Session(Delivery, frozen=True):
     async def check(
         self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False, scout: bool = False
     ) -> tuple[e.BaseChecked, float]:
-        """Run the goal's check on the files as they are; return the result and its time. No run starts, and no model is
-        called but for a `scout`, if the check is unclear. `cached`: only look for the last result; without one the
-        command is empty."""
-        # Git reads the files, and a program tries the sandbox, while modules load.
+        """Run the goal's check on the files as they are, and return the result and its time. No run starts. With
+        `scout` a model may propose a check if none is found; otherwise no model is called. `cached`: only look up the
+        last result; the command is empty if there is none."""
+        # While modules load, git reads the files, and a program tests which sandbox works here.
         beside = asyncio.gather(self.workspaces.take(), asyncio.to_thread(lambda: self.level))
         await asyncio.sleep(0)
         from bough.app.run_ports import open_ports
@@ -227,7 +228,7 @@ class Session(Delivery, frozen=True):
                 task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
                 return await ports.verifier.look_up(task) or (found, 0.0)
             run = Run(f"{INSPECTION}{os.urandom(6).hex()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
-            # The claim shows a clean-up that its folders are in use.
+            # The claim keeps `clear_inspections` of other processes from removing these folders.
             async with self.store.claim(run.name, RUN, worker_id(), rules.lease):
                 try:
                     async for events in check_base(run, ports, fresh=True, asks=scout):
@@ -239,7 +240,7 @@ class Session(Delivery, frozen=True):
         return found, time.time()
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
-        """Judge the work of a finished run again, by its own check or another."""
+        """Judge the work of a run again, by its own check or another, and record the verdict."""
         from bough.app.run_ports import open_ports
 
         if not await self.store.read(name, GOAL):
@@ -248,7 +249,7 @@ class Session(Delivery, frozen=True):
             self.hold(name) as (claim, run),
             open_ports(self, {"main": NOBODY}, choices, watch, folder=run.folder) as ports,
         ):
-            if not self.level.confines and not choices.check:  # The journal may come from elsewhere.
+            if not self.level.confines and not choices.check:  # The check comes from a journal of unknown origin.
                 await require_permission(self, run, choices)
             task = await self.task(name)
             step = replace(task.step, test_command=choices.check or task.step.test_command)
@@ -278,18 +279,18 @@ class Session(Delivery, frozen=True):
         return event
 
     async def accept(self, name: str, why: str = "") -> str:
-        """Accept the work of a run that finished without proof as it is; return who did."""
+        """Record that the person accepts the work of a run that finished without proof; return the words recorded."""
         async with self.hold(name) as (claim, run):
             if run.end is None or run.end.end != "not_proven":
                 how = "not finished" if run.end is None else run.end.end
-                raise UsageError(f"{name} is {how}: only work that is finished and not proven can be accepted.")
+                raise UsageError(f"{name} is {how}: only finished work without proof can be accepted.")
             person = find_person()
             said = f"accepted by {person or 'you'} without proof{f': {why}' if why else ''}"
             await self.store.append(claim, [e.Accepted(person, why), e.RunFinished("completed", said)], run.version)
         return said
 
     async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
-        """Plan a goal. Nothing runs, and nothing is stored."""
+        """Plan a goal without running or storing anything."""
         from bough.app.run_ports import open_ports
         from bough.engine.run_loop import propose_plan
 
@@ -309,8 +310,8 @@ class Session(Delivery, frozen=True):
         return PlannedGoal(Plan(goal), plan.estimate, refused, task.budget.spend, plan.requirements)
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "", task: str = "") -> list[str]:
-        """Decide about the original tests that a run wants to change, all of them or those of one task, and return
-        their names. A live run takes it and continues; one that has halted continues with `bough resume`."""
+        """Allow or refuse the changes to existing tests that a run asks for, all of them or those of one task, and
+        return the tests' names. A live run then continues on its own; a halted one with `bough resume`."""
         from bough.engine.change_approval import rule_by_person
 
         live = await self.holder(name) is not None
@@ -337,8 +338,8 @@ class Session(Delivery, frozen=True):
 
 
 def _choose_jobs(root: Path, choices: Choices, goal: Step, slots: int) -> int:
-    """Choose how many agents work at once: as many as the workers have slots, if there are workers. git merges their
-    work, which older versions cannot do."""
+    """Choose how many agents work at once: as many as the workers have slots, if there are workers. More than one needs
+    a git that can merge their work."""
     jobs = choices.jobs or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
     if jobs > 1 and (there := find_git_version(root)) < NEEDS:
         if choices.jobs is None:
@@ -357,9 +358,9 @@ async def open_session(
     ask: Ask | None = None,
     tell: Tell = lambda ignored: None,
 ) -> AsyncIterator[Session]:
-    """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
-    `choices`, the sandbox and the trust in the project's settings apply to the whole session; else `ask` asks the
-    person about settings that go beyond the defaults, and `tell` reports which are ignored."""
+    """Open the project that contains a folder. Without `create` the project must have been used before. The sandbox
+    and the trust in the project's settings among `choices` apply to the whole session. `ask` asks the person about
+    settings of the repository that need consent, and `tell` reports those that are ignored."""
     here = require_folder(folder)
     env = dict(os.environ)
     root = find_root(here)
@@ -368,7 +369,7 @@ async def open_session(
     loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = chosen.configure(loaded)
     check_home(root / ".bough")
-    # A shared store may be new to this folder.
+    # With a shared store the project can have runs although this folder has no .bough yet: create it.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"
     known = [*list_secrets(env), *find_in_addresses(env), *find_in_files(root, loaded.workspace.env_file)]
     journal = open_store(root, home, create=create)
@@ -409,13 +410,14 @@ async def open_session(
 
 
 def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
-    """Build what checkouts get from the person's set-up, as seen from that folder of the project."""
+    """Collect what checkouts get from the person's set-up: the Python environment that applies in this folder of the
+    project, variables, and linked or copied files."""
     chosen = config.workspace
     variables: dict[str, str] = {}
     if chosen.env_file:
         variables = read_variables(Place(root, chosen.env_file, links=True))
     environment = find_environment(root, folder, env)
-    if environment is not None and config.sandbox.mode == "none":  # Then checkouts have no link to it.
+    if environment is not None and config.sandbox.mode == "none":  # Checkouts without a sandbox have no link to it.
         environment = replace(environment, inside="")
     return Surroundings(
         environment=environment,

@@ -1,4 +1,4 @@
-"""The workflow files of a project: their places and contents."""
+"""Finds and reads the workflow files of a project."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LARGEST = 2_000_000
 
 
 def found(root: Path) -> list[Path]:
-    """The workflow files of a project, by name."""
+    """List the workflow files of a project, sorted by name."""
     paths = (path for place in PLACES for path in sorted((root / place).glob("*.toml")))
     return [path for path in paths if Place(root, path.relative_to(root).as_posix(), links=True).is_regular()]
 
 
 def shipped() -> list[Path]:
-    """The workflows that come with bough, by name: in the package, or next to its sources."""
+    """List the workflow files that come with bough, sorted by name: in the package, or next to its sources."""
     here = Path(__file__).parents[1]
     return next(
         filter(None, (sorted(place.glob("*.toml")) for place in (here / SHIPPED, here.parents[1] / PLACES[1]))), []
@@ -37,8 +37,8 @@ def shipped() -> list[Path]:
 
 
 def located(said: str, folder: Path, root: Path) -> Path:
-    """Find the file that a person means: a path from here or from the project, or a listed workflow's name. The
-    project's own come before those of bough."""
+    """Find the file that a person means: a path relative to the current folder or to `folder`, or a workflow's name.
+    The project's own workflows come before those of bough."""
     for path in (Path(said), folder.resolve() / said):
         if path.is_file():
             return path
@@ -50,8 +50,8 @@ def located(said: str, folder: Path, root: Path) -> Path:
 
 
 def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workflow:
-    """Load the workflow in a file. Others that it uses are files of the project, or of its own folder if that is
-    outside the project. A link in the project leads nowhere else."""
+    """Load the workflow in a file. The other workflows that it uses must be files of the project, or of its own folder
+    if that is outside the project. Links that lead outside are refused."""
     named = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow the link
     real = named if named.is_relative_to(root) else path.resolve()
     top = root if real.is_relative_to(root) else real.parent
@@ -61,21 +61,21 @@ def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workf
 
 
 def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
-    """The plan of a workflow file, ready to run."""
+    """Load the plan of a workflow file, with the inputs filled in, ready to run."""
     root = find_project_root(folder)
     path = located(str(said), folder, root)
     try:
         plan = load_file(path, root, inputs).plan
     except UsageError as error:
-        if type(error) is UsageError:  # It says only why the file cannot be read.
+        if type(error) is UsageError:  # Errors of `reader` say why, but not for which file.
             raise UsageError(f"The workflow {said} cannot be read: {str(error).rstrip('.')}.") from None
         raise
-    # A workflow that is one step has no other results to fill in: its braces are resolved here.
+    # A workflow of one step has no results of other steps to fill in, so its placeholders are resolved here.
     return plan if plan.goal.steps else Plan(fill_step(plan.goal, {}))
 
 
 def reader(root: Path) -> Callable[[str], str]:
-    """Reads files below a folder as text, and nothing else: no link leads out of it."""
+    """Return a function that reads text files below `root`. It refuses paths and links that lead outside."""
 
     def read(file: str) -> str:
         try:
