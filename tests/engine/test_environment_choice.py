@@ -182,7 +182,7 @@ COULD_NOT_RUN = [
 def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
     manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
     manifests[".travis.yml"] = "before_script: luarocks install luaunit\nenv: other\ninstall: pip install -U psycopg2\n"
-    base = ProjectFacts(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
+    base = ProjectFacts(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune", "tests/testthat.R"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None
 
@@ -266,7 +266,7 @@ def test_the_way_to_a_program_can_be_typed_here(
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = "re2c 3.0 libclass-accessor-perl 0.5 libold-dev '(none)'"
+    known = "re2c 3.0 lua-expat 1.5 libclass-accessor-perl 0.5 libold-dev '(none)'"
     lists = f"printf '%s:\\n  Installed: (none)\\n  Candidate: %s\\n' {known}"
     for name, body in (("apt-get", ""), ("apt-cache", lists)):
         (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
@@ -279,13 +279,23 @@ def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: py
         assert found is not None
         return CheckEnvironment().for_missing(found, facts)
 
-    stopped = "checking for re2c... no\nconfigure: error: the lexer needs one"
+    stopped = "checking for re2c... no\nconfigure: error: in `/p':\nconfigure: error: the lexer needs one"
     assert advise(stopped) == "Install re2c: `apt-get install re2c` as root."
     said = advise("Can't locate Class/Accessor.pm in @INC")
     assert said.startswith(
-        "Install Class/Accessor: `apt-get install libclass-accessor-perl` as root, or `cpan Class::A"
+        "Install Class::Accessor: `apt-get install libclass-accessor-perl` as root, or `cpan Class::A"
     )
+    assert "`apt-get install lua-expat` as root, or `luarocks install luaexpat`" in advise("module 'lxp' not found:")
     assert "apt-get" not in advise("/usr/bin/ld: cannot find -lold: No such file")
+
+
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+def test_a_candidate_of_which_all_fails_does_not_replace_one_that_lacks_something(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text('test:\n\t@echo "Can\'t locate Class/Accessor.pm in @INC"; exit 2\n')
+    (tmp_path / "test.sh").write_text("echo 1..1\necho not ok 1\nexit 1\n")
+    git(tmp_path, "init", "-q")
+    found = look(tmp_path, Choices())[0]
+    assert found.command == "make test" and found.lacking == "Class::Accessor is not installed"
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

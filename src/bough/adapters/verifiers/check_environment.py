@@ -178,7 +178,7 @@ class CheckEnvironment(Struct, frozen=True):
         language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
         if missing.debian and (found := _find_debian(missing.debian)):
             by = f", or `{missing.get}`" if missing.get else ""
-            return f"Install {missing.module or missing.name}: `apt-get install {found}` as root{by}."
+            return f"Install {missing.name}: `apt-get install {found}` as root{by}."
         return language.explain_install(missing, self.environment, prefix)
 
     def _mention_left_out(self) -> str:

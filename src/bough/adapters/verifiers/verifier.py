@@ -256,13 +256,15 @@ class ProjectVerifier:
 
     async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
         """Choose the first of the best. If an earlier one lacks only something installable, another replaces it if it
-        runs at least half: a few tests that happen to run here prove little."""
+        runs at least half: a few tests that happen to run here prove little. If all fail, the same may be missing."""
         lacks = tried[0].lacks
         least = await self._finder.count_test_files(task) if lacks else 0
         worth = [
             one
             for one in tried
-            if one.rank != TESTS or not lacks or (one.known.ran_tests * 2 >= least and not one.known.aside)
+            if one.rank != TESTS
+            or not lacks
+            or (one.known.ran_tests * 2 >= least and not one.known.aside and not one.known.fails_throughout)
         ]
         return max(worth, key=lambda one: one.rank)
 

@@ -192,6 +192,11 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
         return 0 if self.lacking or self.exit_status is None else report.passed + failed
 
     @property
+    def fails_throughout(self) -> bool:
+        """It failed, and no test passed."""
+        return self.exit_status != 0 and not self.report.passed
+
+    @property
     def is_telling(self) -> bool:
         """It ran tests, or it ended without naming any, and nothing that it uses was missing."""
         return self.ran_tests > 0 or (self.mute and (self.exit_status == 0 or (self.red and self.refuted != "")))

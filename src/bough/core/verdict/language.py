@@ -239,7 +239,9 @@ class Language:
 
     def _complete(self, missing: Missing) -> Missing:
         """Add how to install a package."""
-        debian = self.debian.format(re.sub(r"^lib|\W+$|\.h\w*$", "", missing.name.replace("::", "-")))
+        own = f"|{self.name}-?" if len(self.name) > 2 else ""
+        bare = re.sub(rf"^(?:lib{own})(?=\w\w)|\.h\w*$", "", missing.name.replace("::", "-"))
+        debian = self.debian.format(bare)
         return replace(missing, get=self.gets.format(missing.name), debian=debian.lower())
 
     def find_top(self, module: str) -> str:

@@ -96,7 +96,8 @@ _NO_TARGET = (
     r"|Cannot find module '/).*$"
 )
 _NO_TESTS = (
-    r"(?m)^.*(?:no tests ran|NO TESTS RAN|Ran 0 tests|[Nn]o tests? (?:files? )?(?:were )?found|Could not find '[^']*'"
+    r"(?m)^.*(?:no tests ran|NO TESTS RAN|Ran 0 tests|[Nn]o tests? (?:files? )?(?:were )?found"
+    r"|Could not find '(?![^']*/node_modules/)[^']*'"
     r"|No tests to run|no tests? files?\b|No specs found).*$"
 )
 

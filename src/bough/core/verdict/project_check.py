@@ -34,7 +34,8 @@ _DEEPEST = 4
 """Scripts of a manifest that run each other."""
 MOST_CANDIDATES, MOST_STATED = 8, 4
 """The most candidates for a check, and the most from the project's files: CI runs one suite in many ways."""
-_SHOWS = "|".join((MAKE_INPUTS, *(path for runner in RUNNERS for path, text, _ in runner.starts if text)))
+_STARTS = (path for runner in RUNNERS for path, text, _ in runner.starts if text)
+_SHOWS = "|".join((MAKE_INPUTS, r"autogen\.sh|bootstrap(?:\.sh)?", *_STARTS))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"

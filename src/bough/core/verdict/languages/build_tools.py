@@ -154,7 +154,7 @@ class BuildTools(Language):
         for text, (pattern, get, debian) in product(texts, _PACKAGES):
             hit = re.search(pattern, text)
             name = next(filter(None, hit.groups()), "") if hit else ""
-            if name and name not in own:
+            if name:
                 ways = {"get": get.format(name), "debian": debian.format(name).lower()}
                 return Missing("package", name, "", self.name, declared=False, module=name, **ways)
         return None

@@ -95,8 +95,11 @@ class Automake(Runner):
         named = [hit["target"] for hit in found]
         target = "test" if named.count("test") > len(named) / 2 else "check"
         script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if name in look.files), "")
+        # Many such scripts run configure as well, which takes long.
+        both = re.search(r"(?m)^[^#\n]*/configure\b", look.text(script)) and "NOCONFIGURE" not in look.text(script)
+        instead = "autoreconf -fi" + " && ./configure" * bool(both)
         for hit in super().projects(look):
-            made = hit.command.replace("autoreconf -fi", f"NOCONFIGURE=1 sh {script}" if script else "autoreconf -fi")
+            made = hit.command.replace(instead, f"NOCONFIGURE=1 sh {script}") if script else hit.command
             yield hit._replace(command=made.replace("make check", f"make {target}"))
 
 
@@ -133,7 +136,8 @@ class C(Language):
     programs = frozenset({"ctest", "cmake", "meson", "ninja"})
     debian = "lib{}-dev"
     stops = (
-        r"^configure: error: .{1,200}|^[\w+-]*(?:cc|\+\+|clang)(?:-\d+)?: (?:fatal )?error: unrecogni[sz]ed .{1,200}"
+        r"^configure: error: (?!in [`']).{1,200}"
+        r"|^[\w+-]*(?:cc|\+\+|clang)(?:-\d+)?: (?:fatal )?error: unrecogni[sz]ed .{1,200}"
         r"|^\S+: error: required file '[^']+' not found$|^automake: error: cannot open < .{1,200}"
     )
     too_old = (

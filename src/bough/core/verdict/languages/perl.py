@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from bough.core.verdict.language import AT_LOAD, Language
-from bough.core.verdict.runner import ClosingLine, Runner
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner
 
 
 class Prove(Runner):
@@ -26,6 +27,11 @@ class Prove(Runner):
     repeated = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
     said_before = True
     closes = r"Files=\d+, Tests=(?P<total>\d{1,9}), +[\d.]+ wallclock secs .*\nResult: (?:PASS|NOTESTS|(?P<least>FAIL))"
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        """Modules that are not in lib/ are found only after the build has put them there."""
+        found = [*super().projects(look)]
+        return found if look.has_folder("lib") else found[::-1]
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         ended = super().closing(lines)

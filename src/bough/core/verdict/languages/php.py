@@ -39,10 +39,10 @@ class PhpUnit(Runner):
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         found = [*super().projects(look)]
         yield from found
-        named = r"((?:[^/]+/){0,2}[Tt]ests?)/(?:.*/)?(?:\w+Test\.php|[^/]+\.phpt)"
+        program, below = ("vendor/bin/phpunit", "") if "composer.json" in look.files else ("phpunit", "(?:[^/]+/){0,2}")
+        named = rf"({below}tests?)/(?:.*/)?(?:\w+Test\.php|[^/]+\.phpt)"
         tests = next(filter(None, (re.fullmatch(named, path) for path in look)), None)
         if tests is not None and not any("make" in hit.command for hit in found):
-            program = "vendor/bin/phpunit" if "composer.json" in look.files else "phpunit"
             yield ProjectCommand(f"{program} {quote(tests[1])}", f"there is a {tests[0]}")
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
