@@ -1,8 +1,9 @@
-"""The protocol between bough and an agent: native tool calls, or blocks in its text. Both become the same calls.
+"""How an agent's model tells bough what to do: by native tool calls, or by blocks in its text, which become the same
+calls.
 
-An unknown model gets one tiny question before the first real one, to see whether it can act by tool calls. The answer
-has to hold a small file with quotes and line breaks. Models that do not call tools reliably fail at exactly that: of 90
-such answers by Qwen2.5-Coder 1.5B one was a right call, though 25 were calls.
+A model that bough does not know gets one small trial question first: it has to write a file with quotes and line breaks
+by a tool call. Models that do not call tools reliably fail at exactly that: of 90 answers by Qwen2.5-Coder 1.5B, 25
+were tool calls, and one of these was right.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from bough.engine.consult import consult, switch_model
 from bough.engine.task_workspace import TaskRuntime, collect_brief_values
 
 HELPER = "trial"
-"""The template of the question: a function `slug` in `words.py`."""
+"""The template of the trial question, which asks for a function `slug` in `words.py`."""
 FIT = "it wrote a file by a tool call when it was tried"
 UNFIT = "this model does not call tools reliably: it could not write a tiny file by a tool call"
 
@@ -40,7 +41,7 @@ UNFIT = "this model does not call tools reliably: it could not write a tiny file
 class Tried(Struct, frozen=True):
     events: tuple[e.AnyEvent, ...] = ()
     protocol: AnswerProtocol | None = None
-    """The protocol to start with; None: what is known about the model decides."""
+    """The protocol to start with; None: use the one known for the model."""
 
 
 async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> Tried:
@@ -53,7 +54,7 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
         asked = await consult(task, runtime, HELPER, tier, {}, write)
     except TooLong:
         return Tried()
-    except Refused as error:  # It may take no tools at all. Any other cause shows with the first real question.
+    except Refused as error:  # The model may accept no tools. Any other cause recurs with the first real question.
         return Tried((e.HelperFailed(HELPER, str(error)),), "text")
     if asked.answer is None:
         return Tried(asked.events)
@@ -82,20 +83,20 @@ IN_TEXT = {
     "refused": "text_refused",
     "take_stock": "text_nudge",
 }
-"""Templates for an agent that acts in text, in place of those about tools."""
+"""Templates that replace those about tools, for a model that acts in text."""
 OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
-"""Templates for an agent with tools of its own, in place of those about bough's."""
+"""Templates that replace those about bough's tools, for an outside agent with its own tools."""
 MOST_CALLS = 100
-"""The most calls of one answer that run."""
+"""How many calls of one answer run at most."""
 
 
 async def build_attempt(
     task: Task, runtime: TaskRuntime, role: Role, tier: Tier, protocol: AnswerProtocol | None = None, tactic: str = ""
 ) -> e.AttemptStarted:
-    """Start a fresh agent with its role's brief, in its model's protocol or the given one. `tactic`: the form of the
-    question, if it acts in text."""
+    """Return the event that starts a fresh agent, with the brief of its role, in the given protocol or the one of its
+    model. `tactic`: the form of the question to a model that acts in text."""
     ports = runtime.ports
-    # Only where the run has no result of the check at the base yet: this agent begins while the check still runs.
+    # If the check is still running on the original files, this agent is told its result later.
     runtime.untold = await ports.verifier.find(task) if runtime.run.checked is None else None
     values = await collect_brief_values(task, runtime)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
@@ -110,11 +111,11 @@ async def build_attempt(
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         if known.may_change and 0 < runtime.find_model(task, tier).window <= task_files.SMALL_WINDOW:
-            files, _ = await _render_files(task, runtime, tier)  # Asking for them would fill the window.
+            files, _ = await _render_files(task, runtime, tier)  # Reading them by tool calls would fill the window.
             brief += context.render_section("Files, as they are now", files)
         return e.AttemptStarted(role, tier, system, brief, may_change=known.may_change, why=known.why)
     alone = await _is_one_short_file(task, runtime)
-    # One short file: a small model would copy an example instead of doing the task.
+    # For one short file the examples of blocks are left out: a small model would copy them instead of working.
     blocks = "" if alone else f"\n{ports.prompt('text_blocks')}"
     system = context.render(ports.prompt("text_agent"), values | {"blocks": blocks})
     if not tactic and role != "test_writer" and not meets:
@@ -126,7 +127,8 @@ async def build_attempt(
 
 
 async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error: Unavailable) -> list[e.AnyEvent]:
-    """Continue an agent's conversation with the next model; start a fresh agent if the protocol differs."""
+    """Continue an agent's conversation with the next fallback model, or with a fresh agent if its protocol differs.
+    Return no events if there is no other model."""
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     switched = switch_model(task, runtime, attempt.tier, asked, error, task.models.transport_failures + 1)
@@ -139,7 +141,7 @@ async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error
 
 
 def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
-    """Start the same attempt again, for another answer to its question."""
+    """Return the event that starts the same attempt again, for another answer to its question."""
     brief = attempt.messages[0]
     assert isinstance(brief, Said), "a conversation begins with the brief"
     return e.AttemptStarted(
@@ -150,8 +152,8 @@ def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
 def find_protocol(
     task: Task, runtime: TaskRuntime, tier: Tier, protocol: AnswerProtocol | None = None
 ) -> ModelProtocol:
-    """Return the given protocol, else the one in the task's journal, else the one known for the model: a resumed task,
-    or one that another worker takes over, continues as it began."""
+    """Return the given protocol, else the one in the task's journal, else the one known for the model. So a task
+    continues as it began when it is resumed or another worker takes it over."""
     known = runtime.ports.protocols.of(runtime.find_model(task, tier).name)
     used = protocol or task.models.protocols.get(tier)
     return replace(known, protocol=used) if used and known.may_change else known
@@ -170,7 +172,7 @@ def find_agent(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> str:
 
 
 async def _is_one_short_file(task: Task, runtime: TaskRuntime) -> bool:
-    """Whether the task is to write one short file, which is best written whole."""
+    """Return whether the task is to write one short file, which is best written whole."""
     known = await _collect_known(task, runtime)
     path = task_files.find_target(known)
     text = (await runtime.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
@@ -189,8 +191,8 @@ async def render_message(task: Task, runtime: TaskRuntime, template: str) -> str
 
 
 async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Prompt:
-    """Render the conversation as text. If the window is small or unknown, rebuild it from the current state (the task,
-    the files, the last exchange) where that is shorter."""
+    """Render the conversation as text. If the model's window is small or unknown, use a conversation rebuilt from the
+    current state (task, files, last exchange) if that is shorter."""
     attempt = get_attempt(task)
     messages = list(attempt.messages)
     window = runtime.find_model(task, attempt.tier).window
@@ -202,7 +204,7 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
     told = task_files.render_as_text(messages)
     temperature = task.step.temperature
     further = bool(attempt.tactic and task.ladder.taken.get("attempts"))
-    if temperature is None and further:  # At temperature 0 the answers would be the same.
+    if temperature is None and further:  # At temperature 0 every attempt would get the same answer.
         temperature = TEMPERATURES[attempt.number % len(TEMPERATURES)]
     fresh = further and attempt.tactic != "repair" and len(messages) == 1 and task.acceptance.failing is not None
     answers = task.rules.ladder.answers if fresh else 1
@@ -210,8 +212,8 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
 
 
 async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answer:
-    """Return the answer with the calls in its text. Changes count as a claim too, unless it announces more: the check
-    shows a small model how far it got."""
+    """Return the answer with the calls that its text contains. An answer that changes files also claims to be done,
+    unless it announces more, because the failing check then shows a small model what is missing."""
     known = await _collect_known(task, runtime)
     found = read_calls(answer.text, known, answer.stop)
     calls = answer.calls or found.calls
@@ -225,8 +227,8 @@ async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answe
 
 def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
     """Return the event for a model's answer."""
-    # Calls get our own ids, unique within the task: some servers omit or reuse ids, and a result must be able to name
-    # its call. The strictest provider takes nine digits.
+    # Calls get ids made by bough, unique within the task, because some servers omit or reuse ids and every result has
+    # to name its call. They have nine digits, as the strictest provider demands.
     kept = answer.calls[:MOST_CALLS]
     calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(kept))
     more = len(answer.calls) - len(kept)
@@ -247,7 +249,7 @@ def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float
 async def _render_text_brief(
     task: Task, runtime: TaskRuntime, role: Role, tier: Tier, values: dict[str, str], tactic: str
 ) -> str:
-    """Render the role's brief with the relevant files; or a shorter one, from another point of view."""
+    """Render the role's brief with the relevant files, or the shorter brief of a tactic that shows other parts."""
     ports = runtime.ports
     view = task_files.VIEWS.get(tactic)
     files, known = await _render_files(task, runtime, tier, view or task_files.WHOLE)

@@ -1,7 +1,6 @@
-"""Run the goal's check on the files as they are, before the first round. A check that lacks something there (a command,
-an installed package, a service) halts the run before anything is spent: no agent can repair a machine. If the project's
-own files leave the check unclear, a scout is asked.
-"""
+"""Runs the goal's check on the base, the files as they are before the run. A check that misses something there (a
+command, a package, a service) halts the run early, because no agent can repair the machine. If the project's own files
+do not show how it is tested, a scout (a model that looks around) proposes a check."""
 
 from __future__ import annotations
 
@@ -27,9 +26,9 @@ T = TypeVar("T")
 async def check_base(
     run: Run, ports: Ports, *, fresh: bool = False, asks: bool = False, seen: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Sequence[e.AnyEvent]]:
-    """Check the base; yield the events to record. It changes nothing, so after a crash it simply runs again. `fresh`:
-    run the check even if it passed on these files before, and ask a model only with `asks`, again if need be. `seen`:
-    called when a test is seen to run."""
+    """Run the check on the base, and yield the events to record. After a crash it simply runs again. `fresh`: run it
+    even if its result on these files is known; a scout is then asked only with `asks`, even if one was asked before.
+    `seen`: called when the first test runs."""
     goal = run.plan.goal
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
@@ -62,7 +61,8 @@ async def check_base(
 
 
 async def _finish(work: Coroutine[Any, Any, T], run: Run, ports: Ports, what: str) -> T | e.RunHalted:
-    """Wait for the result; or return why the run halts first: its time is spent, or a person stops it."""
+    """Return the result of `work`, or the halt of the run if its time is spent or a person stops it before that. `what`
+    says in the halt's message what had not happened yet."""
     doing = asyncio.create_task(work)
     watching = ports.stop.watch(doing.cancel)
     try:

@@ -1,5 +1,5 @@
-"""Decides whether original tests may change, and returns findings to the agent that did the work. A fresh judge on the
-strong tier decides a dispute, and sees only the goal and the dispute."""
+"""Decides whether an agent may change tests that existed before, and returns findings to the agent that did the work.
+Disputes are decided by a judge: a strong model in a fresh conversation that sees only the goal and the dispute."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JUDGE = "judge"
 async def ask_judge(
     task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str
 ) -> tuple[Consulted, Ruling | None]:
-    """Ask the judge once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing.
+    """Ask the judge, and once more if the answer is unusable. A second unusable answer counts as a no. The ruling is
     None if the judge is unavailable."""
     values = {"request": request, "dispute": dispute, "question": question}
     events: tuple[e.AnyEvent, ...] = ()
@@ -46,7 +46,7 @@ async def ask_judge(
 
 
 ONE_BY_ONE = 6
-"""More tests than this go to the judge in one question, and get one ruling."""
+"""Up to this many tests, the judge rules on each separately; more get one question and one ruling."""
 QUESTION = (
     "Does the request demand that the test expects something different, so that work that does what the "
     "request says cannot leave the test unchanged? A request to fix, finish or improve something does not demand it; "
@@ -71,9 +71,9 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, runtime: TaskRun
 
 
 async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> list[e.AnyEvent]:
-    """Ask the judge, who sees the goal and the disagreement and allows only what the goal's wording demands."""
+    """Ask the judge, who allows only those changes to tests that the goal's wording demands."""
     asked_for = changed_tests.collect_request(runtime.run.plan, task.asked)
-    # One question is about one test with all its parameters; about everything, if there are many.
+    # One question is about one test with all its parameters. If there are many tests, one question covers all.
     by_test: dict[str, list[Disagreement]] = {}
     for one in left:
         by_test.setdefault(one.test.partition("[")[0], []).append(one)
@@ -85,7 +85,7 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRu
         own = all(one.own for one in group)
         question, request = QUESTION_OWN if own else QUESTION, asked_for
         if own and (evidence := _render_evidence(task)):
-            # The test is of this run, so evidence may contradict it, not only the goal.
+            # This run wrote the test, so it may be contradicted by evidence, not only by the goal.
             request = f"{asked_for}\n\nEvidence:\n\n{evidence}"
         dispute = render_dispute(group, task)
         asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=question)
@@ -113,7 +113,7 @@ async def _ask_person(left: tuple[Disagreement, ...], task: Task, runtime: TaskR
 
 
 def rule_by_person(task: Task, *, allow: bool, said: str = "", person: str = "") -> e.ChangesRuled:
-    """Apply a person's ruling to everything that is pending."""
+    """Return the person's ruling on all changes to tests that wait for one."""
     left = changed_tests.list_pending_changes(task)
     if not allow:
         return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said, person=person)
@@ -138,7 +138,7 @@ def _render_evidence(task: Task) -> str:
 
 
 async def return_finding(command: c.ReturnFinding, task: Task, runtime: TaskRuntime) -> Batches:
-    """Return the finding to the same agent: it knows what it did and why."""
+    """Return the check's finding to the same agent, which knows what it did and why."""
     verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was found"
     left = changed_tests.list_pending_changes(task)

@@ -1,4 +1,4 @@
-"""Steps without an agent: a command, and the summary of a task's steps."""
+"""Work without an agent: commands, the work of a finished run, and the summary of a task's steps."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from bough.engine.task_workspace import TaskRuntime, restore_workspace
 from bough.ports import Batches
 
 SUMMARY = 4_000
-"""Longest summary, in characters."""
+"""The most characters of a summary."""
 _ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
 
 
 async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -> Batches:
-    """Run a command step: its intent is recorded first. Its environment already has the values of placeholders."""
+    """Run the command of a step, after recording that it starts. Placeholders in its environment are already filled."""
     ports, rules = runtime.ports, task.rules
     workspace = await runtime.open(task)
     yield [e.CommandStarted(describe_command(task.step))]
@@ -62,7 +62,7 @@ async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -
 
 
 async def take_work(command: c.TakeWork, task: Task, runtime: TaskRuntime) -> Batches:
-    """Take over the changes of the finished run, its verdict, and the probes that it passed."""
+    """Take over the changes of a finished run, its verdict, and the probes (extra tests) that it passed."""
     run = task.step.work
     done = fold_task(GOAL, await runtime.ports.store.read(run, GOAL))
     said = task_result.get_summary(done)
@@ -72,7 +72,7 @@ async def take_work(command: c.TakeWork, task: Task, runtime: TaskRuntime) -> Ba
 
 
 async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRuntime) -> Batches:
-    """Record an interrupted command: the workspace was restored already; effects elsewhere are unknown."""
+    """Record that a command was interrupted. The workspace is restored already; its effects elsewhere are unknown."""
     yield [
         e.WorkspaceRestored(task.tree, "a command was interrupted"),
         e.CommandFinished(False, "", interrupted=True),
@@ -80,7 +80,7 @@ async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRu
 
 
 async def summarize_steps(command: c.Summarise, task: Task, runtime: TaskRuntime) -> Batches:
-    """Let the fast model summarise the steps; without it, or without budget, truncate their results."""
+    """Let the fast model summarise the steps. If it is unavailable or the budget is spent, shorten their results."""
     whole = task_result.join_step_results(task)
     plain = e.Summarized(keep_ends(whole, SUMMARY), "rule")
     if not whole or task.left.rounds < 1:

@@ -1,7 +1,7 @@
 """Makes a conversation smaller before it fills the model's window.
 
-The fast model summarises the dropped part piece by piece, each charged like a round. If it may not be used or does not
-answer, plain rules take its place: a compaction always finishes.
+The fast model summarises the dropped messages in parts, each charged like a round. If it may not be used or does not
+answer, plain rules shorten them instead, so that a compaction always succeeds.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bough.ports import Batches
 
 
 async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRuntime) -> Batches:
-    """Compact the conversation; the last event is `Compacted`, unless a person stops the run. The fast model's last
-    answer and its result are recorded together, so that a crash in between does not ask it again."""
+    """Compact the conversation. The last event is `Compacted`, unless a person stops the run. The fast model's last
+    answer is recorded together with it, so that after a crash the model is not asked again."""
     assert task.attempt is not None, "no conversation to compact"
     messages = task.attempt.messages
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
     facts = await collect_facts(task, runtime)
     aim = compaction.compute_target(messages, task.rules.compaction, task.attempt.window)
-    at = compaction.find_cut(messages, aim)  # The messages from here on stay.
+    at = compaction.find_cut(messages, aim)  # The messages from this index on stay.
     gone = tuple(messages)[1:at]
     limit = compaction.compute_room(messages, at, aim)
     pinned = compaction.render_pinned(facts, messages)
@@ -54,7 +54,8 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
 
 
 def _split_parts(attempt: Attempt, gone: tuple[Message, ...], task: Task, runtime: TaskRuntime) -> list[str]:
-    """Split off the parts for the fast model; none if plain rules are wanted or suffice."""
+    """Split the dropped messages into parts for the fast model. Return no parts if plain rules are to be used: by the
+    settings, because the budget is short, or because little would be gained."""
     spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
     if spent or task.rules.compaction.summarizer == "truncate":
         return []

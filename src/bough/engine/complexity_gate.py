@@ -1,4 +1,4 @@
-"""The estimate of a goal's size, and the description of the repository for planners."""
+"""Estimates a goal's size before planning (the gate), and describes the repository for planners."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefi
 """Files that show what the project is built with."""
 BUILD_LIMIT = 2_000
 COUNTED = 100
-"""The most files whose lines are counted; of more, a sample."""
+"""How many files have their lines counted at most; for more files, the total is estimated from a sample."""
 
 
 async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -> Batches:
-    """Ask one question about the goal's size; an unreadable answer means one piece of work."""
+    """Ask a model how large the goal is. An unreadable answer means that it is done as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
     known = await describe_repository(task, runtime)
     values = prompt_values.build_gate_values(task, known, rounds, grows=runtime.run.grows)
@@ -50,7 +50,7 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
     found = read_estimate(asked.answer)
     in_text = acts_in_text(runtime.ports, runtime.find_key(task, "fast"))
     if isinstance(found, Problems) and not asked.answer.calls and in_text:
-        yield asked.events  # An answer in text may be repaired once.
+        yield asked.events  # A model that answers in text gets a second chance.
         asked = await try_consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
         found = read_estimate(asked.answer) if asked.answer is not None else found
     if isinstance(found, Problems):
@@ -62,10 +62,10 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
 
 
 def read_requirements(task: Task, read: GateReading = GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
-    """Split the goal into requirements: by the form of its text, and finer if the gate's answer does so."""
+    """Split the goal into requirements: by the form of its text, or finer if the model's answer (`read`) does."""
     plain = read_goal(task.step)
     finer = read_goal(task.step, read.requirements, read.kinds)
-    earlier = number_from_one(task.inherited.requirements)  # Those of the run that it follows up on.
+    earlier = number_from_one(task.inherited.requirements)  # Those of the earlier run that this one continues.
     later = number_from_one(finer.requirements, len(earlier))
     by: By = "person" if task.step.criteria else "rule" if plain == finer else "model"
     return e.RequirementsRead((*earlier, *later), by, finer.background)
@@ -77,7 +77,7 @@ async def describe_repository(task: Task, runtime: TaskRuntime) -> RepositoryFac
 
 
 async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> RepositoryFacts:
-    """Describe the repository to a planner; where it has many files, those that the goal names are listed first."""
+    """Describe the repository for a planner. If it has many files, those that the goal names are listed first."""
     paths = await workspaces.paths(tree)
     own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES])
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
@@ -102,7 +102,7 @@ async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> S
 
 
 def describe_means(jobs: int, rounds: int) -> str:
-    """Describe what a plan can use: parallel engineers, rounds and cores."""
+    """Describe the means for a plan: how many engineers work at once, processor cores, and rounds per step."""
     cores = os.cpu_count() or 1
     at_once = "one engineer works at a time" if jobs == 1 else f"up to {jobs} engineers work at the same time"
     return f"- {at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."

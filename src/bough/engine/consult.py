@@ -1,4 +1,4 @@
-"""Questions to a model on a task's behalf: to plan, to prune, to summarise. No agent: one question, one answer."""
+"""Asks a model single questions for a task, for example to plan or to summarise: one question, one answer, no agent."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff
 from bough.ports import Ports
 
 Tools = ToolSpec | tuple[ToolSpec, ...]
-"""The tool that answers a question, and tools that only look around; none: the text is the answer."""
+"""The tool by which the model answers, followed by tools that only look around. Empty: its text is the answer."""
 
 
 class Consulted(Struct, frozen=True):
-    """The answer to a question, and the events that record it, also for a missing answer."""
+    """The answer to a question, or None, with the events that record what happened."""
 
     events: tuple[e.AnyEvent, ...]
     answer: Answer | None
     error: str = ""
     halt: tuple[e.TaskHalted, ...] = ()
-    """The halt of a task that cannot continue without an answer; none if a person stops the run: then the model is not
-    at fault."""
+    """The event that halts a task which cannot continue without an answer. Empty if there is an answer, or if it is
+    missing because a person stops the run."""
 
 
 async def consult(
@@ -46,11 +46,11 @@ async def consult(
     tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """Render the helper's prompt with `more` after it, and ask. The caller handles `Refused` (a wrong key); transport
-    errors are retried."""
+    """Ask a model the question in the prompt template `helper`, with `more` after it. Transport errors are retried;
+    `Refused` (for example for a wrong key) is raised."""
     ports = runtime.ports
     question = context.render(ports.prompt(helper), values)
-    # The key names the call for recordings: the spend so far makes it unique within the task.
+    # Recordings find the call by this key. The rounds spent so far make it unique within the task.
     name = f"{task.id}#{helper}#{task.budget.spend.rounds}"
     key = runtime.find_key(task, tier, helper)
     prompt = helper_prompt(name, question, ports, key, tool, more)
@@ -78,7 +78,7 @@ async def consult(
             if not switched and (prompt.schema is None or isinstance(error, TooLong)):
                 raise
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
-            prompt = replace(prompt, schema=None)  # It may not support schemas; text always works.
+            prompt = replace(prompt, schema=None)  # The server may not support schemas, but it accepts plain text.
         else:
             answer = fill_usage(answer, shown, prompt.tools)
             seconds = ports.timer() - began
@@ -88,7 +88,7 @@ async def consult(
             failed.append(switched)
             key, tries = switched.to, 0
             prompt = helper_prompt(name, question, ports, key, tool, more)
-        if runtime.record is not None:  # An observer sees at once why nothing happens.
+        if runtime.record is not None:  # Record failures now, so that observers see what the wait is for.
             await runtime.record(failed)
             failed = []
         if not again or await ports.stop.wait(wait):
@@ -104,7 +104,7 @@ async def try_consult(
     tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """Call `consult`, but return no answer where it raises because the model is unavailable."""
+    """Call `consult`, but return a result without an answer, and with a halt, if the model is unavailable."""
     try:
         asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:
@@ -121,9 +121,9 @@ TRIES = 3
 def switch_model(
     task: Task, runtime: TaskRuntime, tier: Tier, asked: str, error: Unavailable, failures: int
 ) -> e.ModelSwitched | None:
-    """Return the switch to the next model in the chain after `asked`; None: there is none, or the error (a wrong
-    key, a bad request, a refusal, a person's stop) must not be hidden by another model. `failures`: transport errors
-    in a row."""
+    """Switch to the next fallback after the model `asked`, and return the event. Return None if there is no other
+    model, or if the error (a wrong key, a bad request) is one that another model must not hide. `failures`: how many
+    transport errors have occurred in a row."""
     passing = isinstance(error, TransientError) and failures >= TRIES
     key = find_next(asked, runtime.ports.models) if passing or isinstance(error, Exhausted | NotServed) else ""
     if not key:
@@ -137,7 +137,7 @@ def switch_model(
 
 
 def render_repair(ports: Ports, tool: ToolSpec, problems: Problems, answer: str) -> str:
-    """Render the follow-up to an unusable answer: what is wrong with it."""
+    """Render the follow-up question to an unusable answer, which says what is wrong with it."""
     return context.render(ports.prompt("plan_repair"), build_repair_values(tool.name, problems, answer))
 
 
@@ -146,18 +146,18 @@ def acts_in_text(ports: Ports, key: str) -> bool:
 
 
 def helper_prompt(key: str, question: str, ports: Ports, key_of_model: str, tool: Tools, more: str = "") -> Prompt:
-    """Render the question in the model's protocol."""
+    """Build the prompt for a question, with tools or, for a model that acts in text, with their description."""
     tools = tool if isinstance(tool, tuple) else (tool,)
     in_text = bool(tools) and acts_in_text(ports, key_of_model)
-    # The first tool answers; others only look around, which text cannot do.
+    # A model that acts in text gets only the first tool, by which it answers: it cannot use those that look around.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")
     messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
-    if in_text:  # The server, if it can, enforces the answer's shape.
+    if in_text:  # A server that supports schemas enforces the form of the answer.
         prompt = replace(prompt, tools=(), schema=tools[0])
     return prompt
 
 
 def render_answer(answer: Answer) -> str:
-    """Return an answer as text: the arguments of its call, or its own text."""
+    """Return an answer as text: the arguments of its first call, or else its own text."""
     return answer.calls[0].arguments if answer.calls else answer.text

@@ -1,4 +1,5 @@
-"""The comparison of finished work with the goal: probes are written and run, and a judge rules on disputed ones."""
+"""Examines finished work against the goal: a model writes probes (extra tests for what the goal asks), bough runs them,
+and a judge (another model) rules on those that the agent disputes."""
 
 from __future__ import annotations
 
@@ -44,24 +45,24 @@ from bough.ports.verifier import Work
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
 FACE = 14_000
-"""The most characters of the interface that an examiner is shown."""
+"""The most characters of the changed files' outline that an examiner is shown."""
 REQUEST = 3_000
-"""Longest goal, in characters, that an examiner gets in full beside its requirements."""
+"""The most characters of a goal that an examiner is shown in full, besides its requirements."""
 DOCS = 6_000
-"""The most characters of changed documentation that are shown."""
+"""The most characters of each changed document that an examiner is shown."""
 WHOLE = 40_000
 """The most characters of the whole change that a reviewer is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 FASTER = 0.7
-"""A check is faster if it takes at most this share of its earlier time: less could be chance."""
+"""A check counts as faster if it takes less than this share of its earlier time. A smaller gain could be chance."""
 ENTRIES = 8
-"""Entry files of packages that an examiner is shown."""
+"""How many entry files of packages (such as `__init__.py`) an examiner is shown at most."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
 CHANGE = 20_000
 """The most characters of the changed code that an examiner is shown."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
 QUOTED = 1_000
-"""The most characters around words that a contested probe quotes from a file."""
+"""The most characters of the passage around a quotation from a file that a judge is shown."""
 ASSERTED = (
     "Does the request demand what the test asserts? A test that is faulty itself, so that it would fail on any right "
     "work, shows nothing: rule `demanded = false` and say so. Of several, all count or none."
@@ -70,7 +71,7 @@ UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 
 
 async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRuntime) -> Batches:
-    """Compare the whole work with the base, apart from the check's results."""
+    """Record how the work differs from the files before it. With `command.tests`: also which new tests fail on them."""
     ports = runtime.ports
     began = ports.clock()
     if command.tests and task.examination.seen is not None:
@@ -90,14 +91,14 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
 
 
 async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
-    """Find the agent's new tests that fail on the files from before the run. One that fails to load there counts only
-    if it also fails with a changed value: otherwise it would fail there whatever it asserts."""
+    """Find the agent's new tests that fail on the files from before the run. A test that fails to load there counts
+    only if it can fail: on the finished work, with a changed value in it."""
     check, verdict = await _find_check(task, runtime), task.acceptance.verdict
     if check is None or verdict is None:
         return ()
     work, verifier = Work(runtime.run, task, check), runtime.ports.verifier
     ran = await verifier.run_tests(work, runtime.run.base, task.tree, verdict.added)
-    if not verdict.added:  # Single tests are unknown: the changed test files stand for them.
+    if not verdict.added:  # The check does not report single tests, so return the changed test files.
         return verdict.changed if ran.exit_status not in (None, 0) else ()
     outcomes = {case.id: case.outcome for case in ran.report.cases}
     red = [name for name in verdict.added if outcomes.get(name) in ("failed", "error")]
@@ -108,8 +109,8 @@ async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
 
 
 async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> Batches:
-    """Examine once: as the examiner of a step, the reviewer of a goal done in steps, or a critic in the plan. A second
-    examination is about requirements that the first left open."""
+    """Let a model examine the work and write probes: the examiner of one piece of work, the reviewer of a goal done in
+    steps, or a critic that the plan asks for. A second examination is about requirements still without evidence."""
     check = await _find_check(task, runtime)
     if check is None or (why := await _explain_skip(task, runtime)):
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to add probes to")]
@@ -120,7 +121,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     tier = task.step.model if helper == CRITIC else "main"
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
-    # The whole text as well: a quotation may span two requirements.
+    # The goal's whole text belongs to it as well, because a quotation may span two requirements.
     request = "\n\n".join((task.step.instructions, *said))
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
@@ -145,7 +146,7 @@ def _read_answer(asked: Consulted, task: Task, form: Form, request: str, known: 
 
 
 async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
-    """Find the check that probes supplement; a critic needs none."""
+    """Find the check that probes are added to. A critic needs none, and gets an empty one."""
     found = await runtime.ports.verifier.find(task)
     return found or (Check("", "there is none") if task.step.role == CRITIC else None)
 
@@ -155,7 +156,7 @@ async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
 
 async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
     """Explain why this work is not examined; empty if it is."""
-    if task.step.role == CRITIC:  # The plan asks for it.
+    if task.step.role == CRITIC:  # The plan asks for this examination.
         return ""
     if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
         return "the budget is spent"
@@ -168,7 +169,7 @@ async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
 
 
 def _is_share_spent(task: Task) -> bool:
-    """Whether one more question would exceed the examiner's share."""
+    """Return whether one more question would exceed the share of the budget that examinations may use."""
     share, spent, limits = task.rules.acceptance.share, task.budget.examining, task.budget.limits
     if spent.rounds and spent.rounds + 1 > share * limits.rounds:
         return True
@@ -225,10 +226,10 @@ async def _build_question(
 
 
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
-    """Render the requirements; in a second examination only those without evidence."""
+    """Render the goal's requirements. In a second examination render only those without evidence (`missing`)."""
     asked = earned.list_asked(task)
     left = render_requirements([one for one in asked if one.number in missing or not missing])
-    # A part of a sentence says little without the rest: whose name, which option, when.
+    # A requirement that is part of a sentence says little without the rest, so the whole goal precedes the list.
     if task.id == GOAL and len(task.asked) > 1 and len(task.step.instructions) <= REQUEST:
         left = f"{indent(task.step.instructions.strip(), '> ')}\n\nIn it, by number:\n\n{left}"
     if not missing:
@@ -266,7 +267,7 @@ async def _render_entries(task: Task, runtime: TaskRuntime, code: list[str]) -> 
 
 
 async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
-    """Build what a critic sees: what to look for, the change, and the checks' results."""
+    """Build the prompt values for a critic: what to look for, the change, and the results of checks."""
     subject, workspaces = task.origin.subject, runtime.ports.workspaces
     since = subject.since if subject is not None else task.base
     diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
@@ -278,7 +279,7 @@ async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, s
 
 
 def _render_change(diff: str) -> str:
-    """Render the diff with the code first. Tests and documents are cut before code, each file separately."""
+    """Render the diff with code first. If it is too long, tests and documents are shortened before code."""
     files = split_diff(diff)
     code = {path: text for path, text in files.items() if is_product(path)}
     shown = fit_texts(code, WHOLE)
@@ -308,7 +309,7 @@ def _render_evidence(task: Task) -> str:
 
 
 async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
-    """List the new tests that the check names, or else those that their files declare."""
+    """List the names of the new tests that the check reports, or else of all tests in the changed test files."""
     added = task.acceptance.verdict.added if task.acceptance.verdict is not None else ()
     names = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in added)
     if not names:
@@ -322,7 +323,7 @@ async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str])
 
 
 async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> Batches:
-    """Run all probes that count in a separate checkout."""
+    """Run all probes that still count in a separate checkout. For the goal, also run new ones on the original files."""
     ports, chosen = runtime.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
     check = await _find_check(task, runtime)
@@ -344,9 +345,9 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
 
 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
-    """Have a judge rule on one contested probe after the other; on those that hardly differ together."""
+    """Let a judge rule on the next disputed probe, together with those that hardly differ from it."""
     contested = examination.list_alike_contests(task)
-    # Only the person's own words count: the goal, what they said later and, where they wrote the plan, the step.
+    # Only the person's own words count: the goal, their later messages, and the step if they wrote the plan.
     goal = runtime.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
     words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))
@@ -360,7 +361,7 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
 
 
 def _render_contest(probe: Probe, task: Task, request: str, texts: dict[str, str]) -> str:
-    """Describe a contested probe. `texts`: the changed files, which it may quote as well as the request."""
+    """Describe a disputed probe for the judge. `texts`: the changed files, in which its quotation may also be found."""
     known = task.examination
     output = known.results[probe.name].output if probe.name in known.results else ""
     ends = {"passed": "Without the work it passes.\n\n", "failed": "Without the work it fails, too.\n\n"}

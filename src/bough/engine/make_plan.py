@@ -1,8 +1,8 @@
-"""Turns a goal into a tree: plans the steps and asks the person to agree.
+"""Plans the steps of a goal, and asks the person to agree.
 
-The same code serves a goal and a phase, which is planned when it starts. Work continues whatever a planner answers: a
-goal whose plan is rejected twice runs as one leaf. Steps come from a planner, whose bad answer may be repaired once, or
-from the agent's own `split`, which is checked in the same way.
+The same code plans a goal and a phase, which is a large step that is planned when it starts. Steps come from a planner,
+which may repair a bad answer once, or from the agent's own `split` call, which is checked in the same way. Work
+continues whatever a planner answers: a goal whose plan is rejected twice runs as one task.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bough.ports import Batches, ToolResult
 
 Read = Callable[[Answer], tuple[Step, ...] | Problems]
 Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
-"""Makes the events for acceptable steps."""
+"""Returns the events that record accepted steps."""
 
 
 async def ask_for_steps(
@@ -60,7 +60,7 @@ SPLIT_BY_AGENT = "the agent asked for smaller steps"
 
 
 def weigh_split(task: Task, result: ToolResult) -> ToolResult:
-    """Judge a proposal: return its steps, or what is wrong with it."""
+    """Check an agent's proposal to split its task. Return the events with its steps, or what is wrong with it."""
     if why_not := _explain_refusal(task):
         return ToolResult(f"The task cannot be split: {why_not}. Continue with it as it is.", ok=False)
     answer = Answer(calls=(Call("", SPLIT.name, result.proposal),))
@@ -88,7 +88,7 @@ async def split_task(command: c.Split, task: Task, runtime: TaskRuntime) -> Batc
 
 
 async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Batches:
-    """Ask the planner; a bad plan may be repaired once, then the task runs as one leaf."""
+    """Ask the planner for steps. After two bad plans the task runs as one piece."""
     room = task.rules.planning.max_depth - depth(task.id)
     if task.proposal == "flat":
         room = min(room, 1)
@@ -99,7 +99,7 @@ async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Ba
     asked = bool(task.plan.problems)
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        """Read the plan; ask once for files that it does not name, but never reject it for that."""
+        """Read the plan. The first time, steps that name no files are a fault; the second time they are accepted."""
         nonlocal agreed, asked
         agreed, again, asked = read_conventions(answer), asked, True
         return read_plan(task.step, answer, room, runtime.run.jobs > 1 and not again, task.asked)
@@ -114,7 +114,7 @@ async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Ba
 def _accept_plan(
     task: Task, steps: tuple[Step, ...], runtime: TaskRuntime, why: str, agreed: tuple[str, ...] = ()
 ) -> list[e.AnyEvent]:
-    """Make the plan apply from here on. The budget grows with its leaves, unless a person has set it."""
+    """Return the events that make the plan apply. The budget grows with its tasks, unless a person has set it."""
     events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
     if depth(task.id) == 0 and runtime.run.grows:
         known = task.plan.estimate.steps if task.plan.estimate else 0
@@ -129,8 +129,8 @@ def _find_advice(task: Task) -> ApprovalAdvice:
 
 
 async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> Batches:
-    """Show the proposal and get the person's answer: yes, no (one leaf), a message for another proposal, or their own
-    steps."""
+    """Show the proposed plan and record the person's answer: yes, no (do it in one piece), a wish for another plan, or
+    their own steps."""
     answer, by = await ask_about_plan(task, _find_advice(task), runtime.ports)
     if answer is None:
         return

@@ -1,8 +1,9 @@
-"""Proof of a merge: the step's check on the merged tree, the checks of steps that landed before, every test that passed
-on either side, and the goal's whole check.
+"""Merges finished steps one after the other onto their task's head (its latest merged files), and proves each merge: by
+the step's check on the merged tree, the checks of steps merged before, every test that passed on either side, and the
+goal's whole check.
 
-While one step is being proven at the head, the next one is already tried on the expected head. Its result is used if
-that step lands as expected and discarded otherwise; nothing is recorded before.
+While one step is being proven, the next ones are already tried on the head that is expected after it. Such a result is
+used if the step ahead lands as expected, and otherwise discarded; nothing is recorded before.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from bough.ports.steering import cancel_tasks
 from bough.ports.verifier import Work
 
 AHEAD = 4
-"""The most steps that are tried ahead of their turn; 0: none."""
+"""How many steps are tried ahead of their turn at most."""
 
 
 class Guess(Struct, frozen=True):
-    """The result of a step on an expected head."""
+    """The result of merging a step onto an expected head, ahead of its turn."""
 
     merge: Merge
     verdict: Verdict
@@ -40,17 +41,17 @@ class Guess(Struct, frozen=True):
 
 
 class QueuedStep:
-    """A step in the queue."""
+    """A finished step that waits for its turn to be merged."""
 
     def __init__(self, need: Needed | None, ahead: QueuedStep | None) -> None:
         self.need = need
-        """The check and tests that must still pass after later steps; None: it changes nothing."""
+        """The step's check and tests, which must still pass after later steps; None: it has no work to merge."""
         self.ahead = ahead
         self._tree: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.guess: Guess | None = None
 
     def expect_tree(self, tree: str | None) -> None:
-        """Return the tree of the head after this step lands; None: unknown."""
+        """Set the tree that the head is expected to have after this step; None: unknown. Only the first call counts."""
         if not self._tree.done():
             self._tree.set_result(tree)
 
@@ -59,7 +60,7 @@ class QueuedStep:
 
     @property
     def needed(self) -> tuple[Needed, ...]:
-        """List what the steps ahead of it need."""
+        """List the checks and tests of the steps ahead in the queue, which must pass as well."""
         found, queued = [], self.ahead
         while queued is not None:
             found += [queued.need] if queued.need is not None else []
@@ -68,7 +69,7 @@ class QueuedStep:
 
 
 class MergeQueue:
-    """The steps of one task that wait for the head, in order; the next few are tried ahead of their turn."""
+    """The finished steps of one task, merged one after the other. The next few are tried ahead of their turn."""
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
@@ -79,13 +80,14 @@ class MergeQueue:
     async def turn(
         self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
     ) -> AsyncIterator[QueuedStep]:
-        """Hold the head alone. Meanwhile `guess` tries the step on the expected head."""
+        """Wait for the step's turn, and hold the head alone in this block. During the wait, `guess` tries the step on
+        the expected head."""
         await self._places.acquire()
         queued = QueuedStep(need, self._queued[-1] if self._queued else None)
         self._queued.append(queued)
         guessing: asyncio.Task[Guess | None] | None = None
         if need is not None and queued.ahead is not None:
-            # During the wait: this saves a whole run of the check.
+            # Guessing during the wait saves a whole run of the check.
             guessing = asyncio.create_task(_make_guess(queued, guess))
         try:
             async with self._lock:
@@ -118,7 +120,7 @@ PLACES = 6
 
 
 async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
-    """Return a failed verdict if conflict markers remain: then no check has to run."""
+    """Return a failed verdict if conflict markers remain in the files, so that no check has to run; else None."""
     assert task.origin.merge is not None
     changed = await ports.workspaces.changes(task.origin.merge.ours, task.tree)
     texts = await ports.workspaces.texts(task.tree, [change.path for change in changed if change.kind != "D"])
@@ -126,7 +128,7 @@ async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
     before: dict[str, str] = {}
     for side in (task.origin.merge.ours, task.origin.merge.theirs) if marked else ():
         before |= await ports.workspaces.texts(side, list(marked))
-    # Counted, because a file may have markers of its own (a text about merging) beside some of ours.
+    # Markers are counted, because a file (a text about merging) may have had some of its own before.
     own = {path: len(find_leftover_markers(text.encode())) for path, text in before.items()}
     places = [f"{path}:{line}" for path, lines in marked.items() if len(lines) > own.get(path, 0) for line in lines]
     if not places:
@@ -137,7 +139,7 @@ async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
 
 
 class MergeProof(Struct, frozen=True):
-    """A task whose tree merges two lines of work."""
+    """Proves that the tree of a task, which merges two lines of work, passes all checks of both."""
 
     run: Run
     ports: Ports
@@ -145,13 +147,13 @@ class MergeProof(Struct, frozen=True):
     merge: Merge
     workspace: Workspace
     whole_check: bool = True
-    """Run the goal's own check too; not if the goal itself is judged next, on this very tree."""
+    """Whether to run the goal's own check, too. This is not needed if the goal itself is judged next on this tree."""
 
     async def verdict(self) -> Verdict:
-        """Return the verdict of the task's check, failed also if another step's check fails or a needed test does not
-        pass."""
+        """Return the verdict of the task's check. It also fails if the check of another step fails, or if a test that
+        passed on either side no longer passes."""
         check = await self.ports.verifier.find(self.task)
-        # An agent that resolved a conflict may have changed tests.
+        # Changes to tests are judged only if an agent resolved a conflict: it may have made some.
         verdict = await self._judge(self.task, check, merged=self.task.origin.merge is None)
         if verdict.ruling != "passed":
             return verdict
@@ -159,7 +161,7 @@ class MergeProof(Struct, frozen=True):
         gone: dict[str, str] = {}
         now: dict[str, str] = {}
         for need in self.merge.needed:
-            # The step's changes to tests were judged before; only results count here.
+            # The step's changes to tests were judged before, so here only results count.
             owner = replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
             own = await self.ports.verifier.find(owner)
             if own is None:
@@ -179,9 +181,9 @@ class MergeProof(Struct, frozen=True):
         return await self.whole(verdict, ran) if self.whole_check else verdict
 
     async def whole(self, verdict: Verdict, ran: Collection[str]) -> Verdict:
-        """Combine the verdict with the goal's whole check, unless that has already run: a step's own check may be
-        narrower than what its work can break. Failures that passed on neither side are left to later steps. A step
-        without a check gets none here either."""
+        """Combine the verdict with the goal's whole check, unless that is among `ran`, because a step's own check may
+        be narrower than what its work can break. Tests that passed on neither side are left to later steps. For a step
+        that requires no check nothing runs here."""
         if not self.task.step.requires_testing:
             return verdict
         goal = replace(self.task, id=GOAL, base=self.merge.ours, step=build_check_step(self.run.plan.goal))
@@ -207,7 +209,7 @@ class MergeProof(Struct, frozen=True):
         return await self.ports.store.get_blob(name) if name else None
 
     async def _drop_excused(self, gone: dict[str, str]) -> dict[str, str]:
-        """Drop tests that a step removed with permission to change tests: that was judged before."""
+        """Return the missing tests without those that a step with permission to change tests has removed."""
         if not gone or not any(need.step.may_edit_tests for need in self.merge.needed):
             return gone
         workspaces, merge = self.ports.workspaces, self.merge

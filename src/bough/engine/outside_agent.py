@@ -1,8 +1,8 @@
-"""A round with an outside agent. It calls its own model and runs its own tools inside the sandbox; its actions become
-the same events as those of bough's own agent, so budget, stuck detector, ladder and verdict see no difference.
+"""Runs rounds with an outside agent, which calls its own model and runs its own tools inside the sandbox. Its actions
+become the same events as those of bough's own agent, so all later decisions treat both alike.
 
-One round is what the agent says and starts at once, with the results. The turn continues between rounds; bough cuts the
-agent off if it decides otherwise. The end of its turn is its claim that the task is done.
+One round is a message of the agent with the tool calls that it starts together, and their results. The agent keeps
+working between rounds, until bough cuts it off or it ends its turn, which counts as its claim that the task is done.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
 CLAIMED = "Its turn has ended: now the check decides."
 LONGEST = 8_000
-"""The most characters of its last message that become its summary."""
+"""The most characters of the agent's last message that become the summary of its work."""
 
 
 async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
@@ -62,8 +62,8 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
         return
     own = {mine.id: theirs for mine, theirs in zip(said.calls, heard.calls, strict=False)}
     writing = {mine for mine, theirs in own.items() if theirs.id in heard.writes}
-    # An agent that asks for no permission has begun its calls by the time it reports them. They are recorded as started
-    # all the same, so that after a crash the files are restored.
+    # An agent that asks for no permission has begun its calls before it reports them. They are recorded as started all
+    # the same, so that after a crash the files are restored.
     yield [said, *(e.ToolStarted(call.id, call.id in writing) for call in said.calls)]
     yield await _collect_results(list(own.items()), writing, task, runtime)
 
@@ -71,7 +71,7 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
 async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
     """Start the conversation, or resume it after a crash, and send every pending message."""
     ports, attempt = runtime.ports, get_attempt(task)
-    # The agent acts on its own from here on: the last moment to notice that another worker has the task.
+    # From here on the agent acts on its own, so check now that no other worker has taken over the task.
     await ports.fence.cross()
     if runtime.talk is not None and runtime.talking == attempt.number:
         unsaid = [message.text for message in attempt.messages.since(runtime.told) if isinstance(message, Said)]
@@ -95,9 +95,10 @@ def _take_summary(heard: TurnEnded) -> str:
 
 
 async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime: TaskRuntime) -> Sequence[e.AnyEvent]:
-    """End the agent's turn. Processes that it leaves running would change files during the check, so they end first."""
+    """Record the end of the agent's turn. The agent and its processes are ended first, because they could change files
+    during the check."""
     if not said.calls:
-        return [said]  # It was cut short, or declines: it gets a message to continue.
+        return [said]  # The answer was cut short, or the agent refused: it gets a message to continue.
     await runtime.hang_up()
     workspace = await runtime.open(task)
     (claim,) = said.calls
@@ -113,8 +114,8 @@ async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime
 async def _collect_results(
     calls: list[tuple[str, Call]], writing: set[str], task: Task, runtime: TaskRuntime
 ) -> Sequence[e.AnyEvent]:
-    """Collect the calls' results, and the files at that point. The agent may already be at its next call: then those
-    changes show one call too early, but are never lost."""
+    """Wait for the calls' results, and record the files at that point. If the agent is already at its next call, the
+    changes of that call are recorded one call too early, but never lost."""
     ports, talk, began = runtime.ports, runtime.talk, runtime.ports.timer()
     assert talk is not None, "no conversation is open"
     workspace = await runtime.open(task)
@@ -147,7 +148,7 @@ async def _collect_results(
 async def _put_back_unkeepable(
     calls: Sequence[Call], error: SnapshotRefused, task: Task, runtime: TaskRuntime
 ) -> list[e.ToolFinished | e.MessageAdded]:
-    """Revert changes that cannot be stored, and tell the agent, which sees only its own results."""
+    """Revert changes that cannot be stored, and tell the agent in a message, as it sees only its own tool results."""
     await runtime.hang_up()
     await restore_workspace(await runtime.open(task), task)
     text = context.render(runtime.ports.prompt("unkeepable"), {"why": str(error)}).strip()

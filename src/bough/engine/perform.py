@@ -1,4 +1,4 @@
-"""The effects of each command. Every function orders effects and the events around them: intent, effect, result."""
+"""Carries out the commands that the core decides on. Each function records the intent, acts, and records the result."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ from bough.ports.verifier import Work
 
 HAND_OVER_TOOLS = ("done", "note")
 QUICK = 1.0
-"""Seconds after which a call that only reads is shown as running."""
+"""After this many seconds, a call that only reads is shown as running."""
 
 
 def perform(command: c.Command, task: Task, runtime: TaskRuntime) -> Batches:
-    """Run the command; yield its events, in batches that belong together."""
+    """Run the command, and yield its events in batches, each of which is stored as a whole."""
     return _PERFORM[type(command)](command, task, runtime)
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRuntime) -> Batches:
     if not task.plan.steps and not task.step.work:
-        await runtime.open(task)  # A parent gets its checkout once its steps are finished.
+        await runtime.open(task)  # A task with steps gets its checkout once they are finished.
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
-    if task.step.plan_first and not task.plan.steps:  # The planners' questions depend on it too.
+    if task.step.plan_first and not task.plan.steps:  # Planners ask in the protocol that this trial finds.
         events += (await try_protocol(task, runtime, task.step.role, "main")).events
-    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Otherwise it is read with the estimate.
+    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Otherwise the estimate reads the goal.
         events.append(read_requirements(task))
     yield events
 
@@ -114,12 +114,12 @@ def _ask(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
 
 
 async def _tell_base(check: Check, before: str) -> Batches:
-    """Tell the agent the check's result at the base, which arrived while it worked."""
+    """Tell the agent the check's result on the original files, which arrived while it worked."""
     yield [e.MessageAdded("base", f"`{check.command}` has run on the files as they were. {before}")]
 
 
 async def _take_spare(task: Task, runtime: TaskRuntime) -> Batches:
-    """Take the next of several answers to the last question without asking again."""
+    """Use the next of several answers that the model gave to the last question, without asking again."""
     attempt = get_attempt(task)
     model = runtime.find_model(task, attempt.tier)
     answer = await read_answer(Answer(task.ladder.spare[0], model=model.name), task, runtime)
@@ -153,7 +153,7 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
     try:
         answer = await model.ask(prompt, partial(ports.streamed, task.id))
     except WaitEnded:
-        return  # It is asked again on resume.
+        return  # The model is asked again when the run is resumed.
     except TransientError as error:
         wait = compute_backoff(task.rules, task.models.transport_failures, error)
         usage = estimate_broken_usage(error, attempt.used, tools)
@@ -182,18 +182,18 @@ async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, by
 async def _run_tools(command: c.RunTools, task: Task, runtime: TaskRuntime) -> Batches:
     specs = {spec.name: spec for spec in _for_role(get_attempt(task).role, runtime.ports.tools.specs)}
     withheld = {spec.name for spec in runtime.ports.tools.specs} - specs.keys()
-    well = all(act.ok or not act.writes for act in task.round.acts)  # those that ran before a crash
+    well = all(act.ok or not act.writes for act in task.round.acts)  # calls that ran before a crash
     for calls in _group_calls(command.calls, specs):
         writing = _is_writing(calls[0], specs)
         begun: list[e.AnyEvent] = [e.ToolStarted(call.id, writing) for call in calls]
         act = partial(_run_tool, task=task, runtime=runtime, writes=writing, well=well)
         if writing:
-            # Durable before the call runs: a started call without a result was interrupted.
+            # Recorded before the call runs, so that after a crash a call without a result is known as interrupted.
             yield begun
             events = await act(calls[0], withheld=calls[0].name in withheld)
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
         else:
-            # A call that only reads can run again after a crash: its start is recorded early only for observers.
+            # A call that only reads can run again after a crash. Its start is recorded early only to show slow calls.
             running = asyncio.gather(*(act(call, withheld=call.name in withheld) for call in calls))
             try:
                 await asyncio.wait((running,), timeout=QUICK)
@@ -228,15 +228,15 @@ def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[
 async def _run_tool(
     call: Call, task: Task, runtime: TaskRuntime, writes: bool, well: bool, withheld: bool = False
 ) -> list[e.AnyEvent]:
-    """Run a tool call. `well`: no earlier change or command of the answer failed. `withheld`: the tool is for
-    others."""
+    """Run a tool call. `well`: all earlier changes and commands of the same answer succeeded. `withheld`: the tool is
+    only for other roles."""
     ports = runtime.ports
     if withheld:
         return [e.ToolFinished(call.id, False, f"`{call.name}` is not available to you.", fault=True)]
     if task.round.last and call.name not in HAND_OVER_TOOLS:
         text = "This was the hand-over round: only `done` and `note` were available."
         return [e.ToolFinished(call.id, False, text, fault=True)]
-    # An agent that changes something and says `done` in one answer has not seen that the change failed.
+    # If an answer makes a change and calls `done` at once, the agent has not seen that the change failed.
     if call.name == "done" and not well and not task.round.last:
         return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
     workspace = await runtime.open(task)
@@ -269,7 +269,7 @@ async def _run_tool(
 
 
 def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
-    """Handle a dispute that names a failing probe: a judge rules on it when the agent is done."""
+    """If the agent disputes a failing probe, record that, so that a judge rules on it when the agent is done."""
     disputed = next((event for event in result.events if isinstance(event, e.Disputed)), None)
     if disputed is None or not any(probe.name == disputed.test for probe in live(task)):
         return result
@@ -281,8 +281,8 @@ def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
 
 async def _recover(command: c.Recover, task: Task, runtime: TaskRuntime) -> Batches:
     text = runtime.ports.prompt("interrupted").strip()
-    # Restored and reported, never repeated: it is unknown how far the call came, and a command may not be safe to run
-    # twice.
+    # Interrupted calls are reported and never repeated: it is unknown how far they got, and a command may not be safe
+    # to run twice.
     events: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "a tool call was interrupted")]
     events += [e.ToolFinished(call.id, False, text, interrupted=True) for call in command.calls]
     yield events
@@ -312,13 +312,13 @@ async def _run_check(command: c.RunCheck, task: Task, runtime: TaskRuntime) -> B
     verdict = await judge_tree(runtime.run, timed, check, workspace, ports)
     if check is not None and task.step.given and verdict.ruling == "failed":
         verdict = await _excuse(verdict, check, task, runtime)
-    # Files left by a check (caches, reports) are not work: the next agent and the checkpoint see the checked tree.
+    # Files that a check leaves behind (caches, reports) are not work, so the workspace goes back to the checked tree.
     await workspace.restore(task.tree)
     yield [e.CheckFinished(verdict)]
 
 
 async def _excuse(verdict: Verdict, check: Check, task: Task, runtime: TaskRuntime) -> Verdict:
-    """Excuse somebody else's change if it is not what makes the check fail."""
+    """Return "not verified" for somebody else's change if the check also fails without it, or cannot run with it."""
     before, ports = runtime.run.checked, runtime.ports
     alike = all(one.kind == "pre-existing" for one in verdict.failures)
     uncounted = before is not None and not (before.passed + before.failed + verdict.passed + verdict.failed)
@@ -339,13 +339,13 @@ async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime
 
 async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
     halt = e.TaskHalted(command.reason, command.message)
-    if command.reason == "unavailable" and task.models.quota_until:  # A model of the chain is available again then.
+    if command.reason == "unavailable" and task.models.quota_until:  # From then on a fallback is available again.
         halt = e.TaskHalted("quota", command.message, until=task.models.quota_until)
     yield [halt]
 
 
 def _examine(command: Any, task: Task, runtime: TaskRuntime) -> Batches:
-    """Examine finished work; the module that knows all languages is loaded only now."""
+    """Examine finished work. The module for that is large, so it is loaded only when it is needed."""
     from bough.engine import examine_work
 
     how: dict[type, Perform] = {

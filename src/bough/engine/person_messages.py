@@ -1,4 +1,4 @@
-"""People's messages to a live run, which they post to the control stream from any process."""
+"""Receives people's messages to a live run, which any process can post to the control stream of its journal."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from bough.ports.steering import Inbox
 
 T = TypeVar("T", e.PlanRuled, e.ChangesAnswered)
 WISHES = (e.PersonSaid, e.RequirementRestored, e.RequirementsDropped)
-"""Events that change what the goal asks."""
+"""Events by which people change what the goal asks."""
 HEARD = (*WISHES, e.MessageRead, e.PlanRuled, e.CommandRuled, e.ChangesAnswered)
 
 
 async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[], Awaitable[None]]:
-    """Give the inbox people's messages so far, and a function that reads later posts and passes them on: stop requests,
-    messages to agents. `since`: requests up to there are obsolete; None: all so far."""
+    """Put people's messages so far into the inbox. Return a function that reads what was posted since, and passes on
+    messages and stop requests. `since`: the event up to which requests are obsolete; None: all so far are."""
     looking = asyncio.Lock()
     posted = await ports.store.read(run, CONTROL)
     last = since if since is not None else posted[-1].seq if posted else 0
@@ -73,8 +73,8 @@ async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[
 
 
 def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e.RequirementsDropped]:
-    """Return messages to the task, or to all, that have not reached it yet. An open question takes one as its
-    answer."""
+    """Return messages to this task, or to all tasks, that have not reached it yet. Return none while the task has an
+    open question, which takes the next message as its answer."""
     if task.talk.question:
         return []
     read = {record.event.said: record.event for record in inbox.after(0) if isinstance(record.event, e.MessageRead)}
@@ -85,7 +85,7 @@ def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e
         if not isinstance(said, e.PersonSaid) or said.answers or not _is_for_task(said, task):
             continue
         if record.seq not in read and (task.id != GOAL or task.plan.steps):
-            break  # The goal reads it first: then its owner is known.
+            break  # The goal has to read the message first, and decide which step does what it asks.
         if record.seq in read and read[record.seq].asks:
             continue
         found.append(_build_received(record, said, task, read.get(record.seq)))
@@ -93,7 +93,8 @@ def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e
 
 
 def _list_dropped(task: Task, inbox: Inbox) -> list[e.RequirementsDropped]:
-    """List a step's requirements that a person dropped since it began; the goal reads such messages itself."""
+    """List the step's requirements that a person has dropped since it began. Empty for the goal itself, which
+    `read_message` tells."""
     if task.id == GOAL:
         return []
     last: dict[int, e.Record] = {}
@@ -107,8 +108,8 @@ def _list_dropped(task: Task, inbox: Inbox) -> list[e.RequirementsDropped]:
 
 
 def _build_received(record: e.Record, said: e.PersonSaid, task: Task, read: e.MessageRead | None) -> e.MessageReceived:
-    """Return the message for one task: the step that owns its demands gets them as requirements, others learn who does
-    it."""
+    """Return the message as one task receives it. The step that has to meet its demands gets them as requirements;
+    others are told which step that is."""
     if read is None or not read.requirements or not read.owner:
         return e.MessageReceived(record.seq, said.text, said.by)
     if task.id == read.owner or task.id.startswith(f"{read.owner}/") or task.id.partition("@")[0] == read.owner:
@@ -120,7 +121,7 @@ def _build_received(record: e.Record, said: e.PersonSaid, task: Task, read: e.Me
 
 
 def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
-    """Find the first message whose demands are no requirements yet."""
+    """Find the first message whose demands have not become requirements of the goal yet."""
     if task.id != GOAL or task.state in SETTLED:
         return None
     waiting = (r for r in inbox.after(task.talk.read) if isinstance(r.event, WISHES))
@@ -128,15 +129,15 @@ def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
 
 
 async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime) -> Batches:
-    """Turn a message's demands into requirements of the goal, with one step that owns them. If a model reads the goal,
-    it reads this too; else the form of the text decides."""
+    """Turn a message's demands into requirements of the goal, and choose the step that has to meet them. If a model
+    plans the goal, a model also reads the message; otherwise the form of the text decides."""
     record, ports = command.said, runtime.ports
     said = record.event
     if isinstance(said, e.RequirementRestored | e.RequirementsDropped):
         yield [replace(said, said=record.seq)]
         return
     assert isinstance(said, e.PersonSaid)
-    drops = read_drop(said.text, (), ()) is not None  # It only drops a requirement.
+    drops = read_drop(said.text, (), ()) is not None  # The message only drops requirements.
     heard = ParsedMessage(()) if drops else ParsedMessage()
     if not drops and task.step.plan_first and not find_reached_limit(task.budget.spend, task.budget.limits):
         values = {
@@ -159,7 +160,7 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
         owner, changed = plan_for_demands(task, added, "".join((said.text, *replaced)), found)
         if changed is not None:
             events = _change_plan(task, changed)
-    # A question may be a polite demand: only a model can tell.
+    # A question may be a polite demand, and only a model can tell.
     asks = heard.requirements is not None and not added and only_asks(said.text)
     read = e.MessageRead(record.seq, added, replaces, owner, asks)
     if ports.inbox.post is not None:  # From now on all agents get the message.
@@ -170,7 +171,8 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
 
 
 def _change_plan(task: Task, changed: Step) -> list[e.AnyEvent]:
-    """Return the steps that have not begun, with one that is new or covers more. A task about to end continues."""
+    """Return the events that add a step to the plan, or replace one that has not begun. A task that was about to end
+    continues."""
     later = [step for step in task.plan.steps if step.name not in task.children.begun]
     names = [step.name for step in later]
     steps = [changed if step.name == changed.name else step for step in later]
@@ -187,7 +189,7 @@ def _is_for_task(said: e.PersonSaid, task: Task) -> bool:
 
 
 async def relay_message(command: c.Relay, task: Task, runtime: TaskRuntime) -> Batches:
-    """Tell the agent, and withdraw any earlier claim of its."""
+    """Pass the person's messages on to the agent. If it had claimed to be done, it continues to work."""
     told = context.render(runtime.ports.prompt(PERSON), {"said": "\n\n".join(task.talk.unheard)})
     events: list[e.AnyEvent] = [e.MessageAdded(PERSON, told)]
     if task.state is State.TESTING:
@@ -196,10 +198,10 @@ async def relay_message(command: c.Relay, task: Task, runtime: TaskRuntime) -> B
 
 
 async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswered | None:
-    """Return the person's answer to a question, from the terminal or elsewhere; None: it may come later."""
+    """Return the person's answer to a question, from the terminal or another process; None if there is none yet."""
 
     def find() -> e.PersonAnswered | None:
-        answered = set[int]()  # A second answer to one question is no answer to the next.
+        answered = set[int]()  # A second answer to one question must not answer the next one.
         for record in ports.inbox.after(0):
             if not isinstance(said := record.event, e.PersonSaid):
                 continue
@@ -219,7 +221,7 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
 
 
 async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tuple[Approval | None, str]:
-    """Return the person's answer to the proposed plan, from the terminal or elsewhere, and who they are."""
+    """Return the person's answer to the proposed plan, from the terminal or another process, and their name."""
     assert ports.approve is not None, "nobody is there to ask"
     asking = ports.approve(task.plan.proposed, advice)
     said = await ports.inbox.first(partial(_find_ruling, e.PlanRuled, task, ports), asking)
@@ -229,13 +231,14 @@ async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tu
 
 
 async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.ChangesAnswered | str | None:
-    """Return the person's ruling on changes to original tests: at the terminal, in words, or from elsewhere."""
+    """Return the person's decision about changes to existing tests: text from the terminal, or an event that another
+    process posted."""
     posted = partial(_find_ruling, e.ChangesAnswered, task, ports)
     return await ports.inbox.first(posted, _ask_person(question, ports))
 
 
 def _find_ruling(kind: type[T], task: Task, ports: Ports) -> T | None:
-    """Find a person's ruling from elsewhere. Answers about earlier work are older than this question."""
+    """Find a decision that another process posted for this task. Older ones are about earlier questions."""
     for record in ports.inbox.after(0):
         if isinstance(said := record.event, kind) and said.task == task.id and record.at >= task.at:
             return said

@@ -1,4 +1,4 @@
-"""Runs one task of a run that another process holds: the work of a worker."""
+"""Runs one task on a worker machine, while another process holds the run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from bough.ports.steering import run_beside
 
 
 def is_leaf(path: str, first: e.TaskCreated) -> bool:
-    """Whether a task is one piece of work. The goal, parents and merges stay with the run's holder."""
+    """Return whether a worker may run this task: one piece of work, not the goal, a task with steps, or a merge."""
     step = first.step
     return path != GOAL and not step.steps and not step.plan_first and not step.do and first.merge is None
 
 
 async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
-    """Run the task until it halts. Safe to kill and to run again elsewhere, as `drive_task` is. Steps into which the
-    task splits run here too. `since`: requests to the run before that are obsolete."""
+    """Run the task until it is finished or halts. This process can be killed at any time, and another worker can
+    continue. If the task splits, its steps run here, too. `since`: the event up to which stop requests are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
     look, work = await listen(run, ports, since), asyncio.current_task()
-    # People's messages reach the agent and stop requests are obeyed; "stop now" cuts off the current effect.
+    # The worker also reads people's messages and stop requests. "Stop now" cuts off what it is doing.
     with ports.stop.watch(lambda: work.cancel() if work is not None and ports.stop.now else None):
         async with run_beside(_keep_listening(look, ports)):
             try:

@@ -1,6 +1,6 @@
-"""Drive a run to its end, or to a halt that can be resumed.
+"""Drives a run to its end, or to a halt that can be resumed.
 
-`propose_plan` plans a goal without starting it: the same code as in a run, on a task that no journal holds.
+`propose_plan` plans a goal without starting it, with the same code as a run but without a journal.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from bough.ports import Claim, Ports, shown
 from bough.ports.steering import cancel_tasks
 
 AHEAD = 4.0
-"""Seconds that agents wait for the check at the base once it runs a test."""
+"""Once the check on the original files runs its first test, agents wait this many seconds for its result."""
 HEARTBEAT = 1.0
-"""Seconds between reads of people's requests; the lease is renewed then too."""
+"""Seconds between two reads of people's requests and checks that this process still holds the run."""
 
 
 async def start_run(run: str, first: e.RunStarted, ports: Ports) -> Run | None:
-    """Start a run under a name and drive it to its end, or to a halt. None, without any effect, if the name is taken.
+    """Start a run under a name and drive it to its end, or to a halt. If the name is taken, do nothing and return None.
 
-    One claim covers both: between two, another start with the same name could get in.
+    One claim covers both, so that no other process can take the run between its start and its work.
     """
     async with AsyncExitStack() as held:
         try:
@@ -54,7 +54,7 @@ async def start_run(run: str, first: e.RunStarted, ports: Ports) -> Run | None:
 
 
 async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
-    """Resume at the first unfinished effect."""
+    """Resume a run at its first unfinished action, and drive it to its end, or to a halt."""
     lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
     async with _holding(run, lease, ports) as claim:
         state = fold_run(run, await ports.store.read(run, RUN))
@@ -73,10 +73,11 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
             goal = await _drive_stoppable(base, ports)
             event = find_ending(goal)
             if isinstance(event, e.RunFinished):
-                # Its work is in commits. Before the end is recorded, so that a kill leaves no orphan.
+                # The work is in commits. The checkout is removed before the end is recorded, so that a kill between the
+                # two cannot leave it behind.
                 await ports.workspaces.discard(state.name, GOAL)
             if event is not None:
-                # A verdict needs the check's result at the base: wait for it. Without a verdict, cut it off.
+                # A verdict is read beside the check's result on the original files, so wait for that result.
                 await base.end(wait=isinstance(event, e.RunFinished) and goal.acceptance.verdict is not None)
                 await base.append([event])
     finally:
@@ -85,22 +86,22 @@ async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
 
 
 class _BaseCheck:
-    """The goal's check at the base, beside the work: agents begin as soon as it runs a test."""
+    """Runs the goal's check on the original files (the base) beside the work. Agents begin after its first test."""
 
     def __init__(self, run: Run, claim: Claim, ports: Ports) -> None:
         self.run, self._claim, self._ports = run, claim, ports
         self.halt: e.RunHalted | None = None
-        """The halt for what the check lacks, if agents had begun by then."""
+        """The halt because the check misses something on this machine, if agents had begun by then."""
         self.lacks = asyncio.Event()
         self._early = asyncio.Event()
         self._beside = False
-        """Agents have begun."""
+        """Whether agents have begun."""
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Wait until the check has ended, or takes long after its first test."""
+        """Start the check, and wait until it ends or has run for `AHEAD` seconds after its first test."""
         self._task = asyncio.create_task(self._check())
-        # Examining somebody else's change has no agent to start early: wait for the result.
+        # To examine somebody else's change no agent starts early, so wait for the result.
         early = asyncio.create_task(asyncio.Event().wait() if self.run.plan.goal.given else self._early.wait())
         with shown(self._ports, GOAL, "checking your files as they are"):
             try:
@@ -121,7 +122,7 @@ class _BaseCheck:
                 self.lacks.set()
 
     def _show(self, task: str, line: str) -> None:
-        if not self._beside:  # Otherwise an agent's work is shown.
+        if not self._beside:  # Later the work of agents is shown instead.
             self._ports.progress(task, line)
 
     async def append(self, events: Sequence[e.AnyEvent]) -> None:
@@ -136,10 +137,10 @@ class _BaseCheck:
 
 
 async def _drive_stoppable(base: _BaseCheck, ports: Ports) -> Task:
-    """Drive the goal to its end, or cut it off within an effect: if a person stops the run now, or the check lacks
-    something."""
+    """Drive the goal to its end. Cut it off at once if a person stops the run now, or if the check on the original
+    files misses something on this machine."""
     run = base.run
-    # One semaphore for the whole tree: `--jobs` limits agents at any depth.
+    # One semaphore for the whole tree, because `--jobs` limits the agents of all levels together.
     task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), StepStarter(run, ports))
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited, spent=run.scouted)
@@ -152,7 +153,7 @@ async def _drive_stoppable(base: _BaseCheck, ports: Ports) -> Task:
         except asyncio.CancelledError:
             if not ports.stop.now and base.halt is None:
                 raise
-            # The effect itself is recovered on resume.
+            # What was cut off is recovered when the run is resumed.
             halt = (base.halt.reason, base.halt.message) if base.halt is not None else ports.stop.halt
             return await task_runner.record(GOAL, [e.TaskHalted(*halt)])
         finally:
@@ -168,23 +169,23 @@ async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports:
 
 @asynccontextmanager
 async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]:
-    """Hold the run with a heartbeat: renew claims and read stop requests. If the heartbeat fails, the current work is
-    cut off, and recovered on resume."""
+    """Hold the run during this block. A heartbeat renews its claims and reads people's requests; if the run is lost to
+    another process, the current work is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         look = await listen(run, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
         heart = asyncio.create_task(_beat(claim, lease, look, ports))
-        # A run without its claim must stop within an effect: somebody else already runs it.
+        # If the claim is lost, another process works on the run already: stop at once.
         heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:
             yield claim
         except asyncio.CancelledError:
             if work is not None and heart.done() and not heart.cancelled():
-                # This cancellation is ours: otherwise asyncio would take it for the caller's and drop the error below.
+                # The heartbeat made this cancellation. Without `uncancel`, asyncio would drop the error raised below.
                 work.uncancel()
-                heart.result()  # raises why it stopped
+                heart.result()  # raises the error that ended the heartbeat
             raise
         finally:
             ports.fence.hold(None)
@@ -193,10 +194,11 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
 
 
 async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
-    """Beat. A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
+    """Renew the claims and read people's requests again and again. If the journal cannot be used for now (locked, full
+    disk), try again. Raises `ClaimLost` if another process has taken the run."""
     renewed, away = ports.timer(), False
     while True:
-        # A third of the lease: two beats may fail before others consider us gone.
+        # With a third of the lease, two beats may fail before others take this process for dead.
         await asyncio.sleep(min(HEARTBEAT, lease / 3))
         try:
             if ports.timer() - renewed >= lease / 3:
@@ -211,12 +213,12 @@ async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]],
             raise
         except StoreError as error:
             if not away:
-                ports.waiting(f"{error} Trying again; should it stay away, `bough resume {claim.run}` continues later.")
+                ports.waiting(f"{error} Trying again. If this lasts, stop; `bough resume {claim.run}` continues later.")
             away = True
 
 
 async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[str, ...]]:
-    """Return the goal with its planned steps, and the faults of rejected plans."""
+    """Plan a goal. Return it with its planned steps, and the faults of rejected plans."""
     runtime = TaskRuntime(run, replace(ports, approve=None))
     task, refused = Task(GOAL), list[str]()
 

@@ -1,5 +1,5 @@
-"""Runs the smaller steps of a task: those that are ready, as many at once as allowed, and merges their work. A step's
-work is merged onto the task's current head, proven there, and only then counts."""
+"""Runs the steps of a task: starts those that are ready, as many at once as allowed, and merges their work. A step's
+work counts only once it is merged onto the task's head (its latest merged files) and proven there."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CALLED_OFF = "another step succeeded first"
 
 
 class TaskRunner(Struct, eq=False):
-    """Runs tasks with a run's ports and its limit of agents."""
+    """Runs the tasks of a run with its ports, and with a limit on how many agents work at once."""
 
     run: Run
     ports: Ports
@@ -50,7 +50,8 @@ class TaskRunner(Struct, eq=False):
     beginnings: StepStarter
 
     async def run_task(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
-        """Run a task and all below it to its outcome. `again`: retry a blocked one with that model."""
+        """Run a task and all tasks below it until it is finished or halts. `again`: if the task is blocked, retry it
+        with the model of this tier."""
         run, ports = self.run, self.ports
         if ports.executor is not None and ports.executor.takes(path, first):
             async with self.agents:
@@ -67,8 +68,8 @@ class TaskRunner(Struct, eq=False):
                 self.beginnings.closed(path)
 
     async def _run_steps(self, stream: TaskStream, runtime: TaskRuntime) -> None:
-        """Run the steps of a task, which lends them its slot meanwhile."""
-        # A parent that kept its slot while it waits would block its own children with `--jobs 1`.
+        """Run the steps of a task. Meanwhile the task gives up its slot among the agents."""
+        # If a task kept its slot while it waits, its own steps could not start with `--jobs 1`.
         self.agents.release()
         try:
             await Steps(self, stream, MergeQueue(stream.merging), runtime).run_to_end()
@@ -77,7 +78,7 @@ class TaskRunner(Struct, eq=False):
         runtime.moved()
 
     async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
-        """Append to a task's stream from outside its own loop."""
+        """Append events to a task's journal while its own loop is not running, and return the task."""
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
             stream = await TaskStream.open(claim, ports)
@@ -85,8 +86,7 @@ class TaskRunner(Struct, eq=False):
             return stream.task
 
     async def end(self, path: str, to: State, why: str) -> Task:
-        """End a task as it is, and everything running below it. Its spend is charged to its parent; finished work stays
-        on its own branch."""
+        """End a task in the given state, and all tasks running below it. Its work so far is saved in a commit."""
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
             stream = await TaskStream.open(claim, ports)
@@ -102,8 +102,8 @@ class TaskRunner(Struct, eq=False):
             return stream.task
 
     async def end_children(self, stream: TaskStream, why: str) -> None:
-        """End a task's running steps and merges. From the leaves up: a child's spend must be known before its parent is
-        settled."""
+        """End a task's running steps and their merges, the lowest first, because a step's spend must be known before it
+        is recorded in its parent."""
         for name, started in stream.task.children.running.items():
             child = await self.end(child_path(stream.task.id, started.task), State.CANCELLED, why)
             for merging in await list_merge_tasks(self.run.name, self.ports, child):
@@ -112,7 +112,7 @@ class TaskRunner(Struct, eq=False):
             await stream.write([e.ChildSettled(name, State.CANCELLED, why, stream.task.tree, spend)])
 
     async def spent(self, task: Task) -> Spend:
-        """Sum what a task, all below it, and the merges of its work have spent."""
+        """Sum what a task, the tasks below it, and the merges of its work have spent."""
         return sum_spends(
             each.budget.spend for each in (task, *await list_merge_tasks(self.run.name, self.ports, task))
         )
@@ -127,12 +127,13 @@ class Steps(Struct, eq=False):
     runtime: TaskRuntime
     live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     out_of_budget: dict[str, int] = field(default_factory=dict)
-    """Steps with a spent grant that wait for what others give back, with the rounds that were free then."""
+    """Steps that have spent their part of the budget and wait until other steps give some back, each with the rounds
+    that were free when it began to wait."""
     changed: dict[tuple[str, str], Touched] = field(default_factory=dict)
-    """Cached differences between trees."""
+    """The files that differ between two trees, cached."""
 
     async def run_to_end(self) -> None:
-        """Run until the steps are finished, or the task rests."""
+        """Run the steps until all are finished, or the task halts."""
         stream, live = self.stream, self.live
         said = asyncio.Event()
         listening = self.task_runner.ports.inbox.watch(said.set)
@@ -140,7 +141,7 @@ class Steps(Struct, eq=False):
             if is_joined(stream.task):
                 await self._call_off()
             await stream.amend(list_regrants)
-            for name, started in stream.task.children.running.items():  # started by an earlier process
+            for name, started in stream.task.children.running.items():  # Steps that an earlier process started.
                 self._start(self._find_step(name), started.task)
             while True:
                 if self._may_begin():
@@ -169,12 +170,12 @@ class Steps(Struct, eq=False):
         return next(step for step in self.stream.task.plan.steps if step.name == name)
 
     async def _begin(self) -> None:
-        """Start everything that is ready; recompute that after each event."""
+        """Start all steps that are ready."""
         stream = self.stream
         await stream.hear()
         await read_messages(stream, self.runtime)
         for name, free in list(self.out_of_budget.items()):
-            # No running step can give anything back, so the first one gets what is left.
+            # If no step is running, none can give anything back, so the first one that waits gets what is left.
             if not self.live or stream.task.left.rounds > free:
                 del self.out_of_budget[name]
                 self._start(self._find_step(name), stream.task.children.running[name].task)
@@ -184,19 +185,18 @@ class Steps(Struct, eq=False):
                 case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
                 case Begin(step, segment, wait):
-                    # Not begun rather than begun and waiting for a slot: a step starts from the head of that time, and
-                    # the later it starts the less there is to merge.
+                    # A step begins only when an agent is free: it starts from the current head, and the later that is,
+                    # the less there is to merge.
                     if len(self.live) >= self.task_runner.run.jobs or (self.live and not stream.task.left.rounds):
                         return
-                    # The grant is computed while the stream is held: two steps that begin at once cannot get the same
-                    # rounds.
+                    # The grant is computed while `amend` locks the task, so that two steps cannot get the same rounds.
                     await stream.amend(
                         lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
                     )
                     self._start(step, segment, wait)
                 case event:
                     await stream.write([event])
-        if len(self.live) < self.task_runner.run.jobs:  # Otherwise they wait for a free agent.
+        if len(self.live) < self.task_runner.run.jobs:  # Otherwise the steps left only wait for a free agent.
             await stream.amend(lambda task: list_held_steps(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
@@ -224,25 +224,25 @@ class Steps(Struct, eq=False):
         return self.changed[base, tree]
 
     async def _take_over(self, step: Step) -> bool:
-        """Reuse the step's work if an earlier run completed it from the same start; return whether it did."""
+        """Reuse the work of an earlier run that completed the same step from the same files; return whether it did."""
         stream, beginnings = self.stream, self.task_runner.beginnings
         first = await beginnings.first(stream.task, step, stream.task.budget.limits)
         done = await beginnings.done_before(first)
         if done is None:
             return False
-        async with stream.merging:  # Nothing is merged onto the task's head between the check and the event.
+        async with stream.merging:  # No other step may be merged between this check and the event.
             if stream.task.tree != first.base:
                 return False
             await stream.write([done])
         return True
 
     def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
-        # The model that retries a blocked step; None: it starts, or continues as it was.
+        # The tier of the model that retries a blocked step; None for a step that starts or continues.
         again: Tier | None = "strong" if step.name in self.stream.task.children.reopened else None
         self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
 
     async def _call_off(self) -> None:
-        """End the other steps, since one is enough; their work stays on their own branches."""
+        """End the running steps, because enough others have succeeded. Their work stays on their own branches."""
         await cancel_tasks(self.live.values())
         self.live.clear()
         self.out_of_budget.clear()
@@ -251,7 +251,7 @@ class Steps(Struct, eq=False):
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
         """Run one step from its start until its work is part of its parent."""
         if wait and await self.task_runner.ports.stop.wait(wait):
-            return  # It starts when the run is resumed.
+            return  # The step starts when the run is resumed.
         task = self.stream.task
         limits = task.children.running[step.name].grant
         grows = step.rounds is None  # A limit set by a person stays.
@@ -268,16 +268,15 @@ class Steps(Struct, eq=False):
             )
 
     async def _run_step(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
-        """Run a task for a step, with a grant that grows while there is budget for it. `before`: the part of the grant
-        that is spent already."""
+        """Run a task for a step. Its grant (part of the budget) grows while the parent has budget left. `before`: what
+        the step has spent on other tasks already."""
         stream = self.stream
         child = await self.task_runner.run_task(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await stream.amend(partial(_raise_grant, step, child, before))
             limits = compute_remaining(before, stream.task.children.running[step.name].grant)
-            # Nothing more to give now, but other steps may return their rest, so this is no end yet.
             if limits == child.budget.limits and self._has_others(step) and is_fatal(stream.task, step):
-                break  # The other steps give back what they do not need.
+                break  # There is nothing to give now, but other steps may give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)
             child = await self.task_runner.run_task(path, first)
         return child
@@ -286,8 +285,8 @@ class Steps(Struct, eq=False):
         return any(name != step.name and not work.done() for name, work in self.live.items())
 
     async def _handle_halt(self, step: Step, child: Task, spend: Spend) -> bool:
-        """Handle a step's halt after this total spend: the parent halts too, or the step waits for others to give
-        something back. False: only its own grant is spent, and the parent continues without it."""
+        """Handle a step's halt: the parent halts, too, or the step waits until others give back budget. Return False if
+        only its own grant is spent and the parent continues without it. `spend`: all that the step has spent."""
         stream, halt = self.stream, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._has_others(step) and self._may_begin()
@@ -325,7 +324,7 @@ class Steps(Struct, eq=False):
                 tree = merged.tree
                 if merged.state is not State.COMPLETED:
                     state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", stream.task.tree
-            # Before the step is settled, so that a kill leaves no orphan.
+            # The checkout is removed before the step's end is recorded, so that a kill cannot leave it behind.
             await task_runner.ports.workspaces.discard(task_runner.run.name, child.id)
             settled = context.build_settled_event(step, child, state, why, tree, spend)
             if merged_step is not None and state is State.COMPLETED:
@@ -340,10 +339,10 @@ def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.C
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
-    """Build the events for entering a task: it starts, resumes after a halt or a crash, or is retried."""
+    """Build the events for entering a task: the task starts, resumes after a halt or crash, or is retried."""
     if not task.created:
         return [replace(first, worker=worker)]
-    # A budget that grew with its plan does not shrink back.
+    # A budget that grew with the plan does not shrink.
     limits = replace(
         first.limits, rounds=max(first.limits.rounds, task.budget.limits.rounds if task.budget.granted else 0)
     )

@@ -1,5 +1,5 @@
-"""The effects of the ladder's rungs, which are decided and recorded before; and the report for a person when a task is
-given up: built from the journal, never from what a model says about itself."""
+"""Carries out the rungs of the ladder: the measures against a stuck task, from a fresh agent to giving up, which are
+decided and recorded before. Also writes the report on a task that is given up, from recorded facts only."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ from bough.engine.task_workspace import (
 from bough.ports import Batches
 
 DEAD_END = 600
-"""The most characters of a dead end that bough itself records."""
+"""The most characters of a note about a dead end."""
 UNFIT = {"tools": "this model does not call tools reliably", "text": "this model does not write usable blocks"}
-"""Why a model gets the other protocol."""
+"""Why a model is switched to the other protocol, by the protocol that it used."""
 PART = 24_000
-"""Tokens of a conversation that a helper sees at once."""
+"""The most tokens of a conversation that a helper model is shown at once."""
 
 
 async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Start a fresh agent of the same role with only what the task needs."""
+    """Start a fresh agent of the same role, with only what the task needs from the old conversation."""
     assert task.attempt is not None, "no context to prune"
-    if task.in_text:  # Its prompt holds only what is needed anyway.
+    if task.in_text:  # Prompts for models that act in text hold only what is needed anyway.
         yield [await build_attempt(task, runtime, task.attempt.role, task.attempt.tier)]
         return
     messages, facts = task.attempt.messages, await collect_facts(task, runtime)
@@ -64,12 +64,12 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
     facts = replace(facts, dead_ends=(*facts.dead_ends, *(note.text for note in learned)))
     extract, usable = "", True
     parts = pruning.split_transcript(messages, PART)
-    # Otherwise pruning would spend what it is meant to save, and leave the agent nothing.
-    if len(parts) >= task.left.rounds:  # Each part costs a round, and the agent needs one too.
+    # Each part costs a round, and the agent needs at least one: otherwise plain rules prune the conversation.
+    if len(parts) >= task.left.rounds:
         parts, usable = [], False
     heard: list[e.AnyEvent] = []
     for number, part in enumerate(parts, 1):
-        if heard:  # The last answer is recorded together with its result.
+        if heard:  # The last answer is recorded below, together with its result.
             yield heard
         values = pruning.build_question(part, number, len(parts), facts, extract)
         asked = await try_consult(task, runtime, "pruner", "fast", values)
@@ -84,7 +84,7 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
 
 
 def _build_dead_end(task: Task) -> list[e.NoteKept]:
-    """Describe for later agents what failed repeatedly in the same way."""
+    """Build a note for later agents about what failed repeatedly in the same way."""
     trouble = task.ladder.trouble
     if trouble is None or trouble.recommended != "other_approach":
         return []
@@ -105,8 +105,8 @@ async def _build_attempt(task: Task, runtime: TaskRuntime, text: str, tier: Tier
 
 
 async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Let a stronger model take over: a stuck leaf from its facts, a parent's blocked steps where they stopped; of
-    several attempts at the same thing, one."""
+    """Let a stronger model take over. A stuck task continues with a fresh agent; a task with steps reopens its blocked
+    steps, but only one if they are alternatives."""
     if task.plan.steps:
         blocked = tuple(child.child for child in list_unsuccessful(task))
         yield [e.ChildrenReopened(blocked[:1] if task.step.join == "any" else blocked, decision.reason)]
@@ -121,7 +121,7 @@ async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRunti
 
 
 async def _switch_protocol(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Restart the work in the other protocol, which the model uses from now on."""
+    """Restart the work in the other protocol (tool calls or text), which the model uses from now on."""
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     other: AnswerProtocol = "tools" if task.in_text else "text"
@@ -131,8 +131,8 @@ async def _switch_protocol(decision: Decision, task: Task, runtime: TaskRuntime)
 
 
 async def _try_again(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Start another attempt by a model that acts in text. A repair continues the best one so far, any other starts from
-    the beginning: independent attempts are worth more than variations of one mistake."""
+    """Start another attempt by a model that acts in text. A repair continues the best attempt so far; any other attempt
+    starts from the beginning, because independent attempts are worth more than variations of one mistake."""
     assert task.attempt is not None, "no attempt has failed"
     last, best = task.attempt, task.acceptance.best
     workspace = await runtime.open(task)
@@ -177,7 +177,7 @@ def _explain_trouble(task: Task, decision: Decision) -> str:
 
 
 async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Replace the failed steps by new ones. Completed ones stay."""
+    """Ask a planner for new steps in place of the failed ones. Completed steps stay."""
     bad = {child.child for child in list_unsuccessful(task)} | {
         s.name for s in task.plan.steps if s.name not in task.children.settled
     }
@@ -203,7 +203,7 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
 
 async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime) -> FinishedStep:
-    """Describe a finished step, with its work if that is not part of the task."""
+    """Describe a step that ended. If it was not completed, its work is shown, too, as it is not part of the task."""
     past = FinishedStep(child.child, child.state, child.result or child.why, child.files)
     if child.state is State.COMPLETED or not child.task:
         return past
@@ -213,13 +213,13 @@ async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime
 
 
 def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
-    """Make the events for new steps in place of the dropped ones."""
+    """Return the function that makes the events for new steps in place of the dropped ones."""
     change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
 def _describe_reason(task: Task, decision: Decision) -> str:
-    """Return the reason without the ladder's reaction to it."""
+    """Return why the task is stuck, without what is done about it."""
     return task.ladder.trouble.says.rstrip(".") if task.ladder.trouble else decision.reason
 
 
@@ -228,7 +228,7 @@ async def _verify(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
 
 async def focus_step(command: c.Focus, task: Task, runtime: TaskRuntime) -> Batches:
-    """Return one focused step for what the check still finds."""
+    """Plan one focused step for what the check still finds."""
     assert task.acceptance.verdict is not None, "nothing was checked"
     bad = tuple(child.child for child in list_unsuccessful(task))
     template = runtime.ports.prompt("focus")
@@ -240,7 +240,7 @@ async def focus_step(command: c.Focus, task: Task, runtime: TaskRuntime) -> Batc
 
 
 async def _ask(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    """Ask the person. Nobody has to be there: the run waits, without a process."""
+    """Ask the person what to do. Without an answer the task halts until one arrives; no process has to wait."""
     told = render_report(task, _describe_reason(task, decision), asks=True)
     question = task.talk.question or context.render(runtime.ports.prompt("ask"), {"report": told})
     if not task.talk.question:
@@ -269,7 +269,7 @@ EFFECTS: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
     "ask": _ask,
     "give_up": _give_up,
 }
-"""The effect of each rung. A `nudge` is only a message, which `perform` adds when it is decided."""
+"""The function for each rung. The rung `nudge` is missing, because `perform` adds its message when it is decided."""
 
 
 WORDS: dict[Rung, str] = {
@@ -285,11 +285,12 @@ WORDS: dict[Rung, str] = {
     "ask": "you were asked",
     "give_up": "it was given up",
 }
-"""Each rung in the past tense."""
+"""What to say in a report about each rung that was used."""
 
 
 def render_report(task: Task, why: str, *, asks: bool = False) -> str:
-    """Write the report in Markdown. `asks`: it is part of a question, and the task is not given up yet."""
+    """Write the report on a stuck task in Markdown. `asks`: it is part of a question to the person, before giving
+    up."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     open_ = [step for step in task.plan.steps if step.name not in {child.child for child in done}]
     left_out = ("give_up", "ask") if asks else ("give_up",)

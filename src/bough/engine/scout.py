@@ -1,7 +1,8 @@
 """The scout: a model that finds out how a project is tested, if the project's own files leave that unclear.
 
-The scout reads and runs commands in a checkout of its own, for ten rounds at most. Each proposal is tried at once, and
-counts if bough sees it fail on a product that was broken on purpose; otherwise the scout learns why not.
+The scout reads files and runs commands in its own checkout, for ten rounds at most. Each check that it proposes is
+tried at once, and counts only if bough sees it fail when the product is broken on purpose; otherwise the scout is told
+why not.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from bough.ports import Ports, Workspace
 FEWEST_FILES = 3
 """A project with fewer files has nothing to test yet."""
 ROUNDS, MOST_TRIED, MOST_CALLS = 10, 3, 4
-"""The most questions, tried proposals, and calls of one answer."""
+"""How many questions are asked, proposals tried, and calls of one answer run, at most."""
 MOST_FILES, MOST_TEXT = 300, 8_000
-"""The most paths it sees, and characters of a result."""
+"""The most paths of files, and characters of a result, that the scout is shown."""
 LOOKS = ("read", "bash")
 
 
@@ -42,13 +43,14 @@ class _Proposal(Struct, frozen=True):
     setup: str = ""
     why: str = ""
     bash: str = ""
-    """The first command of a model without tools."""
+    """A command by which a model that acts in text looks around first."""
 
 
 async def scout(
     run: Run, task: Task, ports: Ports, say: Callable[[str], None]
 ) -> tuple[e.CheckScouted, e.BaseChecked | None]:
-    """Yield each proposal with why it does not count, and the result of the one that does."""
+    """Let a model propose checks. Return the event with the proposals, and why each rejected one does not count, and
+    the result of the accepted one on the original files, or None."""
     paths = await ports.workspaces.paths(task.base)
     if len(paths) < FEWEST_FILES:
         return e.CheckScouted(), None
@@ -63,7 +65,7 @@ async def scout(
         found = await asking.find(sorted(paths))
     finally:
         await ports.workspaces.discard(run.name, name)
-    if asking.over:  # Not if the model was unavailable.
+    if asking.over:  # If the model was unavailable, it is asked again next time.
         await ports.verifier.keep_proposal(run, task, Check(found.command, found.why) if found else None)
     return asking.told, found
 
@@ -78,7 +80,7 @@ class _Scouting:
         self.told = e.CheckScouted()
 
     async def find(self, paths: Sequence[str]) -> e.BaseChecked | None:
-        """Ask until a proposal counts, the model sees none, or its rounds are spent."""
+        """Ask the model until one of its proposals counts, it finds none, or its rounds are spent."""
         ports = self._ports
         question = render(ports.prompt("scout"), {"files": "\n".join(paths[:MOST_FILES]), "rounds": str(ROUNDS)})
         looks = tuple(spec for spec in ports.tools.specs if spec.name in LOOKS)
@@ -98,7 +100,7 @@ class _Scouting:
         return None
 
     async def _perform(self, answer: Answer) -> list[Message]:
-        """Do what an answer asks for; return the reply to the model."""
+        """Run the calls of an answer, and return their results for the model."""
         calls = self._read_calls(answer)
         if isinstance(calls, str):
             return [Said(calls)]
@@ -117,7 +119,8 @@ class _Scouting:
         return results
 
     async def _ask(self, prompt: Prompt) -> Answer | None:
-        """Return the next answer; None: the model is unavailable or the budget spent. Transport errors are retried."""
+        """Return the model's next answer; None if it is unavailable or the budget is spent. Transport errors are
+        retried."""
         ports, rules = self._ports, self._task.rules
         if spent := find_reached_limit(self._spend, self._run.limits):
             self._refuse("", f"the budget of {spent} is spent")
@@ -145,7 +148,7 @@ class _Scouting:
         return None
 
     def _read_calls(self, answer: Answer) -> Sequence[Call] | str:
-        """Return the calls of an answer, by tools or in its text; or what is wrong with it."""
+        """Return the calls of an answer, made by tools or in its text, or a text about what is wrong with it."""
         if answer.calls:
             return answer.calls
         found = parse_answer(answer, SCOUT_IN_TEXT, _Proposal)
@@ -162,7 +165,8 @@ class _Scouting:
         return done.output, done.ok
 
     async def _try(self, proposal: _Proposal) -> str:
-        """Try a proposal and say why it does not count. Scouting ends when it counts, or when nothing more is tried."""
+        """Try a proposal, and return why it does not count; empty if it does. Sets `over` if it counts, or if no more
+        proposals are tried."""
         from bough.core.verdict.stated_commands import is_harmless
 
         command = " && ".join(filter(None, (proposal.setup.strip(), proposal.command.strip())))
@@ -191,7 +195,7 @@ class _Scouting:
         return why
 
     async def _is_wanted(self, command: str, works: e.BaseChecked) -> bool:
-        """Ask the person whether to use the command. With `--yes`, and without a terminal, it is used."""
+        """Ask the person whether to use the command. With `--yes` or without a terminal, return True."""
         if self._ports.ask is None:
             return True
         ran = works.passed + works.failed

@@ -1,5 +1,5 @@
-"""The start of a step: with its brief and the results that it names filled in; or not at all if an earlier run
-completed it from the same start."""
+"""Prepares the start of a step: fills in the results of other steps that it names, or finds its work if an earlier run
+completed the same step from the same files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "Transiti
 
 
 class StepStarter(Struct, eq=False):
-    """Starts steps, knowing the running tasks and the work of earlier runs."""
+    """Prepares the start of steps. It knows the running tasks of this process and the work of earlier runs."""
 
     _run: Run
     _ports: Ports
@@ -48,7 +48,7 @@ class StepStarter(Struct, eq=False):
         self._streams.pop(task, None)
 
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
-        """Return the first event of a step's own stream."""
+        """Return the first event in the journal of a step's own task."""
         filled_in = await self._fill_step(task, step)
         run = self._run
         model = choose_agent(run.agents, run.models, step, step.role, step.model) or run.models.get(step.model, "")
@@ -73,7 +73,7 @@ class StepStarter(Struct, eq=False):
     # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
 
     def _is_written(self, task: Task, step: Step) -> bool:
-        """Whether it is a step of the plan that the run started with: only there are braces placeholders."""
+        """Return whether the step is in the plan that the run started with. Only there, braces are placeholders."""
         found = self._run.plan.goal
         way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
         for name in (*way, step.name):
@@ -91,7 +91,7 @@ class StepStarter(Struct, eq=False):
         return fill_step(step, {path: await self._find_result(path) for path in paths})
 
     async def _find_result(self, path: str) -> str:
-        """Return the last result of the task at a path of the plan; empty if it was left out or is not finished."""
+        """Return the last result of the step at this path of the plan; empty if it was left out or is not finished."""
         *way, name = path.split("/")
         at, task = GOAL, self._streams[GOAL].task
         for segment in way:
@@ -110,7 +110,8 @@ class StepStarter(Struct, eq=False):
     # ── what a critic judges ────────────────────────────────────────────────────────────────────────────────────────
 
     def _build_subject(self, task: Task, step: Step) -> Subject:
-        """Build a critic's subject: the changes since the nearest task above began, and its steps' check results."""
+        """Build what a critic judges: the changes since the nearest task above that has some began, and the results of
+        its steps' checks."""
         earlier = task.children.ended.get(step.name)
         above, path = [task], parent_path(task.id)
         while path is not None:
@@ -123,14 +124,14 @@ class StepStarter(Struct, eq=False):
     # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
 
     async def done_before(self, first: e.TaskCreated) -> e.ChildSettled | None:
-        """Find the same step from the same start, completed by an earlier run; None: it has to run."""
+        """Find the same step, completed by an earlier run from the same files; None if the step has to run."""
         if not first.key:
             return None
         if self._done is None:
-            # Every completed step of every earlier run, by key; the latest counts.
+            # Collect the completed steps of all earlier runs, by key. If a key occurs twice, the latest counts.
             done: dict[str, tuple[str, str]] = {}
             for run in await self._ports.store.runs():
-                # Only earlier runs: a step of this run that starts again has a reason.
+                # Only earlier runs count: if a step of this run starts again, that has a reason.
                 if run == self._run.name:
                     break
                 for record in await self._ports.store.read(run, kinds=("ChildSettled",)):
@@ -144,7 +145,7 @@ class StepStarter(Struct, eq=False):
         task = fold_task(path, await self._ports.store.read(run, path))
         try:
             await self._ports.workspaces.changes(first.base, task.tree)
-        except WorkspaceError:  # Its trees are gone: the step has to run again.
+        except WorkspaceError:  # Its files are gone, so the step has to run again.
             return None
         records = await self._ports.store.read(run, parent_path(path) or GOAL, kinds=("ChildSettled",))
         ends = (record.event for record in records if isinstance(record.event, e.ChildSettled))

@@ -1,5 +1,5 @@
-"""Merges a finished step's work onto its parent's current head, and proves it there. Work that does not merge cleanly
-(a conflict, a check that fails with the other work) becomes a task of its own below the step's."""
+"""Merges a finished step's work onto its parent's head (the latest merged files), and proves it there. If that fails,
+because of a conflict or a check that fails with the other work, an agent resolves it in a separate task."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from bough.ports import Ports, Workspace
 from bough.ports.verifier import Work
 
 RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
-"""Runs a task for a step that has already spent that much."""
+"""Runs a task for a step. The last argument is what the step has spent already."""
 
 
 async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
-    """List the tasks that tried to merge a child's work onto the head, including those that a rewind undid: their cost
-    stays spent."""
+    """List the tasks in which agents tried to merge a step's work, including those undone by a rewind, because their
+    cost still counts."""
     found: list[Task] = []
     while records := await ports.store.read(run, path := context.build_merge_path(child, len(found) + 1)):
         found.append(fold_task(path, records))
@@ -43,28 +43,28 @@ async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
 
 
 class MergedStep(Struct, frozen=True):
-    """The merged work of a step: the completed task that has it on top of the parent's tree, if any."""
+    """The result of merging a step. If the task is completed, its tree is the parent's tree with the step's work."""
 
     task: Task
     spend: Spend
-    """The spend of the whole step."""
+    """What the step and all attempts to merge it have spent."""
     verdict: Verdict | None = None
     """The verdict after the merge."""
     said: str = ""
-    """Summaries of the agents that resolved conflicts."""
+    """What the agents that resolved conflicts say about their work."""
 
 
 class _Tried(Struct, frozen=True):
     merge: Merge | None = None
     why: str = ""
-    """Why the merge fails; empty: it holds."""
+    """Why the merge failed; empty if it succeeded."""
     conflicts: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
     verdict: Verdict | None = None
 
 
 class StepMerger(Struct, eq=False):
-    """Merges one step at a time, which then holds the parent's head alone."""
+    """Merges the steps of one task, one at a time, so that the head does not move meanwhile."""
 
     run: Run
     ports: Ports
@@ -72,8 +72,9 @@ class StepMerger(Struct, eq=False):
     run_step: RunStep
 
     async def guess(self, child: Task, queued: QueuedStep, head: str) -> Guess | None:
-        """Try the step on an expected head; None if that is impossible."""
-        # Nothing to merge, and no time to gain.
+        """Merge and prove the step on a head that is expected; None if there are conflicts or nothing is to be
+        merged."""
+        # There is nothing to merge, so guessing would save no time.
         if head in (child.base, child.tree):
             return None
         merged = await self.ports.workspaces.merge(child.base, head, child.tree)
@@ -89,8 +90,9 @@ class StepMerger(Struct, eq=False):
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def merge(self, step: Step, child: Task, again: Tier | None, queued: QueuedStep) -> MergedStep:
-        """Merge the step's work onto the head. `again`: retry a merge that was given up with that model."""
-        # Read from the journal: after a kill this is how half a merge is found.
+        """Merge the step's work onto the head. `again`: retry a merge that was given up, with the model of this
+        tier."""
+        # The journal shows merges that an earlier process began and did not finish.
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]
         work, times, said = child, 1, ""
@@ -109,10 +111,10 @@ class StepMerger(Struct, eq=False):
                     tried = await self._try(step, child, work, head, queued)
                 if tried.why == "" and tried.merge is not None:
                     return MergedStep(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
-                if step.work:  # The step was finished on its own: what does not fit is left out, and reported.
+                if step.work:  # It is the work of a finished run: if it does not fit, it is left out and reported.
                     return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(child, tried)
-            # One that an earlier process started continues on any head: its result is merged again.
+            # A merge task of an earlier process continues on any head, because its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
@@ -134,8 +136,8 @@ class StepMerger(Struct, eq=False):
             times += 1
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
-        """Reserve the rest of the step's grant and what else the parent has, before it is used."""
-        # Reserved before the task exists: a kill between the two cannot give the same rounds to two.
+        """Reserve budget for a merge: the rest of the step's grant, and what else the parent can give. Return it."""
+        # It is recorded before the task exists, so that after a kill no other step gets the same rounds.
         if not begun:
             await self.stream.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
@@ -143,7 +145,7 @@ class StepMerger(Struct, eq=False):
         return compute_remaining(before, self.stream.task.children.running[step.name].grant)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
-        """Merge the two, and check whether the result holds."""
+        """Merge the work onto the head, and prove the result. Use the guess made ahead of the turn if it still fits."""
         guess = queued.guess
         if guess is not None and work is child and guess.merge.ours == head and guess.verdict.ruling == "passed":
             made = e.ChildMerged(step.name, guess.merge.tree, (), guess.verdict, guess.both, ahead=True)
@@ -164,12 +166,12 @@ class StepMerger(Struct, eq=False):
         why = _explain_refusal(verdict)
         if not merged.both:
             return _Tried(merge, why)
-        # Taking both additions was not enough: the agent that resolves it sees them apart.
+        # Where both sides added lines, keeping both was not enough: show them to the agent as conflicts.
         return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
 
     def _build_merge(self, child: Task, work: Task, head: str, tree: str) -> Merge:
-        """Build the merge of a child's work onto a head. It needs the checks of the step itself and of those that
-        landed meanwhile, with the tests that passed, and the probes of all finished steps."""
+        """Describe the merge of a step's work onto a head. What must pass: the checks of the step and of those merged
+        meanwhile, the tests that passed in them, and the probes (extra tests) of all finished steps."""
         task = self.stream.task
         steps = {each.name: each for each in task.plan.steps}
         needed = [self.need(child)]
@@ -180,14 +182,14 @@ class StepMerger(Struct, eq=False):
         return Merge(work.base, head, work.tree, tree, tuple(needed), task_result.list_asked_probes(task))
 
     async def _open_workspace(self, child: Task, tree: str) -> Workspace:
-        """Open the step's own workspace with a tree in it."""
+        """Open the step's own workspace, with the files of this tree."""
         workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
         await workspace.restore(tree)
         return workspace
 
     async def _prove(self, child: Task, work: Task, merge: Merge) -> Verdict:
-        """Run the step's check at the merged head, in its own workspace. Its changes to tests were judged before; here
-        only results count."""
+        """Run the step's check on the merged files, in the step's workspace. Its changes to tests were judged before,
+        so here only results count."""
         task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
         workspace = await self._open_workspace(child, merge.tree)
         proof = MergeProof(self.run, self.ports, task, merge, workspace, whole_check=not self._is_last(child))
@@ -195,14 +197,14 @@ class StepMerger(Struct, eq=False):
         return await self._run_probes(task, merge, verdict) if verdict.ruling == "passed" else verdict
 
     def _is_last(self, child: Task) -> bool:
-        """Whether the goal is judged next: then its check runs on the tree that this step leads to."""
+        """Return whether this is the goal's last step. If so, the goal's check runs next, on the files merged here."""
         task = self.stream.task
         others = (each.name for each in task.plan.steps if each.name != child.step.name)
         return task.id == GOAL and not child.step.work and all(name in task.children.settled for name in others)
 
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
-        """Check a step that began at the current head. Its check passed on this very tree; the goal's whole check and
-        the probes of finished steps did not run there."""
+        """Prove a step for which nothing has to be merged, because the head has not moved. Its own check passed on
+        these files; the goal's whole check and the probes of other steps have still to run."""
         if work is not child or work.tree == work.base or child.acceptance.verdict is None:
             return _Tried()
         merge = self._build_merge(child, work, self.stream.task.tree, work.tree)
@@ -218,7 +220,7 @@ class StepMerger(Struct, eq=False):
         return _Tried(merge, _explain_refusal(verdict))
 
     async def _run_probes(self, task: Task, merge: Merge, verdict: Verdict) -> Verdict:
-        """Combine the verdict with the probes that passed before: on either side, and of all finished steps."""
+        """Run the probes that passed before, and return a failed verdict if one fails now, else the given verdict."""
         verifier = self.ports.verifier
         check = await verifier.find(task) if merge.probes else None
         if check is None:

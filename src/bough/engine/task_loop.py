@@ -1,4 +1,4 @@
-"""The loop that drives one task to its outcome. It is short, because other modules decide what happens in it."""
+"""The loop that drives one task until it is finished or halts. Other modules decide what happens in it, and do it."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from bough.ports import Claim, Ports
 
 
 class TaskStream(Struct, eq=False):
-    """A task's stream while this process holds it, and the task as of its last event."""
+    """A task's part of the journal while this process holds the task, and the task's state after its last event."""
 
     _claim: Claim
     task: Task
     _ports: Ports
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     merging: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """The merge queue: finished steps are merged onto the task's head one after the other."""
+    """Held while a finished step is merged, so that steps are merged one after the other."""
 
     @classmethod
     async def open(cls, claim: Claim, ports: Ports) -> TaskStream:
         return cls(claim, fold_task(claim.task, await ports.store.read(claim.run, claim.task)), ports)
 
     async def write(self, events: Sequence[AnyEvent]) -> None:
-        """Write events; they are durable on return. Steps that end at the same time wait for each other here."""
+        """Append events; they are durable on return. Writers of the same task wait for each other here."""
         await self.amend(lambda task: events)
 
     async def amend(self, make: Callable[[Task], Sequence[AnyEvent]]) -> None:
-        """Write events computed from the task's current state: no other event comes in between."""
+        """Append events that `make` computes from the task's state. No other event can come in between."""
         async with self._lock:
             if not (events := make(self.task)):
                 return
@@ -49,13 +49,15 @@ class TaskStream(Struct, eq=False):
             try:
                 self._take(await store.append(claim, events, expected=self.task.version))
             except asyncio.CancelledError:
-                # A write that has started becomes durable: read it, or the next one would name a wrong version.
+                # A write that has started is completed in spite of the cancellation: read it, since otherwise the next
+                # write would expect a wrong version.
                 written = await store.read(claim.run, claim.task)
                 self._take([record for record in written if record.version > self.task.version])
                 raise
 
     async def hear(self, look: bool = False) -> bool:
-        """Receive people's messages to the task; return whether there were any. `look`: read the newest first."""
+        """Record people's messages to the task; return whether there were any. `look`: first read what is new in the
+        journal."""
         inbox, before = self._ports.inbox, self.task.version
         if look and inbox.look is not None:
             await inbox.look()
@@ -69,12 +71,12 @@ class TaskStream(Struct, eq=False):
 
 
 RunSteps = Callable[[TaskStream, TaskRuntime], Awaitable[None]]
-"""Runs the smaller steps of a task, until all are finished or it halts."""
+"""Runs the steps of a task until all are finished or the task halts."""
 
 
 async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunSteps) -> Task:
-    """Drive the task until it halts. Safe to kill and restart anywhere: each intent is durable before its effect, and
-    recovery is to read, fold and decide again."""
+    """Drive the task until it is finished or halts. The process can be killed at any time: each intent is recorded
+    before it is carried out, so that another process can read the events and decide again."""
     if run.checked is not None:
         ports.verifier.prefer(run.checked)
     runtime = await TaskRuntime.enter(run, stream.task, ports)
@@ -87,7 +89,7 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
             await read_messages(stream, runtime)
             await stream.hear()
             command = Rest(*ports.stop.halt) if ports.stop.requested else decide(stream.task, ports.clock())
-            # A last look before the end: a message of this second must not reach a finished task.
+            # Look for messages once more before concluding: one that arrives now would otherwise come too late.
             last = isinstance(command, Conclude)
             if last and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox) or ports.stop.requested):
                 continue
@@ -98,22 +100,23 @@ async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunS
 
 
 async def read_messages(stream: TaskStream, runtime: TaskRuntime) -> None:
-    """Make people's messages to the run part of what the goal asks, before anything else is decided."""
+    """Turn people's new messages to the run into requirements of the goal, before anything else is decided."""
     while not runtime.ports.stop.requested and (said := find_unread(stream.task, runtime.ports.inbox)) is not None:
         await _execute(ReadMessage(said), stream, runtime)
         if find_unread(stream.task, runtime.ports.inbox) is said:
-            return  # The time is up.
+            return  # The message could not be read, because the task's time is up.
 
 
 async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -> None:
-    """Run a command's effect, cut off when the task's time is up: it is recovered on resume, as after a crash."""
+    """Carry out a command. If the task's time is spent before, cut it off and halt the task; on resume it is recovered
+    as after a crash."""
     timer, before = runtime.ports.timer, stream.task.budget.spend.seconds
     began, limits = timer(), stream.task.budget.limits
     long = isinstance(command, LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")
     left = seconds_left(stream.task.budget.spend, limits) if long else None
     what = SHOWN.get(type(command), "")
     try:
-        # Around the whole effect, so that no tool, check or model call has to know the remaining time.
+        # The time limit is set here for everything, so that no tool, check or model call has to know it.
         async with asyncio.timeout(left) as limit:
             if what:
                 runtime.ports.doing(stream.task.id, what)
@@ -121,8 +124,8 @@ async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -
                 try:
                     await stream.write(events)
                 except DiskFull:
-                    # What fills the disk is most often the checkout itself, which can be recreated; these events
-                    # cannot.
+                    # Most often the task's temporary files fill the disk: remove them and try again, because these
+                    # events cannot be recreated.
                     await runtime.make_room()
                     await stream.write(events)
     except TimeoutError:

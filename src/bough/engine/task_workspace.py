@@ -1,5 +1,5 @@
-"""The place of a task's effects: its workspace, the ports and its agents' brief; and the end of a task, however it
-comes."""
+"""What the work on a task needs: its workspace, its ports, and the facts for its agents' brief. Also judges a task's
+files and concludes a task."""
 
 from __future__ import annotations
 
@@ -38,41 +38,41 @@ from bough.trust.files import Place
 from bough.trust.wishes import ABOUT_THE_VERDICT
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
-"""Instruction files of a folder; the first that exists counts."""
+"""Files with instructions for agents. In each folder, the first that exists counts."""
 INSTRUCTIONS_LIMIT = 32_000
 DIFF_LIMIT = 24_000
 FILES = 12
-"""The most changed files, besides the current agent's, in a pruned context."""
+"""How many changed files, besides those that the current agent edited, a pruned conversation shows at most."""
 PATIENCE = 600.0
-"""The longest `Retry-After` in seconds that bough waits for."""
+"""How many seconds bough waits at most when a server answers with `Retry-After`."""
 
 
 class TaskRuntime(Struct, eq=False):
-    """The place of a task's effects: its workspace, once it has one, and the ports."""
+    """What this process needs while it works on a task: its ports and, once it is opened, its workspace."""
 
     run: Run
     ports: Ports
     record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
-    """Makes events durable in the middle of an effect, if they must be visible before it finishes."""
+    """Records events in the middle of a command, if they must be visible before it finishes."""
     talk: Talk | None = None
     """The conversation with the current outside agent."""
     talking: int = 0
-    """The number of this conversation's attempt."""
+    """The number of the attempt that this conversation belongs to."""
     told: int = 0
     """How many of the attempt's messages the agent has received."""
     pictures: dict[str, bytes] = {}
     """The images of the conversation, so that each is read once."""
     untold: Check | None = None
-    """The check whose result at the base the current agent has not received, because it was still running."""
+    """The check whose result on the original files the current agent has yet to be told, as it was still running."""
     serving: dict[Tier, str] = {}
-    """The keys of the models that answer, if they changed since the task was entered."""
+    """The keys of the models that now answer for a tier, if they changed since this process entered the task."""
     _workspace: Workspace | None = None
     _moved: bool = False
 
     @classmethod
     async def enter(cls, run: Run, task: Task, ports: Ports) -> TaskRuntime:
         """Enter a task, perhaps after a crash: end what an earlier process left running, and restore the workspace to
-        the journal's state. An interrupted call's changes are gone, and nothing that finished is lost."""
+        the files in the journal. This undoes the changes of an interrupted call, and keeps all that finished."""
         runtime = cls(run, ports)
         if task.gathering:
             ports.verifier.begin(run, task)
@@ -84,8 +84,8 @@ class TaskRuntime(Struct, eq=False):
         return runtime
 
     def find_key(self, task: Task, tier: Tier, helper: str = "") -> str:
-        """Return the key of the model that answers for the tier, or for a helper with its own model: an examiner of
-        another kind than the author sees other faults. A chain that a person shortened begins again."""
+        """Return the key of the model that answers for a helper with its own model (such as the examiner), or else for
+        the tier. If a fallback no longer exists because a person shortened the list, return the first model's key."""
         if (own := "examiner" if helper == "reviewer" else helper) in self.ports.models:
             return own
         key = self.serving.get(tier) or task.models.serving.get(tier, tier)
@@ -99,7 +99,7 @@ class TaskRuntime(Struct, eq=False):
             sides = task.origin.merge.sides if task.origin.merge else None
             opened = self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder, sides)
             self._workspace = await opened
-            # During the first rounds: the agent comes first and has its files already.
+            # The verifier prepares during the agent's first rounds, after the agent's own files are there.
             self.ports.verifier.begin(self.run, task)
         if self._moved:
             await self._workspace.restore(task.tree)
@@ -107,7 +107,7 @@ class TaskRuntime(Struct, eq=False):
         return self._workspace
 
     async def make_room(self) -> None:
-        """Clear temporary files, which may be what fills the disk."""
+        """Remove the task's temporary files, which may be what fills the disk."""
         if self._workspace is not None:
             await clear_scratch(self._workspace)
 
@@ -124,7 +124,7 @@ class TaskRuntime(Struct, eq=False):
             await self.ports.leave(self._workspace)
 
     def moved(self) -> None:
-        """Note that the task's tree changed elsewhere: the workspace follows before its next use."""
+        """Note that the task's files changed in the journal, so that the workspace is updated before its next use."""
         self._moved = True
 
 
@@ -141,10 +141,10 @@ async def collect_brief_values(task: Task, runtime: TaskRuntime) -> dict[str, st
 
 
 def write_goal_file(workspace: Workspace, goal: str) -> None:
-    """Write the whole goal into a file for the agent: outside the checkout, so that it is not part of the work. The
-    folder is the agent's: links in it are not followed."""
+    """Write the whole goal into a file for the agent, outside the checkout, so that it is not part of the work. Links
+    are not followed, because the agent can write to this folder."""
     workspace.scratch.mkdir(parents=True, exist_ok=True)
-    with suppress(IsADirectoryError):  # The agent has put a folder there: then it has no goal file.
+    with suppress(IsADirectoryError):  # If the agent put a folder in its place, there is no goal file.
         Place(workspace.scratch, context.GOAL_FILE).write(f"{goal.rstrip()}\n".encode(), 0o444)
 
 
@@ -168,13 +168,13 @@ async def render_diff(task: Task, runtime: TaskRuntime) -> str:
 
 
 async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
-    """Collect what the task's agent must still know when the rest of its conversation is dropped."""
+    """Collect the facts that the task's agent still needs when its conversation is shortened."""
     workspaces = runtime.ports.workspaces
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     messages = task.attempt.messages if task.attempt else ()
     editors = list_editors(runtime.ports.tools.specs)
     edited = list_edited(messages, editors)
-    # The files that this agent edited last come last: those are shown whole if there is little room.
+    # The files that this agent edited last come last, because they are shown in full if there is little room.
     paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
     failing = task.acceptance.failing
     return EssentialFacts(
@@ -191,7 +191,7 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
 
 
 def _read_instructions(workspace: Workspace) -> str:
-    """Read the repository's own instructions for agents: from the top, then from the folder where the work starts."""
+    """Read the repository's instructions for agents, from its top folder and from the folder where the work starts."""
     top, below = Place(workspace.root), workspace.folder.relative_to(workspace.root).as_posix()
     texts = []
     for folder in (top, top / below) if below != "." else (top,):
@@ -203,7 +203,7 @@ def _read_instructions(workspace: Workspace) -> str:
 async def judge_tree(
     run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports, *, merged: bool = False
 ) -> Verdict:
-    """Judge the task's tree and store the whole output. A check that leaves unreadable files has failed."""
+    """Judge the task's files by its check, and store the check's output. A check that leaves unreadable files fails."""
     if not task.step.requires_testing:
         return Verdict("passed", "no check was required", tree=task.tree)
     try:
@@ -215,7 +215,7 @@ async def judge_tree(
         return Verdict("failed", reason, command=command, tree=task.tree)
     output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
     cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
-    # A verdict that depends on settings of the repository names them.
+    # A verdict names the settings of the repository that may have influenced it.
     bearing = {name: value for name, value in run.settings.items() if name.partition(".")[0] in ABOUT_THE_VERDICT}
     said = tuple(Remark("bough.toml", 0, f"the repository sets {name} = {value}") for name, value in bearing.items())
     return replace(
@@ -226,13 +226,13 @@ async def judge_tree(
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:
-    """Restore the workspace to the task's tree, without temporary files: those may be what fills the disk."""
+    """Restore the workspace to the task's tree, and remove temporary files first, which may be what fills the disk."""
     await clear_scratch(workspace)
     await workspace.restore(task.tree)
 
 
 async def clear_scratch(workspace: Workspace) -> None:
-    """Remove its temporary files, with the /tmp and home of its commands."""
+    """Remove the temporary files of a workspace, including the private /tmp and home folder of its commands."""
     await asyncio.to_thread(_clear_folder, workspace.scratch)
 
 
@@ -244,20 +244,20 @@ def _clear_folder(scratch: Path) -> None:
 
 
 def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
-    """Return the answer with its token usage; uncounted tokens are estimated, and marked so. `shown`: the known tokens
-    of the conversation."""
+    """Return the answer with its token usage. If the server did not count the tokens, they are estimated, and marked as
+    such. `shown`: the known tokens of the conversation."""
     return answer if answer.usage != Usage() else replace(answer, usage=estimate_usage(shown, tools, answer))
 
 
 def estimate_broken_usage(error: TransientError, shown: int, tools: Sequence[ToolSpec]) -> Usage:
-    """Estimate the usage of an answer that broke off: the question, and the part that arrived."""
+    """Estimate the tokens of an answer that broke off: those of the question, and of the part that arrived."""
     if error.usage is None or error.usage.input:
         return error.usage or Usage()
     return replace(estimate_usage(shown, tools, Answer()), output=error.usage.output)
 
 
 def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
-    """Return the halt of a task whose model and all its fallbacks are unavailable."""
+    """Return the event that halts a task whose model and all fallbacks are unavailable."""
     times = (error.until if isinstance(error, Exhausted) else 0.0, task.models.quota_until if task else 0.0)
     if until := min(filter(None, times), default=0.0):
         return TaskHalted("quota", str(error), until=until)
@@ -265,14 +265,14 @@ def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
 
 
 def compute_backoff(rules: Rules, failures: int, error: TransientError) -> float:
-    """Seconds to wait after a transport error that follows `failures` others."""
-    # A server's wish counts only if it is longer than ours, and only up to a bound: some answer with hours.
+    """Return how many seconds to wait after a transport error that follows `failures` others."""
+    # A server's `Retry-After` counts only if it is longer than that, and only up to a limit, since some ask for hours.
     doubled = rules.backoff_first * 2.0**failures
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
 
 
 async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Batches:
-    """Save the work in a checkpoint and set the final state."""
+    """Save the task's work in a commit, and record its final state."""
     workspace = await runtime.open(task)
     commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{render_summaries(task) or why}")
     changes = await runtime.ports.workspaces.changes(task.base, task.tree)
