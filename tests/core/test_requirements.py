@@ -182,6 +182,25 @@ def test_what_is_no_sentence_asks_for_something_only_if_the_model_lists_it() -> 
     assert len(texts(text)) == 8, "without a list, everything may ask for something"
 
 
+def test_a_models_background_is_found_anywhere_in_its_passage() -> None:
+    text = "**Context**\nEverybody retries today. Add `retry`. Please assign me.\n\n- [x] I searched\n- [x] I read it\n"
+    names = ["Everybody retries today.", "Please assign me.", "I searched", "I read it"]
+    found = read(text, ["Add `retry`"], [NamedKind(name, "background") for name in names])
+    assert [one.text for one in found.requirements] == ["Add `retry`."]
+    assert texts("**Why?**\n\nSort it.\n") == ["Sort it."], "a bold line is a heading"
+
+
+def test_what_follows_code_is_another_paragraph() -> None:
+    text = "Run this:\n```\nnew 500\n```\nThen paste the files. Give the memory back.\n"
+    found = read(text, ["Give the memory back"], [NamedKind("Then paste the files", "background")])
+    assert [one.text for one in found.requirements] == ["Give the memory back."]
+
+
+def test_an_item_that_is_cut_loses_the_mark_of_the_next_one() -> None:
+    text = "- show boxes\n   * for mail\n   * for notes\n"
+    assert texts(text, ["show boxes", "for mail", "for notes"]) == ["show boxes", "for mail", "for notes"]
+
+
 def test_a_sentence_of_an_item_is_read_with_what_the_item_is_about() -> None:
     text = (
         "- `initials(text)`: the first letters of the words of the text, with words separated by white space, hyphens "

@@ -38,7 +38,7 @@ class NamedKind(Struct, frozen=True):
 
 
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?\S")
-_HEADING = re.compile(r" {0,3}#{1,6}\s")
+_HEADING = re.compile(r" {0,3}(?:#{1,6}\s|(\*\*|__)[^*_\n]+\1\s*$)")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _LEAD = re.compile(r"[^:.!?\n]{1,60}:(?=\s)")
 """The subject of a list item, which its other sentences share."""
@@ -51,8 +51,10 @@ _NOT_AN_END = re.compile(
     re.IGNORECASE,
 )
 """Abbreviations, and initials after a name."""
-_MODAL = re.compile(r"\b(?:should|must|shall|(?<!you )wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
-"""Words of a demand."""
+_DUTY = re.compile(r"\b(?:should|must|shall)\b", re.IGNORECASE)
+"""Words of a demand that no model can call background."""
+_WISH = re.compile(r"\b(?:(?<!you )wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
+"""Words of a demand, or of politeness."""
 _ENDS = re.compile(r"[.!?][\"')\]`*_]*\s*$")
 """End of a sentence, which a heading, a row of a table or a line of a log does not have."""
 _COURTESY = re.compile(
@@ -90,16 +92,16 @@ class _Block(Struct, frozen=True):
 
 
 def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
-    """Split a goal into requirements and passages that ask for nothing. The form of the text decides: criteria, the
-    items of lists, sentences. A model's reading (the first words of each requirement) only makes that finer."""
+    """Split a goal into requirements and passages that ask for nothing, by its form (criteria, list items, sentences)
+    and by a model's list: the first words of each requirement, and the passages of another kind than behaviour."""
     text = goal.instructions
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
     form = _split_by_form(text)
-    idle = [one.begins for one in kinds if one.kind == "background"]
+    idle = [*_find_places(text, [one.begins for one in kinds if one.kind == "background"])]
     asked = [one.begins for one in kinds if one.kind != "background"]
     places = sorted({*_find_places(text, starts), *_find_places(text, asked)})
-    places = sorted({*places, *_list_siblings(text, form, places, idle)})
+    places = sorted({*places, *_list_siblings(form, places, idle)})
     blocks = _refine(text, form, places)
     asking = [block for block in blocks if block.kind != "code"]
     kept = [block for block in asking if _is_asked(text, block, places, idle)] or asking or blocks
@@ -114,35 +116,36 @@ def _is_aside(text: str, block: _Block) -> bool:
     return any(pattern.fullmatch(text, block.start, block.end) for pattern in (_COMPLAINT, _COURTESY))
 
 
-def _list_siblings(text: str, form: Sequence[_Block], places: Sequence[int], idle: Sequence[str]) -> Iterator[int]:
+def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
     """List the beginnings of items that a model forgot: it lists another item of the same list, and does not call them
     background."""
     for kind, group in groupby(form, lambda block: block.kind):
         items = list(group)
         forgotten = [block for block in items if not _is_listed(block, places)]
         if kind == "item" and len(forgotten) < len(items):
-            yield from (block.start for block in forgotten if not any(_begins(text, block, words) for words in idle))
+            yield from (block.start for block in forgotten if not _is_listed(block, idle))
 
 
 def _is_listed(block: _Block, places: Sequence[int]) -> bool:
     return any(block.start - 3 <= at < block.end for at in places)
 
 
-def _is_asked(text: str, block: _Block, places: Sequence[int], idle: Sequence[str]) -> bool:
+def _is_asked(text: str, block: _Block, places: Sequence[int], idle: Sequence[int]) -> bool:
     """Whether a passage asks for something. What a model lists does, and what is worded as a demand, which no model can
     take away; what it calls background does not. Of what it leaves out, whole sentences do; without a list, all does.
     """
     passage = text[block.start : block.end]
-    if _is_listed(block, places) or is_stated(passage):
+    if _is_listed(block, places):
         return True
-    if any(_begins(text, block, words) for words in idle):
-        return False
-    return not places or (block.kind == "prose" and _ENDS.search(passage) is not None)
+    if _is_listed(block, idle):
+        return is_stated(passage, wish=not places)
+    return not places or is_stated(passage) or (block.kind == "prose" and _ENDS.search(passage) is not None)
 
 
-def is_stated(text: str) -> bool:
-    """Whether a passage is worded as a demand, outside of its code and its quotations."""
-    return _MODAL.search(_QUOTED.sub("…", _FENCED.sub("…", text))) is not None
+def is_stated(text: str, wish: bool = True) -> bool:
+    """Whether a passage is worded as a demand, or as a wish, outside of its code and its quotations."""
+    own = _QUOTED.sub("…", _FENCED.sub("…", text))
+    return _DUTY.search(own) is not None or (wish and _WISH.search(own) is not None)
 
 
 def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
@@ -156,12 +159,6 @@ def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
         if place >= 0 and not text[:begins][-1:].isalnum():
             last = max(last, place)
             yield begins
-
-
-def _begins(text: str, block: _Block, words: str) -> bool:
-    """Whether the block begins with these words of the text; a short block (`Thanks!`) can be all of them."""
-    place, within = find_quote(words, text), find_quote(words, text[block.start : block.end])
-    return (place is not None and 0 <= place.start() - block.start < 4) or (within is not None and within.start() < 4)
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
@@ -214,7 +211,7 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
             elif b < block.end and item.endswith((":", "(")):
                 # `blocks (headings, lists), inlines (links)`: the opening of an enumeration belongs to its items.
                 item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)
-            item = re.sub(r"[\s,;]+(?:and|but|then)$", "", item) if b < block.end else item
+            item = re.sub(r"[\s,;]+(?:and|but|then|[-*+])$", "", item) if b < block.end else item
             if within and a > block.start:
                 item = re.sub(r"[\s,;]+(?:and|or)?$", "", item.rstrip(").") if within.endswith("(") else item)
             if item:
@@ -339,9 +336,9 @@ def _split_blocks(text: str) -> Iterator[_Block]:
             if _HEADING.match(line):
                 yield _Block("heading", at, at + len(line.rstrip()))
                 kind = ""
-        fenced = fenced != fence
         at += len(line)
-        blank = empty
+        blank = empty or (fenced and fence and kind == "prose")  # What follows code is another paragraph.
+        fenced = fenced != fence
         end = at - len(line) + len(line.rstrip()) if not empty else end
     if kind:
         yield _Block(kind, start, end)
