@@ -10,6 +10,7 @@ import click
 
 from bough import app
 from bough.core.errors import UsageError
+from bough.core.ids import GOAL
 from bough.interfaces.cli.options import bough_command, dir_option, flag, judging_options, option
 from bough.operations import OPERATIONS
 
@@ -119,7 +120,6 @@ async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -
     """Print the evidence, and the cases that refute the change, each as a file that the person can run."""
     from bough.core.acceptance.examination import list_failing_probes
     from bough.core.acceptance.verdict import Check
-    from bough.core.ids import GOAL
     from bough.core.verdict.case_programs import UNSEEN, make_command, make_file
     from bough.core.verdict.registry import recognise
     from bough.interfaces.terminal.evidence import render_closing, render_evidence
