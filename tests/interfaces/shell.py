@@ -29,7 +29,7 @@ BOUGH = [sys.executable, "-m", "bough"]
 USAGE = Usage(input=1200, output=80)
 
 
-GIVEN = ("BOUGH_ACCEPTANCE_", "BOUGH_MODELS_PROTOCOL")
+GIVEN = ("BOUGH_ACCEPTANCE_", "BOUGH_MODELS_PROTOCOL", "BOUGH_SANDBOX_ENV")
 """What tests set for every run."""
 
 
