@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.sampling import in_turn
+
 BENCH = Path(__file__).parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 
@@ -118,6 +120,7 @@ def test_a_mechanism_that_does_not_help_is_seen() -> None:
     assert compared(half[:6], [(True, 20)] * 6).says == "not shown"
 
 
+@in_turn
 def test_a_whole_run(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     command = [sys.executable, str(BENCH / "ablation.py"), "--goals", "1", "--seed", "3", "--rounds", "40"]

@@ -18,7 +18,6 @@ from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folde
 from bough.core.rules import Rules
 from bough.ports import Tools
 from tests.adapters.test_tools import use
-from tests.sampling import sample
 
 SANDBOX = make_sandbox("auto", make_env(os.environ))
 
@@ -91,27 +90,24 @@ def test_context_in_groups(checkout: PlainFolder, tools: Tools) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "found"),
-    sample(
-        [
-            ({"glob": "*.ts"}, ["src/b c.ts:2"]),
-            ({"glob": "src/**"}, ["src/b c.ts:2", "src/deep/ü.py:1"]),
-            ({"glob": "**/*.py"}, ["a.py:2", "a.py:7", "src/deep/ü.py:1"]),
-            ({"glob": "*.{ts,js}"}, ["src/b c.ts:2"]),
-            ({"glob": "[ab]*.py"}, ["a.py:2", "a.py:7"]),
-            ({"glob": "!*.py", "path": "src"}, ["src/b c.ts:2"]),
-            ({"path": "src"}, ["src/b c.ts:2", "src/deep/ü.py:1"]),
-            ({"path": "src/deep/ü.py"}, ["src/deep/ü.py:1"]),
-            ({"pattern": "[äöü]|needle'", "glob": "ü.*"}, ["src/deep/ü.py:1"]),
-            ({"path": "a.py"}, ["a.py:2", "a.py:7"]),
-            ({"path": "noise.log"}, ["noise.log:1"]),
-            ({"path": "build"}, ["build/out.py:1"]),
-            ({"pattern": "(?i)^// need"}, ["src/b c.ts:1"]),
-            ({"pattern": r"\bneedle\(\);$"}, ["src/b c.ts:2"]),
-            ({"pattern": "--needle|-e", "path": "."}, []),
-            ({"pattern": "needle", "limit": 1, "path": "src"}, ["src/b c.ts:2"]),
-        ],
-        4,
-    ),
+    [
+        ({"glob": "*.ts"}, ["src/b c.ts:2"]),
+        ({"glob": "src/**"}, ["src/b c.ts:2", "src/deep/ü.py:1"]),
+        ({"glob": "**/*.py"}, ["a.py:2", "a.py:7", "src/deep/ü.py:1"]),
+        ({"glob": "*.{ts,js}"}, ["src/b c.ts:2"]),
+        ({"glob": "[ab]*.py"}, ["a.py:2", "a.py:7"]),
+        ({"glob": "!*.py", "path": "src"}, ["src/b c.ts:2"]),
+        ({"path": "src"}, ["src/b c.ts:2", "src/deep/ü.py:1"]),
+        ({"path": "src/deep/ü.py"}, ["src/deep/ü.py:1"]),
+        ({"pattern": "[äöü]|needle'", "glob": "ü.*"}, ["src/deep/ü.py:1"]),
+        ({"path": "a.py"}, ["a.py:2", "a.py:7"]),
+        ({"path": "noise.log"}, ["noise.log:1"]),
+        ({"path": "build"}, ["build/out.py:1"]),
+        ({"pattern": "(?i)^// need"}, ["src/b c.ts:1"]),
+        ({"pattern": r"\bneedle\(\);$"}, ["src/b c.ts:2"]),
+        ({"pattern": "--needle|-e", "path": "."}, []),
+        ({"pattern": "needle", "limit": 1, "path": "src"}, ["src/b c.ts:2"]),
+    ],
 )
 def test_where_and_what(checkout: PlainFolder, tools: Tools, arguments: dict[str, str], found: list[str]) -> None:
     result = use(checkout, "search", tools=tools, **{"pattern": "needle", **arguments})

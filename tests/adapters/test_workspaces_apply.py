@@ -27,6 +27,7 @@ from tests.adapters.test_workspaces import (
     take,
     write,
 )
+from tests.sampling import in_turn
 
 FILES = {"a.txt": "a\n", "src/b.py": "b\n", "src/deep/c.py": "c\n", "run": "#!/bin/sh\n"}
 
@@ -271,6 +272,7 @@ def test_submodule(tmp_path: Path) -> None:
     assert b" M i" in git(root / "sub", "status", "--porcelain")
 
 
+@in_turn
 def test_killed_half_way(tmp_path: Path) -> None:
     """Again and again, for real, at any moment: doing it once more completes it, and no file is ever half."""
     files = {f"d{i % 9}/f{i}": f"{i} old\n" * 50 for i in range(150)}

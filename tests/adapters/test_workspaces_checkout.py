@@ -27,6 +27,7 @@ from tests.adapters.test_workspaces import (
     spaces,
     write,
 )
+from tests.sampling import in_turn
 
 
 def test_open_gives_the_files_and_git_works_there(tmp_path: Path) -> None:
@@ -325,6 +326,7 @@ def test_discard_keeps_the_commits_and_other_tasks(tmp_path: Path) -> None:
     assert fingerprint(root) == before
 
 
+@in_turn
 def test_eight_tasks_at_once(tmp_path: Path) -> None:
     root = project(tmp_path / "p", FILES | {f"d{i % 5}/f{i}": str(i) for i in range(60)})
 

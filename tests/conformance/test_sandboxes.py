@@ -19,7 +19,6 @@ from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.errors import UsageError
 from bough.ports import Sandbox
 from bough.ports.steering import Fence
-from tests.sampling import sample
 
 from .sandboxes import CONFINING, PLANTED, PROMISES, Promise
 
@@ -63,9 +62,7 @@ def made(home: Path) -> Callable[[str], Sandbox]:
 
 @pytest.mark.parametrize(
     ("kind", "promise"),
-    sample(
-        [(kind, promise) for kind in SANDBOXES for promise in (*PROMISES, *(CONFINING if kind in CONFINED else ()))], 3
-    ),
+    [(kind, promise) for kind in SANDBOXES for promise in (*PROMISES, *(CONFINING if kind in CONFINED else ()))],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_promise(

@@ -24,7 +24,6 @@ from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.ports import Store
 from bough.testing.memory import MemoryStore
-from tests.sampling import sample
 
 from ..postgres import new_schema
 from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
@@ -42,7 +41,7 @@ every_store = pytest.mark.parametrize("kind", STORES)
 
 @pytest.mark.parametrize(
     ("promise", "kind"),
-    sample(product(PROMISES, STORES), 3),
+    list(product(PROMISES, STORES)),
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_promise(kind: str, promise: Promise, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from bough.interfaces.terminal.banner import render_banner
 from bough.testing import ScriptedModel
 from tests.engine.test_parallel import Agents, Says, both, files_of, look, make_project, states, step, writes
 from tests.harness import Journal, journal_of
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -31,6 +32,7 @@ def begun(project: Path, goal: Step, **chosen: int) -> Limits:
     return started.limits  # type: ignore[no-any-return]
 
 
+@in_turn
 def test_the_ledger_grows_with_the_leaves_unless_a_person_sets_it(tmp_path: Path) -> None:
     goal = both(step("a"), step("b"), step("c"))
     assert begun(make_project(tmp_path / "grown"), goal).rounds == 40 + 2 * 16
@@ -66,6 +68,7 @@ def costly(says: Says) -> Says:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
+@in_turn
 def test_tokens_and_money_are_exact_and_bounded_in_parallel_too(tmp_path: Path, jobs: int) -> None:
     project = make_project(tmp_path / "p")
     names = "abcdef"

@@ -45,7 +45,7 @@ from tests.harness import (
     resume,
     run_to_end,
 )
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, Seen, Status, WireModel
 
@@ -407,6 +407,7 @@ def scripted(prompt: Prompt) -> Answer:
     return Answer(answer.text, answer.calls, "calls", Usage(500 + measure_messages(prompt.messages), 30))
 
 
+@in_turn
 def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
     def model() -> ScriptedModel:
         return ScriptedModel(scripted, window=6_000)

@@ -22,6 +22,7 @@ from tests.engine.telling import Told, told
 from tests.engine.test_examine import Court
 from tests.harness import git, make_project
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -74,6 +75,7 @@ def carried(tmp_path: Path, court: Court, **chosen: Any) -> Told:
     return told(project(tmp_path), court, goal=build_goal_step(GOAL, check=CHECK), **chosen)
 
 
+@in_turn
 def test_a_comment_is_not_completed_and_a_person_may_accept_it(tmp_path: Path) -> None:
     run = carried(tmp_path, Court(COMMENT, examiner=lambda asked: act("probe", probes=[probe(GREEN)])))
     assert (run.outcome.status, run.outcome.exit_status) == ("not_proven", 5)
@@ -273,6 +275,7 @@ def test_a_demand_while_a_step_runs_is_owned_by_it_and_reported(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("by_check")
+@in_turn
 def test_a_demand_after_the_last_step_gets_a_small_step_of_its_own(tmp_path: Path) -> None:
     place = project(tmp_path)
 

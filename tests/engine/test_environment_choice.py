@@ -26,12 +26,14 @@ from bough.interfaces.terminal.banner import render_banner
 from bough.views.telling.run_events import describe_base
 from tests.engine.libraries import DONE, environment, library, look
 from tests.harness import git, run_to_end
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 __all__ = ["library"]
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+@in_turn
 def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path) -> None:
     environment(library)
     (library / "Makefile").write_text("test:\n\techo all is well\n")
@@ -57,6 +59,7 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+@in_turn
 def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

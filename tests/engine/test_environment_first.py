@@ -60,6 +60,7 @@ def test_a_mistyped_check_is_not_a_bug(library: Path) -> None:
     assert "the command `pytst` is not found" in journal.of(e.RunHalted)[0].message
 
 
+@in_turn
 def test_a_module_that_the_work_will_write_is_not_missing(library: Path) -> None:
     environment(library)
     (library / "tests" / "test_new.py").write_text("from pairs import pairs\n\ndef test_it():\n    assert pairs()\n")
@@ -97,6 +98,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
     assert not (library / "data" / "new").exists() and (library / "local.cfg").read_text() == "on\n"
 
 
+@in_turn
 def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
     environment(library)
     (library / "bough.toml").write_text(
@@ -118,6 +120,7 @@ def test_a_set_up_that_fails_halts_the_run(library: Path) -> None:
     assert outcome.exit_status == 2 and "no network" in journal.of(e.RunHalted)[0].message
 
 
+@in_turn
 def test_a_red_suite_is_usable_when_the_person_says_so(library: Path) -> None:
     environment(library)
     test = library / "tests" / "test_pair.py"
@@ -190,6 +193,7 @@ def test_an_empty_submodule_is_named(library: Path) -> None:
     assert "the git submodule tests/kit is empty" in said and "git submodule update --init" in said
 
 
+@in_turn
 def test_an_environment_is_used_without_a_sandbox_too(library: Path) -> None:
     environment(library)
     chosen = Choices(sandbox="none", trust_config=True)
@@ -234,6 +238,7 @@ def test_a_running_service_that_commands_cannot_reach_is_said_to_run(library: Pa
     assert "answers on this machine" in halt.message and "--network loopback" in halt.message
 
 
+@in_turn
 def test_the_projects_own_set_up_is_offered_and_run(library: Path) -> None:
     packages = environment(library)
     (packages / "only_here.py").unlink()

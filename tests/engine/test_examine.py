@@ -25,6 +25,7 @@ from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -106,6 +107,7 @@ def carried(tmp_path: Path, court: Court, settings: str = "", **chosen: Any) -> 
     return told(project, court, goal=build_goal_step(GOAL, check=CHECK), **chosen)
 
 
+@in_turn
 def test_a_probe_that_fails_goes_to_a_bug_hunter_and_the_work_is_done_once_it_passes(tmp_path: Path) -> None:
     court = Court(BUILDER, prober=REPAIR)
     run = carried(tmp_path, court)
@@ -235,6 +237,7 @@ def test_a_judge_without_a_quote_upholds_nothing(tmp_path: Path) -> None:
 FIX = "Make add add."
 
 
+@in_turn
 def test_a_one_line_fix_with_a_failing_check_costs_one_question(tmp_path: Path) -> None:
     from tests.engine.cast import FIX as FIXING
 
@@ -278,6 +281,7 @@ def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
     assert run.outcome.status == "not_proven" and "(not examined: the examiner gave no" in run.outcome.summary
 
 
+@in_turn
 def test_a_person_reads_the_evidence_and_takes_the_probes_along(tmp_path: Path) -> None:
     last = probe(
         "The index is an int.", "returns the index", "from pick import argmax\nassert type(argmax([1])) is int"
@@ -305,6 +309,7 @@ def test_a_person_reads_the_evidence_and_takes_the_probes_along(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
 
 
+@in_turn
 def test_models_that_act_in_text_are_examined_by_one_question_and_offered_no_look(tmp_path: Path) -> None:
     asked: list[str] = []
 

@@ -15,6 +15,7 @@ from tests.engine.cast import DONE, Asked, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.engine.test_examine import CHECK, FIRST, RIGHT, TEST, WRONG, Court
 from tests.harness import allow_settings, make_project
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = [
@@ -65,6 +66,7 @@ def carried(tmp_path: Path, court: Court, plan: Step = PLAN) -> Told:
     return told(project, court, goal=plan, jobs=1)
 
 
+@in_turn
 def test_a_later_step_that_breaks_what_an_earlier_one_has_shown_is_not_taken(tmp_path: Path) -> None:
     cast = court(MENDS)
     run = carried(tmp_path, cast)
@@ -81,6 +83,7 @@ def test_a_later_step_that_breaks_what_an_earlier_one_has_shown_is_not_taken(tmp
     assert (examined.by, examined.notes) == ("reviewer", ("NOTES.md has a heading and nothing else",))
 
 
+@in_turn
 def test_a_merge_agent_may_contest_such_a_probe_and_it_is_dropped(tmp_path: Path) -> None:
     contests = in_order(act("dispute", test="pick/probe-1", evidence="the last one is as good"), DONE)
     run = carried(tmp_path, court(in_order(DONE), contests))
@@ -90,6 +93,7 @@ def test_a_merge_agent_may_contest_such_a_probe_and_it_is_dropped(tmp_path: Path
     assert not run.of("goal", e.ProbesFinished), "nothing is left to run on the whole"
 
 
+@in_turn
 def test_what_a_step_could_not_show_has_to_hold_for_the_whole(tmp_path: Path) -> None:
     """More steps are completed than blocked, and the goal's check passes without the work of the blocked one."""
     trivial = (Step(name, f"Write {name}.txt.", test_command=f"test -s {name}.txt") for name in ("a", "b"))

@@ -27,7 +27,7 @@ from bough.testing import ScriptedModel, call
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome, RunView
 from tests.harness import FIXED, Journal, journal_of, make_project, run_to_end
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
 from tests.wire import Cut, Hang, Reply, Status, WireModel
@@ -223,6 +223,7 @@ def test_everybody_says_who_answered(tmp_path: Path) -> None:
     assert any(line.startswith("openai:b answers from here on: ") and "(404)" in line for line in lines)
 
 
+@in_turn
 def test_a_killed_run_goes_on_with_the_same_model(tmp_path: Path) -> None:
     """kill -9 while the second model thinks: the first one, which is back by then, is not asked."""
     project = make_project(tmp_path / "p")

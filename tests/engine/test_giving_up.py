@@ -24,6 +24,7 @@ from tests.engine.cast import (
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
 from tests.harness import QUICK_CHECK, git
 from tests.interfaces.shell import bough, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -76,6 +77,7 @@ def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     assert "How to continue" in tail
 
 
+@in_turn
 def test_what_was_spent_on_helpers_is_in_the_ledger(tmp_path: Path) -> None:
     run = told(project_in(tmp_path), Cast(slow, dict(DEFAULT_STEPS)))
     answered = run.journal.of(e.ModelAnswered, e.HelperAnswered)
@@ -95,6 +97,7 @@ def test_no_helper_is_asked_once_the_tokens_are_spent(tmp_path: Path) -> None:
 # ── dead ends ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_dead_ends_reach_later_attempts_siblings_and_planners(tmp_path: Path) -> None:
     steps = (replace(VERIFIED.steps[i], context="inherited") for i in (2, 0, 1))
     goal = replace_steps(VERIFIED, *steps)
@@ -127,6 +130,7 @@ def test_dead_ends_reach_the_bug_hunter_and_the_decomposer(tmp_path: Path) -> No
         assert "operator.sub is no help" in brief
 
 
+@in_turn
 def test_the_work_of_a_step_whose_grant_is_spent_is_on_its_branch(tmp_path: Path) -> None:
     short = Step("sum", "Turn minus into plus.", test_command=QUICK_CHECK, on_error="escalate", rounds=3)
     goal = replace_steps(VERIFIED, VERIFIED.steps[0], VERIFIED.steps[1], short)

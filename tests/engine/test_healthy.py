@@ -23,6 +23,7 @@ from tests.engine.cast import (
 from tests.engine.telling import Told, project_in, told
 from tests.harness import QUICK_CHECK
 from tests.interfaces.shell import bough, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Reply, Status, WireModel
 
@@ -83,6 +84,7 @@ def test_retrying_after_transport_errors_is_healthy(tmp_path: Path) -> None:
     assert bough(project, "show", "--json").json["spend"]["rounds"] == 2
 
 
+@in_turn
 def test_an_unavailable_planner_halts_the_run_and_the_rung_is_taken_later(tmp_path: Path) -> None:
     project = project_in(tmp_path)
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.02\n")

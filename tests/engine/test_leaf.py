@@ -17,7 +17,7 @@ from bough.testing import Fuse, ScriptedModel, call, say
 from bough.testing.fuse import Blown
 from bough.testing.scripted import combine_answers, raw_call
 from tests.harness import CALC, CHECK, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -336,6 +336,7 @@ def test_a_folder_with_a_leading_dot_is_where_the_person_stands(tmp_path: Path) 
     assert outcome.tree[0].files == (".github/calc.py",)
 
 
+@in_turn
 def test_runs_that_start_at_once_get_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few names, so that several runs are sure to want the same one at the same moment."""
     import asyncio

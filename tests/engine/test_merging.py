@@ -69,6 +69,7 @@ def test_five_steps_append_to_one_file_and_are_killed_eight_times(tmp_path: Path
     git(project / ".bough" / "repo.git", "fsck", "--strict")
 
 
+@in_turn
 def test_renames_survive_edits_of_the_old_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five steps: two rename, two edit under the old name, one adds to a folder that is renamed."""
     project = make_project(tmp_path / "p", alpha=LINES, beta=LINES.upper())

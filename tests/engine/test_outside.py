@@ -88,6 +88,7 @@ def test_a_liar_is_found_out_and_a_stronger_agent_repairs_it(tmp_path: Path, mon
     assert (project / "calc.py").read_text() != FIXED, "nothing comes into the person's files uninvited"
 
 
+@in_turn
 def test_an_agent_that_loops_is_nudged_and_one_that_leaves_its_workspace_is_confined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_plan_names_agents_of_the_person_and_no_programs(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("acceptance_as_shipped")
+@in_turn
 def test_an_agent_examines_what_a_model_has_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As examiner it is named by the person's settings; a name that they do not know starts nothing."""
     case = {

@@ -21,6 +21,7 @@ from bough.ports.steering import Stop
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.harness import Journal, by_progress, git, journal_of
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.spend import assert_spend
 
@@ -156,6 +157,7 @@ def test_an_old_git_is_refused_for_more_than_one_at_once(tmp_path: Path, monkeyp
     assert outcome.completed and not look(project).of(e.ChildMerged), "unasked: one after the other"
 
 
+@in_turn
 def test_no_more_at_once_than_jobs(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(**{name: writes(name) for name in "abcd"})
@@ -288,6 +290,7 @@ TESTS = "import unittest\n\n\nclass {}(unittest.TestCase):\n    def test_{}(self
 RUN_TESTS = "python3 -m unittest discover -v -p 'test_*.py'"
 
 
+@in_turn
 def test_a_merge_that_loses_a_test_fails_and_says_whose_it_was(tmp_path: Path) -> None:
     """Both are proven by the same command; who merges drops the other's test."""
     project = make_project(tmp_path / "p", text=LINES)

@@ -120,6 +120,7 @@ def test_a_question_outlasts_transport_errors_and_the_person_sees_them(tmp_path:
     assert outcome.completed == (failures < 5)
 
 
+@in_turn
 def test_a_larger_goal_is_planned_and_run(tmp_path: Path) -> None:
     office = Office(5, PLAN)
     outcome, journal = carried_out(make_project(tmp_path / "p"), office)
@@ -135,6 +136,7 @@ def test_a_larger_goal_is_planned_and_run(tmp_path: Path) -> None:
     assert GOAL in first.text and "files" in first.text, "the repository's size is an input"
 
 
+@in_turn
 def test_a_ledger_that_a_person_set_stays(tmp_path: Path) -> None:
     outcome, journal = carried_out(make_project(tmp_path / "p"), Office(5, PLAN), rounds=60)
     assert outcome.completed
@@ -142,6 +144,7 @@ def test_a_ledger_that_a_person_set_stays(tmp_path: Path) -> None:
     assert outcome.tree[0].limits.rounds == 60
 
 
+@in_turn
 def test_later_steps_know_what_finished_ones_made(tmp_path: Path) -> None:
     office = Office(5, PLAN)
     carried_out(make_project(tmp_path / "p"), office)

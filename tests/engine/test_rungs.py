@@ -33,6 +33,7 @@ from tests.engine.cast import (
 )
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
 from tests.harness import QUICK_CHECK, git
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -164,6 +165,7 @@ def test_a_stronger_model_takes_blocked_steps_up_where_they_stopped(tmp_path: Pa
     assert "notes/0.txt" in run.tree["task/piece"].files, "from where it stopped"
 
 
+@in_turn
 def test_what_may_be_done_is_checked_and_gets_one_focused_step(tmp_path: Path) -> None:
     cast = Cast(circular_tools, {**WRITERS, "fix-goal": FIX})
     run = told(project_in(tmp_path), cast, goal=VERIFIED, rounds=400)
@@ -176,6 +178,7 @@ def test_what_may_be_done_is_checked_and_gets_one_focused_step(tmp_path: Path) -
     assert "test_add" in brief, "it is told what the check still says"
 
 
+@in_turn
 def test_what_is_done_is_found_to_be_done(tmp_path: Path) -> None:
     """The step that got stuck was not needed: the check says so."""
     writes = {
@@ -193,6 +196,7 @@ def test_what_is_done_is_found_to_be_done(tmp_path: Path) -> None:
     assert run.states() == ["in_progress", "testing", "completed"]
 
 
+@in_turn
 def test_a_partly_done_goal_is_replanned(tmp_path: Path) -> None:
     goal = replace_steps(VERIFIED, VERIFIED.steps[0], VERIFIED.steps[2])
     fresh = (

@@ -18,7 +18,7 @@ from bough.testing.scripted import combine_answers, raw_call
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
 from tests.harness import Journal, make_project, run_to_end
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Seen, WireModel
 
@@ -88,6 +88,7 @@ def answer_to_split(journal: Journal) -> e.ToolFinished:
     return finished
 
 
+@in_turn
 def test_the_children_carry_it_and_its_own_check_proves_it(tmp_path: Path) -> None:
     script = {
         "change the operator": [FIX, DONE],

@@ -16,7 +16,7 @@ from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
 from tests.engine.telling import Told, told
 from tests.harness import CHECK, FIXED, allow_settings, make_project
-from tests.sampling import sample
+from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Status
 
@@ -169,6 +169,7 @@ def test_three_answers_without_a_call_change_the_protocol(tmp_path: Path) -> Non
     assert get_lesson()["protocol"] == "text"
 
 
+@in_turn
 def test_a_model_without_a_usable_block_gets_other_views_and_then_tools(tmp_path: Path) -> None:
     fixed = Answer(calls=(*write(FIXED, "calc.py").calls, Call("3", "done", '{"summary": "ok"}')))
     run, asked = in_text([TALK, *[TALK] * 5, fixed], tmp_path, protocol="auto")
@@ -312,6 +313,7 @@ def test_answers_that_are_paid_for_are_tried_when_the_tokens_are_spent(tmp_path:
     assert run.outcome.completed and len(asked) == 2
 
 
+@in_turn
 def test_several_answers_count_as_one_attempt(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[ladder]\nattempts = 2\nanswers = 3\n")
     first, second = (replace(WRONG, text=wrong(a), others=(wrong(b), wrong(c))) for a, b, c in ("/%|", "^&+"))

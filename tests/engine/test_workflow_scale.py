@@ -17,6 +17,7 @@ from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call
 from tests.engine.workflow_runs import repository
 from tests.harness import journal_of
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -50,6 +51,7 @@ def test_a_thousand_steps_load_at_once() -> None:
     assert min(times) < 0.2
 
 
+@in_turn
 def test_cost_per_step_does_not_grow(tmp_path: Path) -> None:
     """Steps in the second half take no longer than those in the first. (A tenth of the thousand: the same shape.)"""
     project = repository(tmp_path / "p", {"x": "x\n"})

@@ -25,6 +25,7 @@ from tests.engine.workflow_runs import (
     review,
     told,
 )
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -323,6 +324,7 @@ action = {{ run = \'\'\'{SHOW} result {{steps.say.result}}\'\'\' }}
     assert "pwned" not in run.outcome.tree[0].files
 
 
+@in_turn
 def test_a_check_is_a_step(project: Path) -> None:
     test = "def test_x():\n    from a import x\n    assert x == {n}\n"
     (project / "test_a.py").write_text(test.format(n=1))

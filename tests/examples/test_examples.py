@@ -16,7 +16,7 @@ from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call, say
 from tests.engine.workflow_runs import Carried, Script, by_task, carried, done, finding, repository, review, told
 from tests.examples import vi
-from tests.sampling import long
+from tests.sampling import in_turn, long
 from tests.shipped import AGENT_ONLY
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -52,6 +52,7 @@ MATHS = {
 }
 
 
+@in_turn
 def test_sequential(tmp_path: Path) -> None:
     tests = (
         MATHS["tests/test_maths.py"]
@@ -94,6 +95,7 @@ def component(name: str) -> dict[str, str]:
     return {f"tests/test_{name}.py": test}
 
 
+@in_turn
 def test_hierarchical(tmp_path: Path) -> None:
     app = {"app.py": "import pricing, storage\n", "tests/test_app.py": "def test_app():\n    import app\n"}
     scripts: dict[str, Script] = {"together": writes(app, "put together")}
@@ -108,6 +110,7 @@ def test_hierarchical(tmp_path: Path) -> None:
     assert "storage: interface: storage.ready\n\nimplementation: storage is ready" in told(model, "together#")
 
 
+@in_turn
 def test_component_alone(tmp_path: Path) -> None:
     scripts: dict[str, Script] = {
         "interface": writes(component("storage"), "storage.ready"),
@@ -126,6 +129,7 @@ HALF = "def test_it():\n    from maths import half\n    assert half(3) == 1.5\n"
 EMPTY = "def test_it():\n    from maths import double\n    assert double('') == ''\n"
 
 
+@in_turn
 def test_feedback_loop(tmp_path: Path) -> None:
     first = {"maths.py": MATHS["maths.py"] + "\n\ndef half(n):\n    return n // 2\n"}
     second = {"maths.py": MATHS["maths.py"] + "\n\ndef half(n):\n    return n / 2\n"}
@@ -142,6 +146,7 @@ def test_feedback_loop(tmp_path: Path) -> None:
     assert run.text("maths.py").endswith("n / 2\n")
 
 
+@in_turn
 def test_test_first(tmp_path: Path) -> None:
     tests = {"tests/test_half.py": "def test_half():\n    from maths import half\n    assert half(4) == 2\n"}
     built = {"maths.py": MATHS["maths.py"] + "\n\ndef half(n):\n    return n / 2\n"}
@@ -155,6 +160,7 @@ def test_test_first(tmp_path: Path) -> None:
 ISSUE = "double(\"ab\") is wrong\n\nIt says `$(abab)`; it should say 'TypeError'."
 
 
+@in_turn
 def test_bug_fix(tmp_path: Path) -> None:
     shows = "import pytest\n\n\ndef test_text():\n    from maths import double\n    with pytest.raises(TypeError):\n"
     fixed = "def double(n):\n    if isinstance(n, str):\n        raise TypeError(n)\n    return 2 * n\n"
@@ -169,6 +175,7 @@ def test_bug_fix(tmp_path: Path) -> None:
     assert run.states == dict.fromkeys(("goal", "reproduce", "red", "fix", "whole-suite"), "completed")
 
 
+@in_turn
 def test_refactor(tmp_path: Path) -> None:
     model = by_task(
         {
@@ -192,6 +199,7 @@ def package(name: str) -> dict[str, str]:
     return {f"packages/{name}/__init__.py": code, f"packages/{name}/test_{name}.py": test}
 
 
+@in_turn
 def test_upgrade_monorepo(tmp_path: Path) -> None:
     names = ("api", "worker", "web")
     files = {path: text for name in names for path, text in package(name).items()}
@@ -207,6 +215,7 @@ def test_upgrade_monorepo(tmp_path: Path) -> None:
     assert all("'new'" in run.text(f"packages/{name}/__init__.py") for name in names)
 
 
+@in_turn
 def test_upgrade_package_alone(tmp_path: Path) -> None:
     file = "packages/api/__init__.py"
     scripts: dict[str, Script] = {
@@ -218,6 +227,7 @@ def test_upgrade_package_alone(tmp_path: Path) -> None:
     example(folder, "upgrade-package", by_task(scripts), **inputs)
 
 
+@in_turn
 def test_triage(tmp_path: Path) -> None:
     once = "def double(n):\n    return 2 * (n or 0)\n"
     twice = "def double(n):\n    return 0 if n is None else 2 * n\n"

@@ -85,6 +85,7 @@ async def prompt(agent: Any, session: str, text: str) -> str:
     return str((await agent.prompt(session_id=session, prompt=[acp.text_block(text)])).stop_reason)
 
 
+@in_turn
 def test_a_goal_a_follow_up_and_the_same_session_after_a_restart(tmp_path: Path) -> None:
     project, sessions = make_project(tmp_path / "p"), list[str]()
 

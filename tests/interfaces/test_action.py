@@ -72,6 +72,7 @@ def run_action(
     return done, told, root
 
 
+@in_turn
 def test_a_run_in_ci(tmp_path: Path) -> None:
     done, told, root = run_action(tmp_path, "from-ci")
     assert done.returncode == 0, done
@@ -81,6 +82,7 @@ def test_a_run_in_ci(tmp_path: Path) -> None:
     assert "octocat" in git(root, "log", "-1", "--format=%an %cn", "from-ci")
 
 
+@in_turn
 def test_work_that_cannot_be_put_on_a_branch_fails_the_step_and_is_kept(tmp_path: Path) -> None:
     done, told, _ = run_action(tmp_path, "no..branch")
     assert done.returncode == 1 and told["status"] == "completed" and "branch" not in told

@@ -123,6 +123,7 @@ def answer(request: dict[str, Any]) -> Answer:
     return Answer(calls=(Call("b", "bash", json.dumps({"command": f"echo '# {word}' >> calc.py"})),))
 
 
+@in_turn
 def test_a_night_that_is_killed_goes_on_and_decides_every_goal_once(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +170,7 @@ esac
 """
 
 
+@in_turn
 def test_a_full_disk_begins_nothing_and_proven_work_becomes_a_draft(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+@in_turn
 def test_a_worker_refuses_what_its_owner_does_not_allow(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "workflows").mkdir(parents=True)

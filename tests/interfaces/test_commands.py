@@ -12,6 +12,7 @@ import pytest
 
 from tests.harness import CALC, CHECK, FIXED, git, make_project
 from tests.interfaces.shell import BOUGH, Said, act, botch, bough, environment, here, repair, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -199,6 +200,7 @@ def test_only_a_completed_run_is_applied_unless_one_insists(failed: Done, tmp_pa
     assert (folder / "notes.txt").read_text() == "hello\n"
 
 
+@in_turn
 def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     out = bough(own.folder, "rewind").out
     assert "round 0" in out and "before its first round" in out
@@ -279,6 +281,7 @@ def test_nothing_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert said.status == 2 and "bough run GOAL" in said.err, said
 
 
+@in_turn
 def test_doctor(completed: Done, tmp_path: Path) -> None:
     key = "sk-this-must-not-be-shown-0123456789"
     with WireModel(models=["test"]) as wire:

@@ -43,6 +43,7 @@ async def tool(client: Client, name: str, progress: Any = None, /, **arguments: 
     return result.structured_content
 
 
+@in_turn
 def test_an_agent_runs_a_goal_and_applies_it(tmp_path: Path) -> None:
     project, heard = make_project(tmp_path / "p"), list[str]()
 
@@ -70,6 +71,7 @@ def test_an_agent_runs_a_goal_and_applies_it(tmp_path: Path) -> None:
     assert any(message.startswith("goal: ") for message in heard), heard
 
 
+@in_turn
 def test_a_client_asks_its_person_what_the_settings_may(tmp_path: Path) -> None:
     project, asked = make_project(tmp_path / "p"), list[str]()
     (project / "bough.toml").write_text("[check]\naccept_failing = true\n")
@@ -109,6 +111,7 @@ def test_a_run_continues_when_the_server_has_ended(tmp_path: Path) -> None:
         spoken(project, look)
 
 
+@in_turn
 def test_an_agent_adds_to_the_backlog_and_reads_it(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
 

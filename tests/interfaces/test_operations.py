@@ -312,6 +312,7 @@ for words in (["--help"], ["cheer", "--help"], ["cheer", "--loud", "--dir", sys.
 """
 
 
+@in_turn
 def test_an_operation_is_one_file_and_every_face_has_it(tmp_path: Path) -> None:
     package, project = tmp_path / "bough", tmp_path / "project"
     shutil.copytree(Path(str(bough.__file__)).parent, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -18,6 +18,7 @@ import pytest
 
 from tests.harness import make_project
 from tests.interfaces.shell import BOUGH, act, busy, environment, repair, run_args, until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import Slow, WireModel
 
@@ -134,6 +135,7 @@ def test_a_resize_in_the_middle(project: Path, show: Show) -> None:
     assert "budget spent" in screen.last
 
 
+@in_turn
 def test_ctrl_c_once_and_twice(project: Path, show: Show) -> None:
     with WireModel(busy) as wire:
         screen = show(project, run_args(wire.base_url))
@@ -178,6 +180,7 @@ def test_plain_terminals(project: Path, show: Show, env: dict[str, str]) -> None
         assert "round 2: edit calc.py" in screen.text
 
 
+@in_turn
 def test_looking_on_a_terminal(project: Path, show: Show) -> None:
     with WireModel(repair()) as wire:
         assert show(project, run_args(wire.base_url)).ended() == 0

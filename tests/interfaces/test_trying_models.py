@@ -9,6 +9,7 @@ import pytest
 
 from bough.core.messages import Answer, Usage
 from tests.interfaces.shell import bough
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.wire import WireModel
 
@@ -27,6 +28,7 @@ def in_fences(body: dict[str, Any]) -> Answer:
 
 
 @pytest.mark.usefixtures("protocol_as_shipped")
+@in_turn
 def test_doctor_tries_a_model_and_says_how_it_is_spoken_to(tmp_path: Path) -> None:
     with WireModel(in_fences, models=["test"]) as wire:
         said = bough(

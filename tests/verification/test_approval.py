@@ -14,6 +14,7 @@ import pytest
 from bough.core.messages import Answer
 from tests.harness import allow_settings
 from tests.interfaces.shell import Said, act, bough, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import PYTEST, python_on_path
 from tests.wire import WireModel
@@ -105,6 +106,7 @@ def of(said: Said, kind: str) -> list[dict[str, Any]]:
     return [line["event"] for line in said.events if line["event"]["event"] == kind]
 
 
+@in_turn
 def test_nobody_can_decide_and_then_a_person_allows_it(with_pytest: Path) -> None:
     place = with_pytest
     with WireModel(model(NO)) as wire:

@@ -72,6 +72,7 @@ COMPARE = {
 }
 
 
+@in_turn
 def test_what_may_be_product_is_read_as_both(tmp_path: Path) -> None:
     """Only tests load it, and its name says that it compares: put back, it would hide what the work broke."""
     breaks = Act(bash="sed -i 's/abs(a - b) < 0.01/a == b/' compare.py; sed -i s/1.001/1.0/ test_compare.py")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.sandboxes.levels import find_level
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import CALC, TESTS, Act, Case, explained, play, python_on_path
 
@@ -81,6 +82,7 @@ MORE = Act(edit="test_calc.py", old="assert add(2, 3) == 5", new="assert add(2, 
 
 
 @pytest.mark.skipif(find_level("auto").name != "namespaces", reason="only namespaces hide all of the system")
+@in_turn
 def test_the_product_sees_the_same_in_every_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outside, flaky = tmp_path / "opened" / "seen", tmp_path / "opened" / "flaky"
     outside.mkdir(parents=True)

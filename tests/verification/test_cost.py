@@ -86,6 +86,7 @@ def test_a_check_without_a_claim_costs_no_more(tmp_path: Path, monkeypatch: pyte
     assert len(commands.started) == 3, "the check at the base, on a broken copy of it, and at the work"
 
 
+@in_turn
 def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     commands = Commands(monkeypatch, beside=True)
@@ -96,6 +97,7 @@ def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pyt
     assert verdict_of(outcome).changed == ("test_calc.py",)
 
 
+@in_turn
 def test_a_command_runs_once_on_a_tree_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last step comes to the tree that the goal is judged on, by the same command."""
     commands = Commands(monkeypatch)
@@ -170,6 +172,7 @@ def test_a_step_that_weakens_the_tests_of_an_earlier_one_is_seen_at_once(tmp_pat
     assert second.disagreements[0].own
 
 
+@in_turn
 def test_the_runs_of_a_process_share_a_base_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands(monkeypatch)
     project = lay_out(Case(name="", repository=True), tmp_path / "project")

@@ -22,6 +22,7 @@ from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal
 from tests.interfaces.shell import Said, act, botch, bough, run_args
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
     CALC,
@@ -102,6 +103,7 @@ def test_the_retry_limit_in_the_stream(tmp_path: Path) -> None:
     assert said.events[-1]["event"]["end"] == "failed"
 
 
+@in_turn
 def test_no_check_then_a_test_is_written_in_the_stream(tmp_path: Path) -> None:
     script = [
         act("write", path="calc.py", content=FIXED),
@@ -171,6 +173,7 @@ def test_the_bug_hunter_is_told_what_failed_and_where(tmp_path: Path) -> None:
     assert CHECK in brief
 
 
+@in_turn
 def test_a_changed_test_is_named_and_can_be_undone_by_the_same_agent(tmp_path: Path) -> None:
     skipped = edit("test_calc.py", "def test_add", "@pytest.mark.skip\ndef test_add")
     imported = edit("test_calc.py", "from calc", "import pytest\n\nfrom calc")
@@ -192,6 +195,7 @@ def test_a_changed_test_is_named_and_can_be_undone_by_the_same_agent(tmp_path: P
 # ── the base ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@in_turn
 def test_each_failure_is_called_what_it_is(tmp_path: Path) -> None:
     files = {"test_old.py": "def test_old():\n    assert 1 == 2\n"}
     worse = Act(edit="calc.py", old="def sub(a, b):\n    return a - b", new="def sub(a, b):\n    return b")
@@ -310,6 +314,7 @@ def states_of(journal: Journal, task: str) -> list[str]:
     return [event.to.value for event in changes if isinstance(event, e.StateChanged)]
 
 
+@in_turn
 def test_a_parents_own_check_runs_at_the_merged_head(tmp_path: Path) -> None:
     outcome, journal = family(tmp_path, ScriptedModel([ADD, DONE, TWICE, DONE]))
     assert outcome.completed
@@ -339,6 +344,7 @@ def test_a_parent_is_never_completed_over_a_failing_child(tmp_path: Path) -> Non
     assert not [r for r in journal.records if r.task == "goal" and isinstance(r.event, e.CheckStarted)]
 
 
+@in_turn
 def test_a_parent_is_not_completed_by_its_children_alone(tmp_path: Path) -> None:
     """Each half is proven, and the whole is not: a bug hunter has it from there."""
     wrong = edit("calc.py", "    return a\n", "    return 8\n")
@@ -356,6 +362,7 @@ EVIDENCE = "twice has to double: twice(4) is 8"
 
 
 @pytest.mark.parametrize("disputed", [False, True])
+@in_turn
 def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(disputed: bool, tmp_path: Path) -> None:
     """The first child writes a test that expects something wrong, outside of the second one's check."""
     new = write("test_new.py", one_test("new", "twice(4)", 4))

@@ -14,6 +14,7 @@ from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel
 from tests import sampling
 from tests.harness import Journal
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import (
     DONE,
@@ -104,6 +105,7 @@ MORE = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
 
 
 @pytest.mark.parametrize("weakened", [False, True])
+@in_turn
 def test_an_accepted_failure_is_no_disagreement_when_a_test_is_added(
     weakened: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.verification.cases import ASKED, Act, Case, explained, load, play, python_on_path, sample, verdict_of
 
@@ -53,6 +54,7 @@ def test_flaky():
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("strict", [False, True])
+@in_turn
 def test_a_flaky_test_is_reported_and_fails_nothing_but_a_strict_run(
     strict: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +99,7 @@ def test_many(n):
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+@in_turn
 def test_a_test_count_that_varies_on_its_own_is_not_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time they are collected there is one less, at the base too."""
     place = tmp_path / "outside"
@@ -108,6 +111,7 @@ def test_a_test_count_that_varies_on_its_own_is_not_a_loss(tmp_path: Path, monke
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
+@in_turn
 def test_new_tests_are_named_and_old_ones_are_not(tmp_path: Path) -> None:
     more = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
     case = Case(name="more", does=["fix", Act(write="test_more.py", text=more)])

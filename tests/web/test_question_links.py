@@ -19,6 +19,7 @@ from bough.core.ids import CONTROL, GOAL, RUN
 from bough.services.notices import list_notices
 from bough.services.question_links import make_links, make_token
 from tests.interfaces.journals import started
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import browser, expect
@@ -137,6 +138,7 @@ def test_a_stolen_link_does_nothing_else(served: Served) -> None:
     assert not any(isinstance(record.event, e.PersonSaid) for record in records(served.root))
 
 
+@in_turn
 def test_changed_old_and_foreign_links_lead_nowhere(served: Served, tmp_path: Path) -> None:
     token = token_for(served)
     project, run, seq, until, seal = token.split(".")

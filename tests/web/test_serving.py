@@ -18,6 +18,7 @@ from bough.interfaces.cli.entry import run_command_line
 from bough.interfaces.web.actions import _list_runs
 from tests.harness import CHECK, FIXED, QUICK_CHECK, git, make_project
 from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
+from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.serving import serve, work_once
@@ -75,6 +76,7 @@ def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
             assert begun["event"]["jobs"] == 2
 
 
+@in_turn
 def test_a_night_is_started_and_stopped_from_elsewhere(tmp_path: Path) -> None:
     """The process of the night is nobody's terminal: a stop reaches it through the journal."""
     place = make_project(tmp_path / "project")
