@@ -37,7 +37,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-PATIENCE = 60_000
+PATIENCE = 240_000
 WORK = (act("write", "I mend it.", path="calc.py", content=FIXED), act("done", summary="add adds"))
 
 

@@ -70,7 +70,7 @@ def write_waiting(root: Path) -> list[str]:
     now = time.time()
     goal = Step(GOAL, "Publish the price list every night.", test_command="pytest -q")
     held = [*_begun(goal), *_round(GOAL, 1, "", "bash", '{"command": "git push origin main"}', "")[:3]]
-    held.append(("@control", e.CommandHeld("c0ffee00", "git push origin main", GOAL, now + 50)))
+    held.append(("@control", e.CommandHeld("c0ffee00", "git push origin main", GOAL, now + 900)))
     journals.write(root, "coral-lynx", held, pace=2.0, begin=now - 2.0 * len(held))
     plan = [*_begun(Step(GOAL, ASKED, test_command="pytest -q", plan_first=True)), (GOAL, e.PlanProposed(STEPS))]
     journals.write(root, "ivory-crane", plan, pace=2.0, begin=now - 100)

@@ -16,15 +16,13 @@ from tests.harness import CALC, CHECK, FIXED, make_project
 from tests.interfaces.shell import bough, repair, run_args, until
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
-from tests.web.browsing import AXE, Page, at, expect, find_axe_violations, playwright, row, shop
+from tests.web.browsing import AXE, PATIENCE, Page, at, expect, find_axe_violations, playwright, row, shop
 from tests.web.serving import Served, serve
 from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
 __all__ = ["shop"]
-
-PATIENCE = 60_000
 
 
 @pytest.fixture
