@@ -38,7 +38,7 @@ export function Changes({
   const { data, error } = useAnswer<File[]>(at(project, run.run, `/files${query({ task })}`), again);
   const [chosen, setChosen] = useState("");
   const [words, setWords] = useState("");
-  const [beside, setBeside] = useState(window.innerWidth > 1300);
+  const [beside, setBeside] = useState(false); // Beside each other, long lines are cut: the person asks for it.
   const [place, setPlace] = useState<Place | null>(null);
   const [drafts, setDrafts] = useStored<Draft[]>(`drafts/${project}/${run.run}/${task}`, []);
   const [viewed, setViewed] = useStored<Record<string, string>>(`viewed/${project}/${run.run}/${task}`, {});
