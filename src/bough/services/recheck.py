@@ -150,7 +150,7 @@ def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Rec
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from None
     if len(body) > LARGEST:
-        raise UsageError(f"{file} is no receipt of bough's: it is larger than {LARGEST >> 20} MB.")
+        raise UsageError(f"{file} is not a receipt of bough: it is larger than {LARGEST >> 20} MB.")
     try:
         signature = read_own(Path(f"{file}{ssh_signatures.ENDING}"), LARGEST)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A change in parts that can be taken out: a file, a place in it, a paragraph of an addition there."""
+"""Divide a change into parts that can be undone one by one: files, places in a file, paragraphs of added lines."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class EditedFile(Struct, frozen=True):
     before: tuple[str, ...]
     after: tuple[str, ...]
     edits: tuple[LineEdit, ...]
-    """The edits that count, from the top; empty: the file is taken out whole, or not at all."""
+    """The edits that change more than comments, from the top; if empty, the file's change can only be undone whole."""
 
     def render(self, out: Collection[LineEdit]) -> str:
-        """Return the changed file without these edits."""
+        """Return the text of the changed file with these edits undone."""
         return "".join(self._lay_out(out)[0])
 
     def _lay_out(self, out: Collection[LineEdit]) -> tuple[list[str], dict[LineEdit, range]]:
-        """Return the lines of that, and where each edit lies in them."""
+        """Return the lines of the changed file with the edits `out` undone, and the range of each edit in them."""
         lines, places, at = list[str](), dict[LineEdit, range](), 0
         for one in self.edits:
             lines += self.after[at : one.new]
@@ -48,9 +48,9 @@ class EditedFile(Struct, frozen=True):
         return [*lines, *self.after[at:]], places
 
     def stop(self, edits: Collection[LineEdit]) -> str:
-        """Return the changed file with a statement that ends the program wherever these edits run; what they only take
-        away is back for that. Empty: they run when the file is loaded, or nothing can call them, or no statement is
-        known."""
+        """Return the changed file with a statement that ends the program wherever these edits run; edits that only
+        remove lines are undone. Empty if the edits run when the file is loaded, if nothing calls them, or if the
+        language has no such statement."""
         language = find_language(self.path)
         switch = language.switch.replace("{on}", "1").strip()
         lines, places = self._lay_out({one for one in edits if not "".join(self.after[one.new : one.new_end]).strip()})
@@ -65,14 +65,14 @@ class EditedFile(Struct, frozen=True):
                 stops |= {at for at in inner if functions[at] in others or len(_list_heads(lines, at)) > 1}
                 continue
             for at in (*own, *_list_heads(lines, own.start)):
-                # Python's code that cannot be read stays as it is.
+                # `strip_comments` returns Python code unchanged if it cannot be parsed: try the next line then.
                 if lines[at].strip() and language.strip_comments(made := put({at})) != made:
                     stops |= {at} if _indent(lines[at]) else set()
                     break
         return put(stops) if stops else ""
 
     def list_changed_functions(self, edits: Collection[LineEdit]) -> set[str]:
-        """List the functions whose bodies have lines of these edits."""
+        """List the functions whose bodies contain lines of these edits."""
         functions, found = list_functions(self.path, self.after), set[str]()
         for at in (one.new for one in edits):
             for first in sorted((first for first in functions if first <= at), reverse=True):
@@ -91,12 +91,12 @@ class EditedFile(Struct, frozen=True):
         return ChangePart(self.path, min(first + 1, max(last, 1)), max(last, 1))
 
     def list_words(self, edits: Collection[LineEdit]) -> tuple[set[str], set[str]]:
-        """List the words of the lines that these add, and of those that they take away."""
+        """List the words in the lines that these edits add, and in the lines that they remove."""
         added = find_words(line for one in edits for line in self.after[one.new : one.new_end])
         return added, find_words(line for one in edits for line in self.before[one.old : one.old_end])
 
     def split(self, edits: tuple[LineEdit, ...]) -> list[tuple[LineEdit, ...]]:
-        """Split a part into smaller ones, from the top: places of a file, paragraphs of a place; empty: none."""
+        """Split a part into smaller ones, from the top: places in a file, or paragraphs of a place; may be empty."""
         if len(edits) < 2:
             return []
         cuts = [at for at, (one, other) in enumerate(pairwise(edits), 1) if one.new_end < other.new]
@@ -105,13 +105,13 @@ class EditedFile(Struct, frozen=True):
 
 
 def list_functions(path: str, lines: Sequence[str]) -> dict[int, str]:
-    """List the functions of a file by the first lines of their bodies."""
+    """Map the index of the first line of each function's body in a file to the function's name."""
     text = "".join(lines)
     return {text.count("\n", 0, at): name for name, at in find_language(path).find_bodies(text)}
 
 
 def _list_heads(lines: Sequence[str], at: int) -> list[int]:
-    """List the lines that a line lies below, the next one first: each is indented less than the one before."""
+    """List the lines that enclose a line, the nearest first: each is indented less than the one before."""
     found, least = list[int](), len(_indent(lines[at]))
     for above in range(at - 1, -1, -1):
         if lines[above].strip() and len(_indent(lines[above])) < least:
@@ -125,7 +125,7 @@ def find_words(lines: Iterable[str]) -> set[str]:
 
 
 def edit_file(path: str, before: bytes | None, after: bytes | None) -> EditedFile | None:
-    """Return a change's edits of a file; None for tests, documents and generated files, which nothing can need."""
+    """Return the edits that a change makes in a file; None for tests, documents, generated files and mere comments."""
     aside = is_test_file(path) or is_test_path(path) or is_document(path) or is_foreign(path)
     head = b"\n".join((after or before or b"")[:2_000].splitlines()[:5])
     if aside or find_remake_command(path) or any(mark in head for mark in GENERATED):

@@ -1,8 +1,8 @@
-"""Original tests that disagree with the work: who decides, and in which order.
+"""Decide about original tests that disagree with the work: who is asked, and in which order.
 
-The verifier knows what was allowed in advance, so that never gets here. Next comes a fresh judge, who has to quote the
-goal; then the person, if there is one. Without permission it goes back to the same agent as a finding that it can
-answer; an agent that defends its work waits for the person.
+Changes that were allowed in advance never get here, since the verifier knows them. First a judge with a fresh context
+decides, who has to quote the goal; then the person, if there is one. Without permission the work goes back to the same
+agent as a finding that it can answer; if the agent defends its work, the task waits for the person.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 MOST_FINDINGS = 3
-"""Times that work goes back to the same agent for a finding despite a passing check."""
+"""How often work with a passing check may go back to the same agent because of a finding."""
 
 
 def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
-    """Tests of the current verdict whose change nobody has allowed yet."""
+    """List the disagreeing tests of the current verdict whose change nobody has allowed yet."""
     if task.acceptance.verdict is None or task.acceptance.verdict.ruling != "needs_approval":
         return ()
     allowed = {(one.test, one.change) for one in task.may_change}
@@ -59,7 +59,7 @@ def may_answer(task: Task) -> bool:
 
 
 def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict | None:
-    """Return the verdict once these changes are allowed too; None while others are pending."""
+    """Return the passing verdict if these changes, too, are allowed; None while other changes are pending."""
     verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was checked"
     allowed = (*task.test_changes.allowed, *changes)
@@ -78,7 +78,7 @@ def collect_request(plan: Plan, asked: Sequence[Requirement] = ()) -> str:
 
 
 def collect_later(asked: Sequence[Requirement]) -> list[str]:
-    """Collect the person's later messages under a heading; empty if none."""
+    """Collect the requirements of the person's later messages under a heading; empty if there are none."""
     later = [one.text for one in asked if one.source and one.counts]
     return ["The person said later (where it differs, this counts):", *later] if later else []
 

@@ -1,9 +1,9 @@
-"""Red, then green: whether the work is shown to make the difference for every requirement.
+"""Red, then green: find out whether something shows, for every requirement, that the work makes the difference.
 
-A goal is completed only if it is. A check that passes before the work also passes after a mere comment; so a test must
-fail without the work and pass with it. Others than the author write it: an examiner, whose *live* case fails without
-the work, or the person, whose own test did. The author's own tests are no proof: a wrong repair with its author's wrong
-test is red, then green, too.
+Otherwise a goal is not completed. A check that passes before the work would also pass after a mere comment, so a test
+must fail without the work and pass with it. The work's author must not write it, but an examiner, whose *live* case
+fails without the work, or the person, whose own test failed before. The author's own tests are no proof: a wrong
+repair together with a wrong test by its author would go from red to green, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bough.core.tree.task_result import list_live_probes
 NOTHING_TO_RUN = "nothing to show by running; the check still passes"
 OWN_TEST = "shown by your test alone, not examined"
 NAMED = 3
-"""The most requirements, tests or probes that a sentence names."""
+"""The maximum number of requirements, tests or probes that a sentence names."""
 
 
 def list_asked(task: Task) -> tuple[Requirement, ...]:
@@ -44,12 +44,12 @@ def list_missing(task: Task) -> tuple[Requirement, ...]:
 
 
 def list_unexamined(task: Task) -> tuple[Requirement, ...]:
-    """List the requirements of running code that no examiner's live case is about."""
+    """List the requirements on behaviour that no passing live case of an examiner is about."""
     return tuple(one for one in list_asked(task) if one.kind == "behaviour" and not _find_red(one, task))
 
 
 def describe_own_proof(task: Task) -> str:
-    """Say that completed work has no examiner's case, or was not examined; empty: neither."""
+    """Say, as the end of a sentence, that no examiner's case proves some completed work; empty if one proves all."""
     own = [one for one in list_shown(task) if one.how in ("check", "tests", "author")]
     if task.rules.acceptance.examine == "never":
         return '; not examined: `examine = "never"`' if own else ""
@@ -57,13 +57,13 @@ def describe_own_proof(task: Task) -> str:
 
 
 def has_nothing_to_run(task: Task) -> bool:
-    """Whether nothing that ran shows a difference, and nothing of that kind was asked for."""
+    """Whether there is evidence, but none of it comes from something that ran."""
     shown = list_shown(task)
     return bool(shown) and not any(one.ran for one in shown)
 
 
 def describe_missing(task: Task) -> str:
-    """Say what is missing, in a sentence for people."""
+    """Say in a clause for people which requirements lack evidence."""
     missing = list_missing(task)
     named = "; ".join(f"{one.number} ({shorten_line(one.whole, 60)})" for one in missing[:NAMED])
     more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
@@ -75,11 +75,11 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Requirem
     verdict = task.acceptance.verdict
     if red := _find_red(one, task):
         return RequirementProof(one.number, "probe", red[:NAMED])
-    # A check that was never seen to fail proves nothing alone.
+    # A check that was never seen to fail (the verdict has a doubt) proves nothing alone.
     if verdict is None or verdict.doubt or one.kind != "behaviour":
         return None
     never = task.rules.acceptance.examine == "never"
-    # A test may be about any of several requirements: then each needs a case of its own.
+    # If there are several requirements, a test may be about any of them, so each needs a case of its own.
     alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
     if not alone and not never:
         return None
@@ -106,8 +106,8 @@ def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
 
 
 def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:
-    """Whether nothing runs for it, and bough itself saw that the change is of that kind. `others`: other requirements
-    have running evidence, so that code may change."""
+    """Whether bough itself saw that the change is of the kind that the requirement asks for, where no test can show
+    that. `others`: whether other requirements have evidence that ran, so that code may change."""
     if one.kind == "document":
         return seen.documents and (others or not seen.code)
     if one.kind == "coverage":

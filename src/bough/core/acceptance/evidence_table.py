@@ -1,4 +1,4 @@
-"""The evidence for each requirement: the tasks that cover it, their checks and the probes' results."""
+"""The table of evidence for each requirement: the tasks that cover it, their checks and the probes' results."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ RequirementStatus = Literal[
     "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded", "dropped"
 ]
 OWN_CHECK = "your own check failed before the work"
-"""Beginning of the reason for work that is not examined because a person's check proved it."""
+"""How the reason begins if work was not examined because a person's own check proved it."""
 
 
 class ShownCase(Struct, frozen=True, omit_defaults=True):
-    """A case of a probe and its result."""
+    """An examiner's case (probe) and its result."""
 
     name: str
     says: str
     outcome: str
-    """`passed`, `failed`, `broken`, `dropped` (a judge: not asked for), `not run`."""
+    """`passed`, `failed`, `broken`, `not run`, or `dropped`: a judge ruled that the goal does not ask for it."""
     path: str = ""
     before: str = ""
-    """Its outcome on the files before the run, if it ran there."""
+    """The case's outcome on the files from before the run, if it ran on them."""
     why: str = ""
-    """Why it was dropped."""
+    """Why the judge dropped the case."""
     repaired: bool = False
-    """It failed first, and passes after a repair."""
+    """Whether the case failed at first and passes after a repair."""
 
 
 class Proof(Struct, frozen=True, omit_defaults=True):
@@ -58,24 +58,24 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     commit: str = ""
     files: tuple[str, ...] = ()
     examined: str = ""
-    """The examiner of the work, or why there was none."""
+    """Who examined the work, or why nobody did."""
     tests: tuple[str, ...] = ()
-    """Tests that it added or changed, by name."""
+    """Names of the tests that the task added or changed."""
     alone: bool = False
-    """It covers only this requirement."""
+    """Whether the task covers only this requirement."""
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
-    """One line of the table."""
+    """One row of the table: a requirement and the evidence for it."""
 
     requirement: Requirement
     standing: RequirementStatus
     proofs: tuple[Proof, ...] = ()
     probes: tuple[ShownCase, ...] = ()
     shown: RequirementProof | None = None
-    """The evidence that the work made the difference for it."""
+    """The evidence that the work made the difference for this requirement."""
     read: tuple[str, ...] = ()
-    """Places to read: the parts of the change that it needs if known; else files."""
+    """Places for a reviewer to read: the parts of the change that meet the requirement, if known, or else files."""
 
     @property
     def cases(self) -> str:
@@ -96,11 +96,11 @@ class _Kept(Struct):
     examined: str = ""
     parent: bool = False
     attempts: bool = False
-    """Its steps are attempts at the same step."""
+    """Whether the task's steps are alternative attempts, of which one has to succeed."""
     dropped: frozenset[str] = frozenset()
-    """Steps dropped by its later plans."""
+    """Names of steps that the task's later plans dropped."""
     notes: tuple[str, ...] = ()
-    """The notes of its last examination."""
+    """The notes of the task's last examination."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
@@ -110,9 +110,9 @@ class Table(Struct, frozen=True, omit_defaults=True):
     background: tuple[str, ...] = ()
     """Passages of the goal that ask for nothing."""
     accepted: str = ""
-    """The person who accepted the work without proof; empty: nobody did."""
+    """The person who accepted the work without proof; empty if nobody did."""
     needless: e.NeedlessFound | None = None
-    """The needed and needless parts of the change; None: not tried."""
+    """The needed and needless parts of the change; None if they were not looked for."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -120,7 +120,7 @@ class Table(Struct, frozen=True, omit_defaults=True):
 
 
 def build_table(records: Iterable[e.Record]) -> Table:
-    """Build the table from the records of a run, or from only those whose kind is in `KINDS`."""
+    """Build the table from all records of a run, or only from those whose kind is in `KINDS`."""
     tasks: dict[str, _Kept] = {}
     asked: tuple[Requirement, ...] = ()
     background: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
     accepted = ""
-    verified = by_check = False  # By a check that the person gave later, and that fails without the work.
+    verified = by_check = False  # By a check that the person gave later.
     for record in (known := list(drop_rewound(records))):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
@@ -200,7 +200,7 @@ def _add_parts(table: Table, records: list[e.Record]) -> Table:
 
 
 def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
-    """List the places to read. `alone`: there is no other requirement that a part could be for."""
+    """List the places to read. `alone`: whether this is the only requirement, so that every part is for it."""
     names = {*(row.shown.by if row.shown is not None else ()), *(case.name for case in row.probes)}
     parts = (*needless.needed, *needless.undecided) if needless is not None else ()
     found = [str(part) for part in parts if part.by and (alone or names & {*part.by})]
@@ -233,8 +233,8 @@ def _build_case(
 
 
 def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
-    """Whether a task is part of the run as it is now: in the plan, the last of its name, the attempt that succeeded;
-    and no merge of another task's work."""
+    """Whether a task still counts: it is in the plan, is the last of its name, is not a failed alternative, and does
+    not just merge another task's work."""
     above = parent_path(path)
     if above is None:
         return True
@@ -283,8 +283,8 @@ def _build_row(
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
-    """Judge a requirement before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so
-    probes count whichever task they are from."""
+    """Judge a requirement before the goal is judged as a whole, and in old journals. `whole`: whether the goal is
+    completed, so that probes of any task count."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
@@ -298,8 +298,8 @@ def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool)
 
 
 def _is_proven_by_tests(proof: Proof) -> bool:
-    """Whether the person's tests failed before and pass now. If the author added tests too and the task has several
-    requirements, it is unknown which of them the person's tests are about."""
+    """Whether the person's tests failed before, pass now, and prove this requirement. If the author changed tests too
+    and the task has several requirements, it is unknown which of these the person's tests are about."""
     verdict = proof.verdict
     return verdict is not None and bool(verdict.fixed) and (proof.alone or not verdict.changed)
 

@@ -1,4 +1,4 @@
-"""The examination that a task with a passing check still needs: a comparison with the goal."""
+"""Decide which examination a task with a passing check still needs: a comparison of its work with the goal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bough.core.workflow.keys import is_for_agents
 
 live = task_result.list_live_probes
 LOOKS = 2
-"""Most examinations of one work: a second where a requirement has no evidence."""
+"""The maximum number of examinations of one piece of work: a second one if a requirement has no evidence."""
 ALIKE = 0.9
-"""How much of two cases is the same when one ruling covers both."""
+"""How similar (from 0 to 1) two cases must be for one ruling to cover both."""
 REPAIRS = 2
-"""Most bug hunters that try to make the work pass the probes."""
+"""The maximum number of repairing agents (bug hunters) that try to make the work pass the probes."""
 
 
 def decide_examination(task: Task) -> c.Command | None:
-    """Decide what comes before completion; None: nothing."""
+    """Decide what to do before the task is completed; None if nothing is left."""
     work = is_agents_work(task)
     if not work and task.origin.merge is None:
         return None
@@ -37,7 +37,7 @@ def decide_examination(task: Task) -> c.Command | None:
     if work and task.id == GOAL and (seen is None or seen.tree != task.tree):
         return c.SeeDifference()
     if work and _is_wanted(task) and task.examination.examined is None and (task.id == GOAL or not task.plan.steps):
-        # Somebody else's change was not planned: its purpose is read before it is examined.
+        # bough did not plan a change made by somebody else: read its purpose before examining it.
         unread = task.step.given and task.plan.estimate is None and not task.rules.planning.flat
         return c.Estimate() if unread else c.Examine()
     if live(task) and task.examination.probed != task.tree:
@@ -48,7 +48,7 @@ def decide_examination(task: Task) -> c.Command | None:
 
 
 def _decide_second_look(task: Task) -> c.Command | None:
-    """Decide about a second examination: nothing is refuted, but evidence or an examiner's case is missing."""
+    """Decide about a second examination if nothing is refuted but evidence or an examiner's case is missing."""
     missing, seen = list_unshown(task), task.examination.seen
     verdict, never = task.acceptance.verdict, not _is_wanted(task)
     news = verdict is not None and (verdict.added or verdict.changed)
@@ -61,7 +61,7 @@ def _decide_second_look(task: Task) -> c.Command | None:
 
 
 def list_unshown(task: Task) -> tuple[Requirement, ...]:
-    """List a goal's requirements without evidence or examiner's case, or a step's whose evidence was dropped."""
+    """List a goal's requirements that lack evidence or an examiner's case, or a step's whose evidence was dropped."""
     if task.id == GOAL and task.rules.acceptance.proof != "difference":
         return ()
     if task.id == GOAL:
@@ -73,7 +73,7 @@ def list_unshown(task: Task) -> tuple[Requirement, ...]:
 
 
 def conclude_work(task: Task, reason: str) -> c.Conclude:
-    """End work whose check passes and that nothing refutes."""
+    """Conclude a task whose check passes and whose work nothing refutes: completed, or blocked for lack of evidence."""
     if task.id != GOAL or not is_agents_work(task) or task.rules.acceptance.proof != "difference":
         return c.Conclude(State.COMPLETED, reason)
     if earned.list_missing(task):
@@ -81,14 +81,14 @@ def conclude_work(task: Task, reason: str) -> c.Conclude:
         skipped = f" (not examined: {examined.why})" if isinstance(examined, ExaminationSkipped) else ""
         return c.Conclude(State.BLOCKED, f"{earned.describe_missing(task)}{skipped}")
     if not earned.list_asked(task):
-        return c.Conclude(State.BLOCKED, "nothing of what was asked asks for something that could be shown")
+        return c.Conclude(State.BLOCKED, "nothing in the goal asks for something that could be shown")
     if earned.has_nothing_to_run(task):
         return c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN)
     return c.Conclude(State.COMPLETED, f"{reason}{earned.describe_own_proof(task)}")
 
 
 def is_agents_work(task: Task) -> bool:
-    """Whether it is agents' work with a check, as a whole or as one step, and not a mere merge of steps."""
+    """Whether the task's work is by agents (itself or its steps), has a check, and is not just a merge of steps."""
     step = task.step
     worked = any(map(is_for_agents, (step, *task.plan.steps)))
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
@@ -101,13 +101,13 @@ def _is_wanted(task: Task) -> bool:
 
 
 def list_failing_probes(task: Task) -> tuple[Probe, ...]:
-    """The probes that count and fail."""
+    """List the probes that count and fail."""
     return select_failing(live(task), task.examination.results)
 
 
 def list_open_contests(task: Task) -> tuple[Probe, ...]:
-    """List the failing probes that a judge has to rule on. For somebody else's work all of them: a wrong probe would
-    refute it, and nobody is there to contest that."""
+    """List the failing probes that a judge has to rule on: those that an agent contests or, for somebody else's change,
+    all of them, since no agent is there to contest a wrong probe."""
     known = task.examination
     return tuple(
         probe
@@ -117,8 +117,8 @@ def list_open_contests(task: Task) -> tuple[Probe, ...]:
 
 
 def list_alike_contests(task: Task) -> tuple[Probe, ...]:
-    """List the first that a judge has to rule on, with those that rely on the same words and hardly differ."""
-    from difflib import SequenceMatcher  # It takes time to load, and most runs have no contest.
+    """List the first probe that a judge has to rule on, and the others with the same quote and nearly the same text."""
+    from difflib import SequenceMatcher  # Slow to load, and rarely needed.
 
     first, *others = list_open_contests(task)
     same = [one for one in others if one.quote == first.quote]
@@ -138,7 +138,7 @@ def explain_contest_refusal(task: Task, name: str) -> str:
 
 
 def render_failing_probes(task: Task) -> str:
-    """The failing probes, for the agent that repairs the work."""
+    """Render the failing probes for the agent that repairs the work."""
     parts = []
     for probe in list_failing_probes(task):
         ruling = task.examination.rulings.get(probe.name)

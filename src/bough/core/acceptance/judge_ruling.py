@@ -1,5 +1,5 @@
-"""A judge's ruling on a dispute. The judge may uphold a claim only with words of the goal that demand it, and bough
-looks those words up itself: an opinion without a quote decides nothing."""
+"""A judge's ruling on a dispute. The judge may uphold a claim only by quoting words of the goal that demand it, and
+bough looks these words up itself: an opinion without a quote decides nothing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.messages import Answer, ToolSpec
 
 SHORTEST = 8
-"""Letters and digits that a quote needs: `the` is in every text."""
+"""The minimum number of letters and digits in a quote: a word like `the` is in every text."""
 _SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " ", "`": " ", "*": " "})
 _AROUND = " \t\n\"'.,;:…"
 
 
 def find_quote(quote: str, text: str, enough: int = 0) -> re.Match[str] | None:
-    """Find these words in this order in the text; None if absent or too few, unless there are `enough` words. Case,
-    white space, Markdown emphasis and the style of quotation marks do not count."""
+    """Find the words of a quote in the text, in their order; None if they are absent, or if the quote is too short and
+    has fewer than `enough` words. Case, white space, Markdown emphasis and the style of quotation marks are ignored."""
     words = re.findall(r"\S+", quote.translate(_SAME).strip(_AROUND))
     few = not enough or len(words) < enough
     if few and sum(letter.isalnum() for letter in "".join(words)) < min(SHORTEST, len(re.findall(r"\w", text)) or 1):
@@ -42,22 +42,22 @@ RULE = ToolSpec(
     writes=False,
 )
 LONGEST = 4_000
-"""The most characters of a reason."""
+"""The maximum number of characters of a reason."""
 
 
 class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The decision on a dispute."""
 
     demanded: bool
-    """The goal demands what was claimed."""
+    """Whether the goal demands what was claimed."""
     quote: str = ""
-    """The words of the goal that demand it, as found there."""
+    """The words of the goal that demand the claim, as they are written there."""
     reason: str = ""
 
 
 def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
-    """Read the ruling, or say what is wrong with it. A claim upheld with a quote that is not in the goal is sent back,
-    not upheld."""
+    """Read the ruling, or return what is wrong with it: a claim upheld with a quote that is not in the goal goes back
+    to the judge."""
     given = parse_answer(answer, RULE, Ruling, {"ruling": "demanded", "why": "reason"})
     if isinstance(given, str):
         return Problems((given,))

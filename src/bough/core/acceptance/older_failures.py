@@ -1,7 +1,7 @@
-"""Failures from before the work: whether a goal is about them.
+"""Decide whether a goal is about the failures from before the work.
 
-In doubt it is: a red test is often the reason for a goal. It is not if the goal adds something and shares no word with
-the failures.
+In doubt it is, since a failing test is often the reason for a goal. It is not if the goal asks to add something and
+shares no word with the failures.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _REPAIRS = (
     r"|tests?|specs?|suite|checks?|correct\w*|instead|again|missing)\b"
 )
 _LEAST = 4
-"""Fewest letters of a word that shows a goal's subject."""
+"""The minimum number of letters of a word that can show what a goal is about."""
 _COMMON = frozenset(
     "with that this from file files line lines into when which have each also their them than".split()  # noqa: SIM905
 )
 
 
 def speaks_of(goal: str, failures: Iterable[str]) -> bool:
-    """Whether a goal may be about these failures, each a name and a message."""
+    """Whether a goal may be about these failures; each is a text of the test's name and message."""
     if not re.match(_ADDS, goal) or re.search(_REPAIRS, goal):
         return True
     said = "\n".join(failures).lower()

@@ -1,7 +1,8 @@
 """Probes: small programs that a model other than the author writes from the goal, and that bough runs.
 
-A model's opinion never decides; an executed probe does. A probe names the words that demand its assertion, and bough
-looks them up before it runs the probe. A failing one goes to a bug hunter, who may contest it; then a judge rules.
+A model's opinion never decides; an executed probe does. A probe quotes the words that demand its assertion, and bough
+looks them up before it runs the probe. A failing probe goes to a repairing agent (bug hunter), who may contest it; a
+judge then rules on it.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
 
 MOST = 12
-"""Probes of one examination, unless the goal has more requirements."""
+"""The maximum number of probes of one examination, unless the goal has many requirements."""
 FEWEST = 3
-"""Words that are enough for a quote, however short they are."""
+"""The number of words that are enough for a quote, however short they are."""
 LONGEST = 8_000
-"""The most characters of a probe."""
+"""The maximum number of characters of a probe."""
 OUTPUT = 3_000
-"""Characters kept of a failing probe's output."""
+"""The number of characters that are kept of a failing probe's output."""
 SCRIPT = "shell"
-"""The language of cases that are shell scripts: every project can have them."""
+"""The language of cases that are shell scripts, which work in every project."""
 SCRIPT_PATH = "cases/{name}.sh"
 Outcome = Literal["passed", "failed", "broken"]
 
@@ -42,24 +43,24 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     name: str
     """Unique in the run."""
     path: str
-    """Its path while it runs, and its place in the project."""
+    """The path of its file in the project while it runs."""
     text: str
     says: str
-    """What it shows, in a sentence."""
+    """What holds if the probe passes, in a sentence."""
     quote: str = ""
-    """The words that demand it, as found in the goal or the documentation."""
+    """The words that demand what the probe asserts, from the goal or the documentation."""
     requirements: tuple[int, ...] = ()
-    """Numbers of the goal's requirements it is about."""
+    """Numbers of the goal's requirements that the probe is about."""
     case: str = ""
     """The name of this case; only in old journals, where a probe could have several."""
     language: str = ""
-    """The language of an ordinary program; empty: a test for the project's own runner."""
+    """The language, if the probe is an ordinary program; empty for a test for the project's own runner."""
     why: str = ""
-    """Why only a runner can express it."""
+    """Why the probe has to be a test for a runner and cannot be a program."""
 
     @property
     def group(self) -> str:
-        """Return the probe that it is a case of."""
+        """Return the name of the probe that this is a case of."""
         return self.name.removesuffix(f"/{self.case}") if self.case else self.name
 
 
@@ -68,26 +69,26 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     name: str
     outcome: Outcome
-    """`broken`: it did not run as a test at all, so it shows nothing."""
+    """`broken` means that the probe did not run as a test at all, so it shows nothing."""
     output: str = ""
     """The output of a probe that did not pass."""
 
 
 class Form(Struct, frozen=True):
-    """The form of a case in a project."""
+    """How an examiner's case is written in a project."""
 
     language: str
     """The language of the programs."""
     path: str
-    """Path of a program; `{name}` is its name."""
+    """Path of a program, with `{name}` for its name."""
     how: str
-    """The form of a program, in a sentence."""
+    """How to write a program, in a sentence."""
     runner: str = ""
-    """The project's runner, for cases that only a runner can express; empty: none that runs a single file."""
+    """The project's test runner, for cases that cannot be programs; empty if it cannot run a single file."""
     runner_path: str = ""
     runner_how: str = ""
     fixtures: str = ""
-    """Pattern for code that only that runner can call."""
+    """Pattern for code that only the project's test runner can call."""
 
 
 _PROBE = schema.table(
@@ -163,20 +164,21 @@ class Examination(Struct, frozen=True):
     probes: tuple[Probe, ...]
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Probes that nothing demands, each with the reason: they do not run."""
+    """Descriptions of the probes that nothing demands, each with the reason; they do not run."""
     kinds: dict[int, Kind] = {}
-    """Kinds of the requirements that no test could see, by number."""
+    """Kinds of the requirements that no test can show, by number."""
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
-    """Return the most probes: one for each requirement, and some for two."""
+    """Return the maximum number of probes: at least `MOST`, one for each requirement and four more, at most twice
+    `MOST`."""
     return max(MOST, min(len(requirements) + 4, 2 * MOST))
 
 
 def read_probes(
     answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str, known: int = 0
 ) -> Examination | Problems:
-    """Read the probes of an answer. `asked`: all goals and documents, which each probe has to quote. `known`: the
+    """Read the probes of an examiner's answer. `asked`: the texts that each probe has to quote from. `known`: the
     number of probes from an earlier examination of the task."""
     found = parse_answer(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
     if isinstance(found, str):
@@ -184,7 +186,7 @@ def read_probes(
     probes: list[Probe] = []
     left_out: list[str] = []
     for given in found.probes[: count_allowed_probes(requirements)]:
-        # A short requirement can be quoted whole, although its words alone would be too few in a longer text.
+        # A short requirement can be quoted whole, although so few words would not be enough in a longer text.
         if not any(find_quote(given.quote, text, FEWEST) for text in (asked, *(one.text for one in requirements))):
             left_out.append(
                 f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
@@ -206,8 +208,8 @@ def read_probes(
 
 
 def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """Find a probe's requirements: the one its quote is in, otherwise the one it names; and those whose assertion it
-    says it has, too."""
+    """Find the numbers of a probe's requirements: the one that it quotes, or else the one that it names, and those that
+    it says it asserts as well (`also`)."""
     quoted = [one.number for one in requirements if find_quote(given.quote, one.text, FEWEST)]
     known = [one.number for one in requirements]
     numbers = quoted or known
@@ -217,7 +219,7 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
 
 
 def place_case(text: str, why: str, form: Form, name: str) -> Probe:
-    """Give the case its place. Only the project's runner can call a case with fixtures."""
+    """Make a probe of a case, with its path and language. A case that takes fixtures is for the project's runner."""
     if re.match(r"#!.*\bsh\b", text):
         return Probe("", SCRIPT_PATH.format(name=name), text, "", language=SCRIPT)
     if form.fixtures and not why and re.search(form.fixtures, text):
@@ -232,7 +234,7 @@ def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple
 
 
 def render_failing_probe(probe: Probe, result: Probed, ruled: str = "") -> str:
-    """A failing probe with its text and output, for the agent that repairs the work."""
+    """Render a failing probe with its text and output for the agent that repairs the work."""
     return (
         f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat demands it: “{probe.quote}”{ruled}\n\n"
         f"{fence_text(probe.text.rstrip())}\n\nWhat it printed:\n\n{fence_text(result.output)}"

@@ -1,7 +1,7 @@
-"""A receipt: the evidence about a change, as one file that can be run again without a model and a journal.
+"""A receipt: the evidence about a change in one file. It can be run again without a model and without a journal.
 
-It is an in-toto statement. Anybody with both trees can repeat what is under `rerun`; what is under `claimed` only a
-signature protects.
+It is an in-toto statement. Anybody who has the files without and with the change can repeat what is under `rerun`; what
+is under `claimed` is only protected by a signature.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 KIND = "urn:bough:receipt:v1"
 CHECK = "the check"
 ABSENT = "absent"
-"""The outcome of a test that a side does not have."""
+"""The outcome of a test that does not exist without the change, or with it."""
 _BAD = ("failed", "error", ABSENT, "broken")
 
 
 class Sides(Struct, frozen=True, forbid_unknown_fields=True):
-    """An outcome without the change, and with it."""
+    """The outcomes of a test without the change (before) and with it (after)."""
 
     before: str
     after: str
@@ -45,11 +45,11 @@ class Rerun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """The repeatable part of a receipt."""
 
     base: str
-    """The tree without the change."""
+    """The git tree without the change; `head` is the tree with it."""
     head: str
     command: str
     check: Sides
-    """The command's result: `passed` or `failed`."""
+    """The command's results: `passed` or `failed`."""
     tests: dict[str, Sides] = {}
     probes: tuple[ReceiptCase, ...] = ()
     folder: str = ""
@@ -63,9 +63,9 @@ class Rerun(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
     rerun: Rerun
     digest: str
-    """Hash of `rerun`: it reveals an edit that changes no outcome."""
+    """Hash of `rerun`, which reveals an edit even if it changes no outcome."""
     claimed: dict[str, Any]
-    """What the signer says, and nobody can see again."""
+    """What the signer states and nobody can repeat."""
 
 
 class Receipt(Struct, frozen=True, rename={"type": "_type", "kind": "predicateType"}):
@@ -83,7 +83,7 @@ def make_receipt(rerun: Rerun, claims: dict[str, Any]) -> Receipt:
 def record_outcomes(
     rerun: Rerun, probes: Iterable[Probe], before: Mapping[str, str], after: Mapping[str, str]
 ) -> Rerun:
-    """Write down what ran without the change and with it: tests and probes by name, and the check."""
+    """Record the outcomes of the check, the tests and the probes, by name, without the change and with it."""
     sides = {name: Sides(before.get(name, ABSENT), after.get(name, ABSENT)) for name in sorted({*before, *after})}
     cases = tuple(ReceiptCase(probe, sides.pop(probe.name, Sides(ABSENT, ABSENT))) for probe in probes)
     return replace(rerun, check=sides.pop(CHECK), tests=sides, probes=cases)
@@ -104,20 +104,20 @@ def write_receipt(receipt: Receipt) -> bytes:
 
 
 def read_receipt(body: bytes, name: str) -> Receipt:
-    """Read the receipt in a file. Only its commands are run again, and those only where they can do no harm."""
+    """Read the receipt in a file and check its form; paths that leave the project are refused."""
     try:
         receipt = msgspec.json.decode(body, type=Receipt)
     except UNREADABLE as error:
-        raise UsageError(f"{name} is no receipt of bough's: {error}.") from None
+        raise UsageError(f"{name} is not a receipt of bough: {error}.") from None
     if receipt.type != STATEMENT or receipt.kind != KIND:
-        raise UsageError(f"{name} is no receipt of bough's, but `{receipt.kind[:100]}`.")
+        raise UsageError(f"{name} is not a receipt of bough, but `{receipt.kind[:100]}`.")
     rerun = receipt.predicate.rerun
     for tree in (rerun.base, rerun.head):
         if len(tree) != 40 or set(tree) - {*"0123456789abcdef"}:
-            raise UsageError(f"{name} is no receipt of bough's: `{tree[:60]}` is no tree.")
+            raise UsageError(f"{name} is not a receipt of bough: `{tree[:60]}` is not the id of a git tree.")
     for path in (rerun.folder, *(case.probe.path for case in rerun.probes)):
         if path.startswith("/") or {"..", ".git"} & {*path.split("/")} or "\0" in path:
-            raise UsageError(f"{name} is not run: its path `{path[:100]}` leaves the project.")
+            raise UsageError(f"{name} is refused: its path `{path[:100]}` leaves the project.")
     return receipt
 
 
@@ -125,17 +125,17 @@ def read_receipt(body: bytes, name: str) -> Receipt:
 
 
 def list_edits(receipt: Receipt) -> list[str]:
-    """List the signs of an edit that show without running anything."""
+    """List the signs that the receipt was edited, as far as they show without running anything."""
     found, rerun = [], receipt.predicate.rerun
     if receipt.predicate.digest != rerun.digest:
-        found.append("the receipt was edited: its digest is another")
+        found.append("the receipt was edited: its digest does not match its content")
     if [one.get("digest") for one in receipt.subject] != [{"gitTree": rerun.head}]:
-        found.append("the receipt was edited: its subject is another tree than the one that ran")
+        found.append("the receipt was edited: its subject is not the tree that ran")
     return found
 
 
 def list_differences(rerun: Rerun, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """List in sentences what differs from the receipt."""
+    """List in clauses how outcomes differ from those in the receipt."""
     then = _list_sides(rerun)
     now = _list_sides(record_outcomes(rerun, (case.probe for case in rerun.probes), before, after))
     absent, keys = Sides(ABSENT, ABSENT), sorted({*then, *now})
@@ -143,7 +143,7 @@ def list_differences(rerun: Rerun, before: Mapping[str, str], after: Mapping[str
 
 
 def _list_sides(rerun: Rerun) -> dict[tuple[int, str], Sides]:
-    """List what ran by kind and name, since a receipt may give the same name to several things."""
+    """Map everything that ran to its outcomes, by kind and name, since a test and a probe may have the same name."""
     cases = {(number, case.probe.name): case.outcome for number, case in enumerate(rerun.probes, 2)}
     return {(0, CHECK): rerun.check, **{(1, name): sides for name, sides in rerun.tests.items()}, **cases}
 

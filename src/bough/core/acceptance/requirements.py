@@ -1,5 +1,5 @@
-"""The requirements of a goal, and which step has to meet which. Each is a stretch of the goal's own text, in full: a
-person's words are never paraphrased, and nothing gets lost on the way to the agent that does it."""
+"""The requirements of a goal, and which step has to meet which. Each is a passage of the goal's own text: a person's
+words are never paraphrased, so that nothing gets lost on the way to the agent that does the work."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from bough.core.planning.plan import Step
 
 By = Literal["person", "model", "rule"]
-"""The source of the split: the person listed the requirements, a model named the beginning of each, or the text's own
-form decides."""
+"""Who divided the goal into requirements: the person listed them, a model named the beginning of each, or a rule used
+the text's own form."""
 Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
-"""The evidence that it needs: a test that fails without the work; nothing that runs (documentation, comments); tests
-of the author's (coverage); the code's form, a time or a version; that something stays as it was; or it asks for
-nothing."""
+"""The evidence that a requirement needs: a test that fails without the work (behaviour); changed documents; new tests
+(coverage); a changed form of the code (restructure), time (speed) or version (upgrade); something that stays as it was
+(unchanged); or none, since it asks for nothing (background)."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -26,20 +26,20 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     number: int
     text: str
     start: int = 0
-    """Where it begins in the goal's text, in characters."""
+    """The offset in the goal's text at which the requirement begins."""
     end: int = 0
-    """Where it ends in the goal's text; 0: it is not in the text (a criterion, a message)."""
+    """The offset at which the requirement ends; 0 if it is not in the goal's text (a criterion, a later message)."""
     step: str = ""
-    """The path of the step of a written plan that has to meet it; empty: the step that covers it."""
+    """The path of the step of a written plan that has to meet it; if empty, the plan's `covers` decide."""
     within: str = ""
-    """The words around it, if it is an item of an enumeration."""
+    """The words before the enumeration, if the requirement is an item of one."""
     kind: Kind = "behaviour"
     source: str = ""
-    """The person who asked for it later, and when; empty: the goal asks for it."""
+    """Who asked for it in a later message, and when; empty if the goal itself asks for it."""
     superseded: int = 0
-    """The number of the later requirement that replaces it; 0: none does."""
+    """The number of the later requirement that replaces this one; 0 if none does."""
     dropped: str = ""
-    """The person who dropped it; empty: nobody."""
+    """The person who dropped the requirement; empty if nobody did."""
 
     def __str__(self) -> str:
         return f"{self.number}. {self.whole}"
@@ -50,7 +50,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     @property
     def whole(self) -> str:
-        """The requirement in one line, with the words around it."""
+        """The requirement in one line, with the words before its enumeration."""
         text = " ".join(self.text.split())
         return f"{' '.join(self.within.split())} {text}" if self.within else text
 
@@ -58,7 +58,8 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 def list_covered(
     step: Step, path: str, around: Sequence[Requirement], siblings: Sequence[Step]
 ) -> tuple[Requirement, ...]:
-    """List the parent's requirements that a step has to meet: all of them if no step of the plan names any."""
+    """List those of the parent's requirements (`around`) that a step has to meet: all if no step of the plan names
+    any."""
     if any(one.step for one in around):
         return tuple(one for one in around if not one.step or f"{one.step}/".startswith(f"{path}/"))
     if not any(other.covers for other in siblings):
@@ -67,8 +68,8 @@ def list_covered(
 
 
 def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement]) -> list[str]:
-    """List faults of a plan's coverage, in sentences for the planner. With one requirement there are none: every step
-    is for it."""
+    """List what is wrong with the requirements that a plan's steps cover, in sentences for the planner; nothing can be
+    wrong if there is only one requirement."""
     if len(around) < 2:
         return []
     numbers = {one.number for one in around}
@@ -104,22 +105,22 @@ def add_requirements(
 
 
 def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tuple[Requirement, ...]:
-    """Renumber the requirements in order."""
+    """Number the requirements in order, from `after` + 1."""
     return tuple(replace(one, number=after + place) for place, one in enumerate(requirements, 1))
 
 
 def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requirement, ...]:
-    """Return the requirements with a replaced or dropped one restored."""
+    """Return the requirements, with the replaced or dropped one of this number restored."""
     return tuple(replace(one, superseded=0, dropped="") if one.number == number else one for one in known)
 
 
 def drop_requirements(known: Sequence[Requirement], numbers: Sequence[int], by: str) -> tuple[Requirement, ...]:
-    """Return the requirements with some dropped."""
+    """Return the requirements, with those of these numbers marked as dropped."""
     return tuple(replace(one, dropped=by or "you") if one.number in numbers else one for one in known)
 
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
-    """Render the requirements in full for planners, engineers and examiners, without replaced ones."""
+    """Render the requirements in full for planners, agents and examiners; replaced and dropped ones are left out."""
     lines = []
     for one in list_active(requirements):
         around = f"({' '.join(one.within.split())} …) " if one.within else ""

@@ -10,18 +10,18 @@ Severity = Literal["low", "medium", "high"]
 
 
 class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One thing that has to change."""
+    """One fault in a file that has to be corrected."""
 
     file: str
     line: int
-    """The line in the file as it is now; 0: the file as a whole."""
+    """The line in the file as it is now; 0 for the file as a whole."""
     severity: Severity
     what: str
     why: str = ""
 
 
 Ruling = Literal["passed", "failed", "needs_approval", "not_verified"]
-"""`needs_approval`: the check passes, but original tests disagree with the work."""
+"""`needs_approval` means that the check passes, but original tests disagree with the work."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]
 How = Literal["junit", "closing line", "exit status"]
 
@@ -31,11 +31,11 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     command: str
     why: str
-    """Its origin, as a phrase for people: `you gave it`, `tests/test_buffer.py` …"""
+    """Where the command comes from, as a phrase for people: `you gave it`, `tests/test_buffer.py` …"""
     runner: str = ""
-    """The recognised test runner, by its name in the registry of runners; empty: none."""
+    """The name of the recognised test runner in the registry of runners; empty if none was recognised."""
     environment: str = ""
-    """Its environment, as a phrase for people: `the environment in .venv`; empty: the programs on the PATH."""
+    """The environment that the command uses, as a phrase for people: `the environment in .venv`; empty for the PATH."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -45,7 +45,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     outcome: CaseOutcome
     message: str = ""
     trace: str = ""
-    """Trimmed, with the code lines around."""
+    """The shortened stack trace, with the code lines around it."""
     seconds: float = 0.0
 
 
@@ -56,7 +56,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     cases: tuple[Case, ...] = ()
     passed: int = 0
     failed: int = 0
-    """Failures and errors."""
+    """The number of failures and errors."""
     skipped: int = 0
 
     @property
@@ -69,23 +69,23 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     test: str
     path: str = ""
-    """The file it is in, if known."""
+    """The file that contains the test, if known."""
     was: str = ""
-    """Its old expectation: the lines that the work changed, as they were."""
+    """The test's old expectation: the lines that the work changed, as they were."""
     now: str = ""
-    """The same lines as they are now; empty: they are gone."""
+    """The same lines as they are now; empty if they are gone."""
     said: str = ""
-    """Its message on the new code."""
+    """The test's message on the new code."""
     asked: bool = True
-    """False: it no longer runs, because something that it uses is gone."""
+    """False if the test no longer runs, because something that it uses is gone."""
     own: bool = False
-    """An earlier step of the same run wrote it."""
+    """Whether an earlier step of the same run wrote the test."""
     source: str = ""
     """The test with `was` and `now`, as a diff."""
 
     @property
     def change(self) -> str:
-        """Return the change to allow: the new expectation; if the test itself is unchanged, its message."""
+        """Return the change to allow: the new expectation or, if the test itself is unchanged, its message."""
         return self.now or self.said
 
 
@@ -94,7 +94,7 @@ class AllowedChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     test: str
     change: str
-    """Its new expectation: a different change of the same test needs its own approval."""
+    """The test's new expectation; a different change of the same test needs its own approval."""
     by: Literal["judge", "person"]
     why: str
 
@@ -117,80 +117,80 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     id: str
     kind: FailureKind
     text: str = ""
-    """Message and trimmed trace, with the code lines around."""
+    """The message and the shortened trace, with the code lines around it."""
 
 
 UNSEEN = "; bough "
-"""Separates what a check showed from what it could not show."""
+"""Separates, in `Verdict.reason`, what a check showed from what it could not show."""
 
 
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The result of running a task's check. Only bough makes one; nothing a model says can."""
+    """The result of running a task's check. Only bough makes verdicts; nothing that a model says becomes one."""
 
     ruling: Ruling
     reason: str
     """One sentence for people."""
     command: str = ""
     found: str = ""
-    """The command's origin, as a phrase."""
+    """Where the command comes from, as a phrase."""
     exit_status: int | None = None
-    """None if there was no command, or it was killed."""
+    """None if there was no command, or if it was killed."""
     seconds: float = 0.0
     output: str = ""
-    """Head and tail of what the command printed."""
+    """The beginning and the end of what the command printed."""
     blob: str = ""
-    """The whole output in the blob store, if it was longer."""
+    """The key of the whole output in the blob store, if it was longer."""
     tree: str = ""
-    """The tree of the workspace that the check ran on."""
+    """The git tree of the workspace's files that the check ran on."""
     how: How = "exit status"
-    """Source of the counts; `exit status`: single tests are unknown."""
+    """Where the counts come from; with `exit status` single tests are unknown."""
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     cases: str = ""
-    """Every test's id and outcome, as JSON in the blob store."""
+    """The key of the JSON in the blob store that has every test's id and outcome."""
     failures: tuple[Failure, ...] = ()
     """The first failures; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    """Files of the test side that differ from the run's base."""
+    """Files that belong to the tests and differ from those before the run."""
     disagreements: tuple[Disagreement, ...] = ()
-    """Original tests that fail on the new code; in a passing verdict, those with permission."""
+    """Original tests that fail on the new code; in a passing verdict, those that were allowed to change."""
     fixed: tuple[str, ...] = field(default=(), name="mended")
-    """Original tests, as they were before the run, that failed then and pass now; the first ones. The field's name in
-    journals is older, so that they stay readable."""
+    """The first of the original tests, as they were before the run, that failed then and pass now. In journals the
+    field keeps its older name, so that they stay readable."""
     added: tuple[str, ...] = ()
-    """Tests that pass and did not exist at the base of the task; the first ones."""
+    """The first of the passing tests that did not exist before the task."""
     advice: tuple[Remark, ...] = ()
     canary: str = ""
-    """Result of changing values in the tests that carry the claim, as a phrase; empty: not tried."""
+    """What happened when values in the tests that should prove the work were changed, as a phrase; empty if untried."""
     doubt: str = ""
-    """Why the check alone is no proof: it was not seen to fail on a broken product, or with a changed value. Then a
-    probe has to show it."""
+    """Why the check alone is no proof (it was not seen to fail on a broken product, or with a changed value), so that a
+    probe has to prove the work; empty if there is no doubt."""
     unfalsified: bool = False
-    """No value could be changed; only in old journals."""
+    """Whether no value could be changed; only in old journals."""
 
     @property
     def score(self) -> int:
-        """Score failing work by its tests. A file that cannot be loaded fails at least once and passes none."""
+        """Score failing work by its tests: those that pass minus those that fail, but at least one failure."""
         return self.passed - max(self.failed, 1)
 
     @property
     def finding(self) -> bool:
-        """Whether the check passes but proves nothing: the agent that did the work has to answer; it is not a bug."""
+        """Whether the check passes but proves nothing, which the agent that did the work has to answer for."""
         return self.ruling == "needs_approval" or (
             self.ruling == "failed" and self.exit_status == 0 and not self.failed
         )
 
     @property
     def unseen(self) -> str:
-        """Return what a passing check could not show, as a sentence; empty: nothing. The end of `reason`."""
+        """Return the end of `reason` that says what a passing check could not show, as a sentence; it may be empty."""
         _, found, rest = self.reason.partition(UNSEEN)
         return f"{found.removeprefix('; ')}{rest}." if found and self.ruling == "passed" else ""
 
     @property
     def tests(self) -> str:
-        """`tests: 12 passed, 1 failed`, or empty if single tests are unknown."""
+        """Return text such as `tests: 12 passed, 1 failed`; empty if single tests are unknown."""
         if self.how == "exit status":
             return ""
         others = ((self.failed, "failed"), (self.skipped, "skipped"))
@@ -200,8 +200,9 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 Showing = Literal[
     "check", "tests", "probe", "author", "speed", "upgrade", "document", "coverage", "restructure", "unchanged"
 ]
-"""What fails without the work: the person's check or older tests, a probe, or only a test of the author's. Or the check
-is faster; or nothing runs: only a version, documents, tests or the code's form changed."""
+"""What shows that the work made the difference. Something fails without the work: the person's check, older tests, a
+probe, or only a test by the work's author. Or the check is faster. Or nothing that runs shows it: only a version,
+documents, tests or the code's form changed, or nothing had to change."""
 
 
 class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -209,12 +210,12 @@ class ChangePart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     path: str
     first: int = 0
-    """Its first line; 0: the whole file."""
+    """The first line of the part; 0 for the whole file."""
     last: int = 0
     by: tuple[str, ...] = ()
-    """Tests that fail without it."""
+    """Tests that fail without this part."""
     why: str = ""
-    """Why it could not be decided."""
+    """Why it could not be decided whether the part is needed."""
 
     def __str__(self) -> str:
         lines = f":{self.first}{f'-{self.last}' if self.last > self.first else ''}" if self.first else ""
@@ -227,28 +228,28 @@ class RequirementProof(Struct, frozen=True, forbid_unknown_fields=True, omit_def
     number: int
     how: Showing
     by: tuple[str, ...] = ()
-    """Names of the tests or probes; the first ones."""
+    """The names of the first tests or probes that show it."""
 
     @property
     def ran(self) -> bool:
-        """Whether something that ran shows it."""
+        """Whether something that ran is the evidence."""
         return self.how in ("check", "tests", "probe", "author", "speed")
 
 
 class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """bough's observations of a change, apart from the check's result."""
+    """What bough itself observed about a change, apart from the check's result."""
 
     check: bool = False
-    """The person's own check fails without the work."""
+    """Whether the person's own check fails without the work."""
     code: bool = True
-    """It changes code that runs; not only documents, comments, formatting or names."""
+    """Whether the change concerns code that runs, and not only documents, comments, formatting or names."""
     documents: bool = False
-    """It changes documents or comments."""
+    """Whether documents or comments change."""
     interface: bool = False
-    """Defined names, their arguments or their files differ."""
+    """Whether defined names, their arguments or their files differ."""
     tests: tuple[str, ...] | None = None
-    """New tests of the agent's that fail without the work; None: not tried."""
+    """New tests by the agent that fail without the work; None if that was not tried."""
     version: bool = False
-    """A version differs in a file that is no code."""
+    """Whether a version differs in a file that is not code."""
     faster: bool = False
-    """The check takes clearly less time than before."""
+    """Whether the check takes clearly less time than before."""

@@ -1,9 +1,9 @@
-"""A product that is broken on purpose, and what a check that ran on it shows about the check.
+"""Break a product on purpose, and judge a check by how it runs on the broken product.
 
-A check is believed once it was seen to fail. Where a language's record says how a function begins, every function gets
-a first statement with a switch: with the switch on it ends there, with the switch off nothing changes. So a command
-that fails with the one and passes with the other runs the product; one that only reads, formats or builds it sees the
-same text but for one digit. Where no record helps, the files are emptied, and less is known.
+A check is believed once it was seen to fail. If a language's record says how a function begins, every function gets a
+first statement with a switch: switched on, it ends the function; switched off, it does nothing. A command that fails
+with the switch on and passes with it off runs the product; a command that only reads, formats or builds the files sees
+texts that differ in one digit. For other languages the files are emptied, which shows less.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
 from bough.core.verdict.test_files import is_configuration, is_foreign, is_product, is_test_file
 
 How = Literal["on", "off", "emptied"]
-"""Ways to alter a product: every function ends at once; functions only get the switch, off; files are emptied."""
+"""Ways to alter a product: every function ends at once ("on"); every function gets a switch that does nothing ("off");
+every file is emptied."""
 MOST_FILES = 2_000
 _NONSENSE = "}}} )))\n"
 _INTERPRETERS = {program: language for language in LANGUAGES for program in language.interpreters}
@@ -34,8 +35,8 @@ class Belief(Struct, frozen=True):
     """What running a check on a broken product shows about the check."""
 
     kind: Literal["tests", "reads", "passes", "nothing", "unknown"]
-    """It fails when the product misbehaves (tests) or only when the product cannot be read or built (reads); it passes
-    whatever the product does (passes); there is no product yet (nothing); the run was cut off (unknown)."""
+    """The check fails if the product misbehaves ("tests"), or only if the product cannot be read or built ("reads"); it
+    always passes ("passes"); there is no product yet ("nothing"); its run was cut off ("unknown")."""
     said: str = ""
     """The observation behind `kind`, as a sentence."""
 
@@ -45,7 +46,7 @@ class Belief(Struct, frozen=True):
 
     @property
     def doubt(self) -> str:
-        """Explain why a pass of this check alone proves nothing; empty where it proves something."""
+        """Explain why a pass of this check proves nothing; return an empty text if it does prove something."""
         return "" if self.proves else self.said
 
 
@@ -58,8 +59,8 @@ def find_script_language(path: str, text: str) -> Language:
 
 
 def list_product(paths: Collection[str], command: str) -> list[str]:
-    """List the files that may be the product: no tests, no build files or configuration, not the script that the
-    command runs. Files without a suffix are included, since programs often have none."""
+    """List the files that may be the product. Tests, build files, configuration and the script that the command runs
+    are left out; files without a suffix are included, since programs often have none."""
     own = [path for path in paths if not (is_foreign(path) or is_test_file(path) or is_test_path(path))]
     run = find_run_files(command)
     own = [
@@ -73,7 +74,7 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]
     if not found:
-        # Languages without a record: take the commonest suffix among files that are not data.
+        # None of these languages has a record here: take the commonest suffix among files that are not data.
         others = [path for path in own if find_suffix(path) not in ("", *DATA)]
         common = Counter(map(find_suffix, others)).most_common(1)
         found = [path for path in others if find_suffix(path) == common[0][0]] if common else []
@@ -81,7 +82,7 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
 
 
 def find_run_files(command: str) -> set[str]:
-    """Find the project files that a command runs as programs: breaking one of these would prove nothing."""
+    """Find the project files that a command runs as programs. They are never broken: their failure proves nothing."""
     found = set()
     for part in split_commands(command):
         words = [word.text.removeprefix("./") for word in part]
@@ -93,8 +94,8 @@ def find_run_files(command: str) -> set[str]:
 
 
 def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) -> dict[str, str]:
-    """Return the product files that the alteration changes, with their new texts; none where nothing can be altered
-    like that. `reported`: files in which the runner found tests."""
+    """Return the new texts of the product files that the alteration changes; empty if no file can be altered in this
+    way. `reported`: files in which the test runner found tests."""
     known = {path: find_script_language(path, text) for path, text in texts.items()}
     if how == "emptied":
         full = [path for path, text in texts.items() if text.strip() and (find_suffix(path) or known[path].name)]
@@ -120,7 +121,7 @@ def _insert(text: str, places: list[int], switch: str) -> Iterator[str]:
     for at in places:
         yield text[before:at]
         line = text[text.rfind("\n", 0, at) + 1 : at]
-        # A statement that begins its line keeps its indentation: the switch gets a line of its own above it.
+        # If the statement begins its line, put the switch on a line of its own above it, and keep the indentation.
         yield f"{switch}\n{line}" if line and not line.strip() else switch if switch.endswith(" ") else f"{switch} "
         before = at
     yield text[before:]
@@ -132,7 +133,7 @@ def counts_tests(known: Baseline) -> bool:
 
 
 def weigh_base(known: Baseline) -> Belief | None:
-    """Judge a check by its run on the unbroken product: tests that fail at a base that builds show that it can fail."""
+    """Judge a check by its run on the unbroken product: if that builds and some tests fail, the check can fail."""
     failed = known.report.failed - len(known.aside)
     ran = known.report.passed > 0 or any(case.outcome == "failed" for case in known.report.failing)
     if known.exit_status not in (0, None) and not known.lacking and ran and failed > 0:
@@ -141,7 +142,8 @@ def weigh_base(known: Baseline) -> Belief | None:
 
 
 def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
-    """Judge a check by a run on a broken product; None: only another alteration can tell. `known`: the unbroken run."""
+    """Judge a check by its run on a broken product (`now`) and on the unbroken one (`known`). Return None if only
+    another way of breaking the product can tell."""
     if now.exit_status is None:
         return None
     what = "with every file emptied" if how == "emptied" else "when every function fails at once"
@@ -162,7 +164,8 @@ def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
 
 
 def weigh_control(off: Baseline) -> Belief:
-    """Judge a check whose tests cannot be counted: it fails with the switch on; `off`: its run with the switch off."""
+    """Judge a check whose tests cannot be counted and which fails with the switch on. `off`: its run with the switch
+    off."""
     if off.exit_status == 0:
         return Belief(
             "tests", "seen to fail when every function fails at once, and to pass with the same text otherwise"

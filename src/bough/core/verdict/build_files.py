@@ -1,4 +1,4 @@
-"""Build files: lines that register, configure or start tests are test side, all other lines product."""
+"""Divide build files: lines that register, configure or start tests belong to the tests, other lines to the product."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def is_build_file(path: str) -> bool:
 
 
 def restore_registration(old: str, new: str, files: Collection[str]) -> str:
-    """Return the new file with its lines about tests as they were in the old one. A change that only adds names of the
-    work's own `files` (to a test program, say) is kept: it says what is built."""
+    """Return the new file with the lines about tests restored from the old one. A change that only adds names of
+    `files` (the files that the work changed) is kept, since it only says what is built."""
     was, now = old.splitlines(keepends=True), new.splitlines(keepends=True)
     before, after = _mark_tests(was), _mark_tests(now)
     made: list[str] = []
@@ -64,7 +64,7 @@ def _mark_tests(lines: Sequence[str]) -> list[bool]:
 
 
 def only_adds(old: str, new: str, files: Collection[str]) -> bool:
-    """Whether a text has all words of the old one in their order, and besides only names of these files."""
+    """Whether the new text has all words of the old one in the same order, and otherwise only names of these files."""
     names = {last_segment(path) for path in files}
     left, more = iter(re.findall(r"[\w./+-]+", old)), list[str]()
     wanted = next(left, None)

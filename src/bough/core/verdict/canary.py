@@ -1,5 +1,5 @@
-"""The canary: the tests that carry the claim run with changed values, one at a time. A test that passes with all of its
-values changed proves nothing.
+"""The canary: bough runs the tests that should prove the work with changed values, one at a time. A test that passes
+with all of its values changed proves nothing.
 
 This module only chooses the changes. It finds tests by their names and by indentation, in any language.
 """
@@ -22,11 +22,11 @@ from bough.core.verdict.test_files import expand_command, is_code, is_data, is_f
 from bough.core.verdict.texts import find_block, measure_indent
 
 MOST = 20
-"""The most tests, or files of tests, that the canary tries."""
+"""The maximum number of tests, or files of tests, that the canary tries."""
 ROUNDS = 4
-"""Rounds for each test: one value changes in each; the last round changes all remaining values of the surest role."""
+"""Rounds for each test: each changes one value, and the last one all remaining expected values."""
 Value = tuple[str, Replacement]
-"""A file, and the change in it."""
+"""The path of a file, and a change in that file."""
 NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
 """A text that no language accepts."""
 _HEAD = (
@@ -40,14 +40,15 @@ _DEFINES = r"\s*(?:(?:def|let|sub|const|var|my|our|static|public|private|protect
 
 
 def choose_claim(claims: Sequence[str], request: str) -> list[str]:
-    """Choose a few of the tests that carry the claim, those that the goal names first."""
+    """Choose a few of the tests that should prove the work; tests that the goal mentions come first."""
     words = {*re.findall(r"[\w-]+", request)}
     named = [test for test in claims if {*re.findall(r"[\w-]+", test.rpartition("::")[2])} & words]
     return [*named, *(test for test in claims if test not in {*named})][:MOST]
 
 
 def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[Value]]:
-    """List the possible changes in each test, with files, the surest first. `tests`: names as the runner has them."""
+    """List the possible changes in each test, the surest to make it fail first. `tests`: names as the runner reports
+    them."""
     found: dict[str, list[Value]] = {}
     for path, names in _find_tests(texts, tests).items():
         text = TestText(texts[path], find_language(path))
@@ -64,8 +65,8 @@ def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[
 
 
 def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[Value]:
-    """List the changes in helpers and constants that a test uses and that a file of tests defines once, the test's own
-    file first. Other tests may use them too, so none of these counts as an expected value."""
+    """List the changes in helpers and constants that a test uses and that one file of tests defines exactly once; the
+    test's own file is searched first. Other tests may use these values too, so none counts as an expected value."""
     found: list[Value] = []
     others = (each for each in texts if each != path and find_suffix(each) == find_suffix(path) and is_test_file(each))
     for where in (path, *others):
@@ -81,7 +82,8 @@ def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[
 
 
 def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str], bool]:
-    """List the files that a check names, directly or in a recipe, else all tests; and say whether it names them."""
+    """List the test files that a check's command names, directly or in a recipe, or else all test files; the second
+    value tells whether the command names them."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
@@ -101,8 +103,8 @@ def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[
 
 
 def plan_rounds(values: Sequence[Value]) -> list[list[Value]]:
-    """Plan what to change in a test, round by round. Expected values go alone where a test has any: a changed input may
-    break the product whatever the test asserts."""
+    """Plan which values of a test to change in each round. If the test has expected values, only those change: a
+    changed input may break the product whatever the test asserts."""
     sure = [one for one in values if one[1].role == "expected"]
     single = (sure or values)[: ROUNDS - 1 if len(sure) > ROUNDS else ROUNDS]
     return [*([one] for one in single), *([sure[ROUNDS - 1 :]] if len(sure) > ROUNDS else ())]
@@ -130,7 +132,7 @@ def apply_changes(texts: Mapping[str, str], changes: Collection[Value]) -> dict[
 
 
 def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[str]]:
-    """The tests of each file that has any."""
+    """Find the tests in each file; files without any are left out."""
     files = {test: find_file(test) for test in tests}
     held = {
         path: {
@@ -140,7 +142,7 @@ def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, l
         }
         for path in texts
     }
-    # Some runners name a test by its package or class, which is no file, or give no place at all.
+    # Some runners name a test by its package or class instead of its file, or give only its name.
     loose = {*tests}.difference(*held.values())
     found = {path: own | loose if is_test_file(path) else own for path, own in held.items()}
     return {path: sorted(own) for path, own in found.items() if own}
@@ -159,7 +161,7 @@ def _split_name(test: str, path: str) -> list[str]:
 
 
 def find_test(lines: Sequence[str], names: Sequence[str]) -> tuple[int, int] | None:
-    """Find the lines of the test with this name, if its class or group has exactly one."""
+    """Find the first and last line of the test with this name; None unless exactly one test matches."""
     if not names:
         return None
     first, last = 0, len(lines)

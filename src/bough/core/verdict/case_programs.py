@@ -1,9 +1,9 @@
-"""An examiner's cases as ordinary programs: how to write one for a project, start it and read its result.
+"""An examiner's test cases as ordinary programs: how to write one for a project, start it and read its result.
 
-A program uses the product as its users do: it imports or calls it, compares and ends. There is no test runner, none of
-its variables, and no name that mentions tests, so code that asks whether it is being tested finds nothing. Languages
-without a form of their own use a shell script, which can start anything. A case that needs a runner (a fixture, a
-transformer of modules) is a test for that runner, and says why.
+A program uses the product as its users do: it imports or calls it, compares the result and exits. No test runner, no
+variable of one and no name that mentions tests is present, so the product cannot detect that it is being tested. For
+languages without such a form the program is a shell script, which can start anything. A case that needs a test runner
+(for a fixture or a module transformer) is a test for that runner, and must say why.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COULD_NOT_START = (126, 127)
 
 
 def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ()) -> Form:
-    """Choose the form of a case for this project: the language of most of the changed product files."""
+    """Choose how to write a case for this project: in the language of most of the changed product files."""
     product = [path for path in changed if is_product(path)] or [path for path in paths if is_product(path)]
     common = Counter(find_language(path) for path in product).most_common(1)
     known = common[0][0] if common and common[0][0].case_path else None
@@ -56,13 +56,13 @@ def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ())
 
 
 def _is_named(path: str) -> bool:
-    """Whether the file itself is named like a test; lying beside tests is not enough."""
+    """Whether the file itself is named like a test; a place in a folder of tests is not enough."""
     return re.search(r"test|spec", last_segment(path)) is not None and not last_segment(path).startswith("conftest")
 
 
 def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
-    """Find an existing test that shows how the product is used, preferably one named after a changed file; empty:
-    none."""
+    """Find an existing test that shows how the product is used, preferably one named after a changed file; return an
+    empty text if there is none."""
     suffix = find_suffix(form.path)
     tests = [path for path in paths if is_test_path(path) and find_suffix(path) == suffix and _is_named(path)]
     subjects = {find_stem(path) for path in changed if not is_test_path(path)}
@@ -71,7 +71,7 @@ def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) 
 
 
 def make_command(probe: Probe, check: Check) -> str:
-    """The command that runs one case, at the top of the project; empty: nothing here can run it."""
+    """Make the command that runs one case from the project's top folder; empty if nothing here can run the case."""
     if not probe.language:
         runner = find_runner(check.runner)
         return runner.probe(probe.path, check.command) if runner is not None and runner.probe_path else ""
@@ -82,7 +82,7 @@ def make_command(probe: Probe, check: Check) -> str:
 
 
 def make_file(probe: Probe) -> str:
-    """Return the text of a case as it runs."""
+    """Return the text of the file that runs a case, completed for its language."""
     own = probe.language and probe.language != SCRIPT
     return find_language(probe.path).complete_case(probe.text) if own else probe.text
 
@@ -98,10 +98,10 @@ def read_probe(probe: Probe, check: Check, finished: Finished, text: str) -> Pro
         f"killed {finished.killed}" if finished.killed else f"exit status {status}"
     )
     if probe.language:
-        # The product may end with any status, so only the script's own last line shows that something did not start.
+        # The product may exit with 126 or 127 too: these mean that the case did not start only if nothing was printed.
         unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())
     else:
-        # The test file itself is at fault, not the product: it uses names that a test cannot have.
+        # Find out whether the test file itself is at fault, and not the product.
         unreadable = status in runner.probe_broken or _is_unreadable(probe, text)
         unreadable = unreadable or bool(silent and not re.search(r"AssertionError|assert ", text))
     return Probed(probe.name, "broken" if unreadable and status is not None else "failed", said)
@@ -111,7 +111,7 @@ def _is_unreadable(probe: Probe, text: str) -> bool:
     """Whether the compiler, interpreter or shell reports a syntax error in the program itself."""
     own = re.escape(last_segment(probe.path))
     said = (
-        # Python and Node: the place without a function, the line, a mark below it, the error.
+        # Python and Node print the location (without a function name), the source line, a caret below it, the error.
         rf'{own}(?:", line \d+|:\d+)\n(?:.*\n){{1,4}}?(?:E +)?(?:Syntax|Indentation|Tab)Error: (?!The requested mod)',
         rf"{own}\b.*\b(?:[Ss]yntax|[Pp]arse) error|syntax error at \S*{own}",  # shells, Ruby, Go, Perl
         rf"(?:SyntaxError|Parse error): .*{own}\b|Transform failed .*\n.*{own}\b",  # Babel, PHP, esbuild

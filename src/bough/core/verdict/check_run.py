@@ -1,5 +1,5 @@
-"""One run of a check: how it ended, what its report says, and what it reported at a tree. Single tests keep the
-runner's names, cleaned of control characters and of the workspace's path, each under one id."""
+"""One run of a check: how it ended, and what it reported for a tree of files. Each test has one id: the runner's name
+for it, without control characters and without the workspace's path."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _RANK: dict[CaseOutcome, int] = {"skipped": 0, "passed": 1, "failed": 2, "error"
 
 
 def strip_ansi(text: str) -> str:
-    """Text without colours and other control sequences."""
+    """Remove colours and other control sequences from a text."""
     return re.sub(_UNPRINTABLE, "", re.sub(_ANSI, "", text))
 
 
 def strip_root(text: str, root: str) -> str:
-    """Text in which paths below the workspace are relative to it, so that it is the same in every checkout."""
+    """Make the paths below the workspace (`root`) relative to it, so that a text is the same in every checkout."""
     if len(root) < 2:
         return text
     return re.sub(rf"(file://)?{re.escape(root.rstrip('/'))}/", "", text)
 
 
 def cut_middle(text: str, size: int) -> str:
-    """Shorten a text to `size` characters: its beginning and, more of it, its end, where runners say what went
-    wrong."""
+    """Shorten a text to `size` characters by cutting out its middle. More is kept of the end, where runners say what
+    went wrong."""
     if len(text) <= size:
         return text
     mark = "\n… (cut) …\n"
@@ -50,7 +50,8 @@ def cut_middle(text: str, size: int) -> str:
 def make_case(
     name: str, outcome: CaseOutcome, message: str | None = None, trace: str = "", seconds: float = 0.0, root: str = ""
 ) -> Case:
-    """Make a case that is safe to store, whatever the runner wrote. `message`: None for the first line of the trace."""
+    """Make a case that is safe to store, whatever the runner wrote. If `message` is None, the first line of `trace` is
+    the message."""
     message = trace.strip().partition("\n")[0] if message is None else message
     clean = " ".join(strip_root(strip_ansi(name), root).split()) or "?"
     # An address differs in every run, so the test would seem new each time.
@@ -70,8 +71,8 @@ def make_case(
 def deduplicate(cases: Iterable[Case], unique: str = "") -> tuple[Case, ...]:
     """Merge cases with the same id.
 
-    An id that matches `unique` names one test (its teardown, a retry): the worse outcome counts. Other ids may well be
-    shared by two tests: the later ones are numbered.
+    Cases whose id matches `unique` belong to one test (its teardown, a retry), and the worst outcome counts. Any other
+    id may be shared by several tests, so the later ones get a number.
     """
     by_id: dict[str, Case] = {}
     times: dict[str, int] = {}
@@ -97,8 +98,8 @@ def count_cases(how: How, cases: tuple[Case, ...]) -> Report:
 
 
 def merge_worse(one: Report, other: Report) -> Report:
-    """Merge two accounts of one run: the worse of each count, and the tests of the first (or of the second if the first
-    names none)."""
+    """Merge two reports of one run: take the worse of each count, and the cases of the first report (of the second if
+    the first has none)."""
     return Report(
         one.how,
         one.cases or other.cases,
@@ -109,10 +110,10 @@ def merge_worse(one: Report, other: Report) -> Report:
 
 
 def count_told(output: str) -> int:
-    """Count the tests that an output of an unknown runner mentions: numbers before words for tests, or lines with one
-    outcome each."""
+    """Count the tests in the output of an unknown runner: the largest number before a word for tests, or else the lines
+    that state an outcome."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
-    output = re.sub(r"(?m)^(?:checking |-- ).*", "", output[-_READ:])  # What configure and CMake look for.
+    output = re.sub(r"(?m)^(?:checking |-- ).*", "", output[-_READ:])  # Lines of configure and CMake.
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)
@@ -129,13 +130,13 @@ def does_nothing(output: str) -> bool:
 
 
 _READ = 20_000
-"""Characters at the end of an unknown output that are searched for tests."""
+"""Number of characters at the end of an unknown runner's output that are searched for tests."""
 NOT_STARTED = (126, 127)
 """Exit statuses of a shell that could not start a command (not executable, not found). Programs may use them too."""
 
 
 def find_signal(exit_status: int | None) -> str:
-    """Return the name of the signal that killed a command, from the shell's exit status; empty: none."""
+    """Return the name of the signal that killed a command, from the shell's exit status; empty if no signal did."""
     try:
         return signal.Signals((exit_status or 0) - 128).name
     except ValueError:
@@ -146,20 +147,20 @@ class Finished(Struct, frozen=True):
     """How a command ended."""
 
     exit_status: int | None
-    """None if bough killed it for its time or its output."""
+    """None if bough killed the command because it ran too long or printed too much."""
     output: bytes
     """Standard output and error as they came, interleaved."""
     seconds: float
     killed: str = ""
-    """Why it was killed, as a phrase: `after 120 s`, `after 20 MB of output`."""
+    """When bough killed the command, as a phrase: `after 120 s`, `after 20 MB of output`."""
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """The result of the check at one tree."""
+    """The result of the check on one tree of files."""
 
     report: Report
     closed: bool
-    """The output has the runner's closing lines, which some plugins and options suppress."""
+    """Whether the output has the runner's closing lines, which some plugins and options suppress."""
     exit_status: int | None
     refuted: str = ""
     """Hash of the output by `original_tests.hash_refutation`."""
@@ -169,13 +170,13 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     way_out: str = ""
     """The command or step that provides what is missing."""
     aside: dict[str, str] = {}
-    """Failing tests that cannot run here, and what each lacks."""
+    """Failing tests that cannot run on this machine, and what each of them lacks."""
     left_out: tuple[str, ...] = ()
     """Files ignored by git that a failing check's output names."""
     said: str = ""
     """The end of a failing check's output."""
     told: int = 0
-    """Number of tests mentioned in an output that no reader understands."""
+    """Number of tests that the output mentions, if bough cannot read its format."""
     plain: bool = False
     """The check fails with the options that bough adds for reports and passes without them, so it runs without them."""
     absent: bool = False
@@ -198,21 +199,22 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_telling(self) -> bool:
-        """It ran tests, or it ended without naming any, and nothing that it uses was missing."""
+        """Whether the result tells something: the check ran tests, or ended without naming any and lacked nothing."""
         return self.ran_tests > 0 or (self.mute and (self.exit_status == 0 or (self.red and self.refuted != "")))
 
     @property
     def red(self) -> bool:
-        """It started the product or a test, and failed with any status or signal."""
+        """Whether the check started the product or a test, and failed with any status or signal."""
         return self.exit_status not in (0, None) and not self.lacking and not self.absent
 
     def falls_silent(self, then: Baseline) -> bool:
-        """It names its tests only when it fails, so a silent pass cannot be compared by counts."""
+        """Whether this run failed and named its tests, and `then` passed without naming any: the counts of the two
+        cannot be compared."""
         return self.exit_status != 0 and not self.mute and then.exit_status == 0 and then.mute
 
     @property
     def mute(self) -> bool:
-        """It ended, and no report or closing line says which tests ran."""
+        """Whether the check ended and no report or closing line says which tests ran."""
         return self.exit_status is not None and self.report.how == "exit status"
 
 
@@ -239,7 +241,7 @@ class MixedRun(Struct, frozen=True):
 
 
 def describe_result(finished: Finished) -> str:
-    """The result of the check, in one sentence for people."""
+    """Describe the result of the check for people, in one clause."""
     status, took = finished.exit_status, f"{finished.seconds:.1f} s"
     if status == 0:
         return f"the check passed (exit status 0 in {took})"

@@ -1,7 +1,7 @@
-"""Finding the check that proves a task: the step's own, then one named after the task, then the project's.
+"""Find the check that proves a task: the step's own, then one named after the task, then the project's.
 
-Pure: reads a listing of the workspace and single files, and runs nothing. No result means that no check is known for
-this task, which is never a pass.
+This module reads the list of the workspace's files and some of the files; it runs nothing. If it finds no check, none
+is known for this task, and that never counts as a pass.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ GIVEN, SET = "you gave it", "[check] command in bough.toml says so"
 
 
 def is_given(run: Run, check: Check) -> bool:
-    """Whether a person chose the check: then it is used even if bough has doubts, which are only shown."""
+    """Whether a person chose the check. Such a check is used even if bough doubts it; the doubts are only shown."""
     return check.why in (GIVEN, SET) or check.command == run.plan.goal.test_command
 
 
 def find_check(step: Step, task: str, files: Collection[str], read: Read) -> Check | None:
-    """The check of a task by its files alone; None when none is found."""
+    """Find the check of a task in its files alone; None if there is no check."""
     return next(iter(list_checks(step, task, files, read)), None)
 
 
@@ -50,12 +50,12 @@ def list_checks(
     """List the candidates for the check of a task and why each was chosen, the most trusted first. A check that a
     person or the step names is the only candidate.
 
-    `preferred` is the project's own command that was found to work, `refused` are those that test nothing. `files` are
-    the workspace's files as relative paths. In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`;
-    `make test-{id}`; `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person has set; the test
-    command of the project around `folder`, the person's folder; what a model `proposed`. The id is the last segment of
-    the task's path, in which dashes and underscores are the same and case does not matter. The goal has no id to name
-    files after.
+    `preferred`: the project's own command that was found to work; `refused`: commands that test nothing; `files`: the
+    workspace's files as relative paths. The order is: the step's `test_command`; its `test_file`;
+    `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person
+    has set; the test command of the project that contains `folder`, the person's folder; the check that a model
+    `proposed`. The id is the last segment of the task's path; dashes count as underscores, and case does not matter.
+    The goal has no id, so no file can be named after it.
     """
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
@@ -108,5 +108,5 @@ _SEPARATORS = str.maketrans("-. ", "___")
 
 
 def _normalize_name(name: str) -> str:
-    """A name with dashes, dots and underscores unified, and without case."""
+    """Replace dashes, dots and spaces in a name by underscores, and fold its case."""
     return name.translate(_SEPARATORS).casefold()

@@ -1,8 +1,8 @@
-"""Reading JUnit XML, which most runners can write.
+"""Read JUnit XML, which most test runners can write.
 
-The file is untrusted: the tests' own code could have written it. Nothing but comments may stand before its first
-element, so there is no document type declaration: no entities to expand, and nothing external to load, which is what
-`defusedxml` would add at the price of a dependency. What is no case is dropped as soon as it was read.
+The file is untrusted, since the tests' own code could have written it. Only comments may stand before its first
+element, so it cannot declare a document type: there are no entities to expand and nothing external to load. That is all
+that the library `defusedxml` would add. Elements that are no test case are dropped as soon as they have been read.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 
-if TYPE_CHECKING:  # Few runs need it.
+if TYPE_CHECKING:  # Imported where it is used: few runs need XML.
     from xml.etree.ElementTree import Element
 
 LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
 MOST_TEXT = 20_000
-"""The most characters of one failure's text that are kept; `make_case` cuts further."""
+"""The maximum number of characters that are kept of one failure's text; `make_case` shortens the text further."""
 _MOST_MARKS, _AT_ONCE = 100, 65_536
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
-"""Elements that give a case its outcome. The last one counts: an error says more than a failure beside it."""
+"""Elements that give a case its outcome. If a case has several, the last one here counts: an error says more than a
+failure."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HEAD = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*(?=<testsuites?[\s/>])", re.DOTALL)
 
@@ -35,14 +36,13 @@ Identify = Callable[[str, str, str], str]
 def read_junit(
     xml: bytes, root: str = "", identify: Identify | None = None, unique: str = ""
 ) -> tuple[Case, ...] | None:
-    """The tests of a JUnit report, each id once; None when it is not a complete, well-formed report within bounds.
+    """Return the tests of a JUnit report, each id once; None if the report is incomplete, malformed or too large.
 
-    Ids do not contain the checkout's location when `root`, the workspace's path, is given. `unique`: as in
-    `Runner.unique_ids`.
+    If `root`, the workspace's path, is given, ids do not contain it. `unique`: see `Runner.unique_ids`.
     """
     if len(xml) > LARGEST:
         return None
-    # Runners copy what tests print. Control characters are not XML: the parser would stop and lose the report.
+    # Runners copy what tests print. Control characters are not allowed in XML, so the parser would reject the report.
     clean = _CONTROL.sub(b"?", xml).decode("utf-8", "replace")
     head = _HEAD.match(clean)
     if head is None:
@@ -102,7 +102,7 @@ def _build_case(case: Element, root: str, identify: Identify) -> Case:
 
 
 def make_plain_id(file: str, group: str, name: str) -> str:
-    """Return `file::group > name`, with the parts that the runner gives."""
+    """Return `file::group > name`, without the parts that the runner does not give."""
     if file:
         return f"{file}::{f'{group} > ' if group else ''}{name}" if name else file
     return f"{group}::{name}" if group else name

@@ -1,8 +1,8 @@
-"""All that bough has to know about a language.
+"""All that bough has to know about a programming language.
 
 A new language is one file in `languages/` with a subclass of `Language`; its runners are subclasses of `Runner` in the
-same file. Fields that a record leaves out keep the neutral values of `Language`: names and folders that mean tests
-anywhere. Languages without a record use the neutral one.
+same file. Fields that a record (such a subclass) leaves out keep the neutral values of `Language`: names and folders
+that mean tests in any language. Languages without a record use these neutral values only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
 
-if TYPE_CHECKING:  # For annotations only: classifying a path must not load them.
+if TYPE_CHECKING:  # For annotations only: code that only classifies paths must not load these modules.
     from bough.core.verdict.project_files import ProjectFiles
     from bough.core.verdict.runner import Runner
 
@@ -58,19 +58,19 @@ class Missing(Struct, frozen=True):
         "target", "tests", "time", "output", "program", "script", "terminal", "configure", "ignored",
     ]  # fmt: skip
     name: str
-    """The command or package; a program and its required version; a service's address; for the network, a host."""
+    """The missing thing: a command, a package, a program with its required version, a service's address, or a host."""
     why: str = ""
-    """The manifest that declares it."""
+    """The manifest that declares the missing thing."""
     language: str = ""
     """The name of the language that the package is for."""
     declared: bool = True
-    """False: no manifest declares it, so the work may have to provide it."""
+    """False if no manifest declares the missing thing, so that the work may have to provide it."""
     module: str = ""
-    """The module as the program imports it."""
+    """The name by which the program imports the module."""
     get: str = ""
-    """The command that installs it; empty if unknown."""
+    """The command that installs the missing thing; empty if unknown."""
     debian: str = ""
-    """The package of Debian that has it, if there is one of this name."""
+    """The name of the Debian package that would contain it; no such package need exist."""
 
     def __str__(self) -> str:
         named = f" ({self.why} names it)" if self.why else ""
@@ -95,48 +95,49 @@ _LACKING = {
     "program": "{} cannot be executed",
     "script": "{} is not there",
 }
-"""Sentences for each kind of missing thing; any other kind is a package."""
+"""A clause for each kind of missing thing; other kinds are reported as not installed."""
 
 
 class Language:
-    """One language, with the neutral values."""
+    """A programming language; the values here are neutral ones, which subclasses replace."""
 
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """The suffixes of its files, without their dots."""
+    """Suffixes of the language's files, without dots."""
     comment: ClassVar[str] = "#"
     quotes: ClassVar[bool] = True
-    """Single quotes may enclose texts; otherwise they hold one character."""
+    """Whether single quotes may enclose strings; if not, they enclose one character."""
     rank: ClassVar[int] = 50
     """Position when bough looks for a project's check: languages with lower numbers come first."""
     runners: ClassVar[tuple[Runner, ...]] = ()
-    """Its runners in the order in which bough tries them."""
+    """The language's test runners, in the order in which bough tries them."""
     manifests: ClassVar[tuple[str, ...]] = ()
-    """Files whose folder is a project of its own."""
+    """Names of files that make the folder around them a project of its own."""
     dependency_files: ClassVar[str] = ""
     """Pattern for paths of files that declare dependencies."""
     task_files: ClassVar[str] = ""
     """Pattern for paths of files with commands that developers run."""
     settings: ClassVar[str] = ""
-    """Pattern for names of files that only configure test runs, besides those of the runners."""
+    """Pattern for names of files that only configure test runs, in addition to the runners' own files."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Tables that only configure test runs in files with other content, as pairs of a file and a pattern."""
     programs: ClassVar[frozenset[str]] = frozenset()
     """Programs that run tests or decide how they run."""
     environment: ClassVar[str] = ""
-    """The file that marks a virtual environment; it is read although git ignores it."""
+    """The file that marks a virtual environment; bough reads it although git ignores it."""
     no_module: ClassVar[str] = ""
-    """Pattern for messages about a missing module; its groups are the name."""
+    """Pattern for messages about a missing module; each of its groups may hold the name."""
     no_package: ClassVar[str] = ""
     """Pattern for messages about a missing package that a tool should have installed."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Commands that install a project's packages, the surest first, by a file that calls for them (`{file}`)."""
+    """Pairs of a file and the command that installs the packages of a project with that file (`{file}`); the surest
+    pair comes first."""
     gets: ClassVar[str] = ""
-    """Command that installs one package, `{}`."""
+    """Command that installs one package; `{}` is the package's name."""
     debian: ClassVar[str] = ""
-    """Name that Debian gives to a package, `{}`."""
+    """Debian's name for the language's package `{}`."""
     provided: ClassVar[Mapping[str, str]] = {}
-    """Commands that install programs, by program."""
+    """Map from a program to the command that installs it."""
     installs: ClassVar[str] = ""
     """Pattern for the beginning of command lines that install a project's packages."""
     stops: ClassVar[str] = ""
@@ -145,15 +146,15 @@ class Language:
     """Pattern for messages that a tool is older than a project allows; its groups are the tool and the required
     version."""
     frames: ClassVar[str] = ""
-    """Pattern for places in a trace outside the project: runners and libraries."""
+    """Pattern for locations in a trace that are outside the project, in runners and libraries."""
     noise: ClassVar[str] = ""
     """Pattern for beginnings of other trace lines that carry no information."""
     moved: ClassVar[str] = ""
-    """Pattern for beginnings of messages of tests that fail because something they use was renamed or moved."""
+    """Pattern for the beginning of the message of a test that fails because something it uses was renamed or moved."""
     scripts: ClassVar[bool] = False
-    """Its files are run by their path; a file that the check runs is test side."""
+    """Whether the language's files are run by their path; a file that the check runs then belongs to the tests."""
     parameters: ClassVar[bool] = False
-    """A test's parameters follow its name in brackets."""
+    """Whether a test's parameters follow its name in brackets."""
     asserts: ClassVar[str] = (
         r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
     )
@@ -162,27 +163,29 @@ class Language:
     body: ClassVar[str] = ""
     """Pattern from a function's head up to its first statement; its group is the name."""
     switch: ClassVar[str] = ""
-    """First statement that ends a function if `{on}` is 1 and does nothing if it is 0; empty: none is known."""
+    """First statement that ends a function if `{on}` is 1 and does nothing if it is 0; empty if none is known."""
     interpreters: ClassVar[tuple[str, ...]] = ()
-    """Programs that run its files by their path, without their versions."""
+    """Programs that run the language's files by their path; the names have no version."""
     build_files: ClassVar[str] = ""
     """Pattern for names of files in this language that build the product and are not part of it."""
     loads: ClassVar[str] = ""
     """Pattern for lines that run when a file is loaded: the functions that they call must keep working."""
 
     case_path: ClassVar[str] = ""
-    """Path of an examiner's program; `{name}` is its name. Empty: the examiner writes shell scripts."""
+    """Path of an examiner's program, with `{name}` for its name; if empty, the examiner writes shell scripts."""
     case_command: ClassVar[str] = ""
-    """Command that starts such a program: `{file}`, `{folder}`, `{name}` are its own, `{interpreter}` the check's."""
+    """Command that starts an examiner's program: `{file}`, `{folder}` and `{name}` are those of the program,
+    `{interpreter}` is the one that the check uses."""
     case_how: ClassVar[str] = ""
-    """The form of such a program, in a sentence for the examiner."""
+    """How to write an examiner's program, in a sentence for the examiner."""
     case_fixtures: ClassVar[str] = ""
     """Pattern for code that only a runner can call, such as fixtures."""
 
     # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
-        """Find the functions of a file and the place of each one's first statement; none in generated files."""
+        """Find the name of each function of a file, and the offset of its first statement. Generated files (files with
+        very long lines) are left out."""
         written = self.body and max(map(len, text.split("\n"))) <= _LONGEST_LINE
         for found in re.finditer(self.body, text, re.MULTILINE) if written else ():
             yield next(filter(None, found.groups()), ""), found.end()
@@ -205,11 +208,11 @@ class Language:
     # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
-        """Find the tests in a file that holds product code too. `reported`: the runner found tests in it."""
+        """Find the tests in a file that also holds product code. `reported`: whether the runner found tests in it."""
         return []
 
     def holds_test(self, test: str, path: str) -> bool:
-        """Whether a test's id, by its file or its module, lies in this file."""
+        """Whether the test is in this file, by the file or module that its id names."""
         return test.partition("::")[0] == path or test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
 
     def complete_case(self, text: str) -> str:
@@ -219,8 +222,8 @@ class Language:
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        """Find the first package that a failed check lacks, preferably a declared one. `texts`: its output;
-        `manifests`: their texts by path; `own`: names of the project's own files and folders."""
+        """Find the first package that a failed check lacks, preferably a declared one. `texts`: the check's output;
+        `manifests`: texts of the manifests by path; `own`: names of the project's own files and folders."""
         undeclared = None
         for text in texts:
             if self.no_package and (found := re.search(self.no_package, text)):
@@ -238,7 +241,7 @@ class Language:
         return undeclared
 
     def _complete(self, missing: Missing) -> Missing:
-        """Add how to install a package."""
+        """Return the missing package together with the command that installs it."""
         own = f"|{self.name}-?" if len(self.name) > 2 else ""
         bare = re.sub(rf"^(?:lib{own})(?=\w\w)|\.h\w*$", "", missing.name.replace("::", "-"))
         debian = self.debian.format(bare)
@@ -249,22 +252,22 @@ class Language:
         return re.split(r"[/.]|::", module)[0]
 
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        """Find the manifest that names the package of a module; empty: a package of that name is well known; None: no
-        manifest."""
+        """Find the manifest that names the package of a module. Return None if no manifest does, or an empty text if no
+        manifest does but a package of that name is well known."""
         wanted = rf"(?im)(?:^|[\"'\s,/:(]){re.escape(self.find_top(module))}(?=$|[\s\"'<>=!~;,@)/])"
         named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
         return next((path for path in named if re.search(wanted, manifests[path])), None)
 
     def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
-        """Return the project's set-up command as it can be typed here; empty: it installs single packages, and others
-        than the missing one."""
+        """Return the project's set-up command as it can be typed here; empty if it only installs named packages and the
+        missing one is not among them."""
         given = setup[found.end() :] if self.installs and (found := re.match(self.installs, setup)) else ""
         named = re.findall(r"\s([A-Za-z@][\w@/+:-]*)(?:[=<>~^@][\w.^~=<>-]*)?(?=\s|$)", given)
         return setup if not named or missing.name in named else ""
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
-        """Explain in one sentence how to install what is missing if the project does not say so. `environment`: where
-        checks run, as a phrase (empty: no environment); `prefix`: its folder."""
+        """Explain in one sentence how to install what is missing, for projects that do not say so. `environment`: the
+        virtual environment in which checks run, as a phrase (empty if there is none); `prefix`: its folder."""
         how = f": `{missing.get}`" if missing.get else " first, where there is network access"
         return f"Install {missing.module or missing.name}{how}."
 
@@ -279,7 +282,7 @@ class Language:
 
 
 def is_test_name(path: str) -> bool:
-    """Whether a file's own name is that of a test."""
+    """Whether the name of the file itself (without its folders) is that of a test."""
     name, suffix = last_segment(path), find_suffix(path)
     if suffix in _DOCUMENTS:
         return False
@@ -288,12 +291,12 @@ def is_test_name(path: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def is_test_folder(folder: str) -> bool:
-    """Whether one of these folders means tests in any language."""
-    # Below lib/ such a name is a namespace of the product: `lib/Test/More.pm`.
+    """Whether one of the folders in this path means tests in any language."""
+    # Below lib/ a folder `Test` is a namespace of the product, as in `lib/Test/More.pm`.
     parts = re.sub(r"(?<=^lib)(/.*)?/Test\b", "", folder).lower().split("/")
     return any(part in _TEST_FOLDERS or re.split(r"[-_.]", part)[-1] in _TEST_WORDS for part in parts)
 
 
 def is_test_path(path: str) -> bool:
-    """Whether a file belongs to the tests, by names and folders that mean tests anywhere."""
+    """Whether a file belongs to the tests, by names and folders that mean tests in any language."""
     return is_test_folder(parent_folder(path)) or is_test_name(path)

@@ -1,9 +1,10 @@
-"""The literals of a test and a changed value for each: one rule for every language.
+"""Find the literals of a test and a changed value for each, by one rule for every language.
 
-A text is cut into tokens; brackets show which call a token is an argument of. A literal is *expected* where a statement
-that every run of the test reaches compares something with it: the changed literal makes the test fail. It is *asserted*
-elsewhere in an assertion, and *given* otherwise: its change may make the test fail. Literals that break a test without
-any assertion (titles, indexes, sizes, ports, exit statuses) are no values; `bench/literals.py` counts on real tests.
+A text is cut into tokens; brackets show which call a token is an argument of. A literal is *expected* if a statement
+that every run of the test reaches compares something with it, so that changing it makes the test fail. It is *asserted*
+anywhere else in an assertion, and *given* otherwise; changing these may make the test fail. Literals that break a test
+without any assertion (titles, indexes, sizes, ports, exit statuses) are left out. `bench/literals.py` measures this on
+real tests.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from bough.core.verdict.other_literals import BOOLEANS, NOTHING, NUMBER, make_ot
 
 Role = Literal["expected", "asserted", "given"]
 _ROLES: tuple[Role, ...] = ("expected", "asserted", "asserted", "given")
-"""Roles of literals by rank. Compared literals in an assertion come before its other ones."""
+"""The role of a literal by its rank. In an assertion, literals that are compared rank before the others."""
 
 
 class Replacement(Struct, frozen=True):
-    """One literal and the changed literal of the same kind."""
+    """The place of a literal in a text, and a changed literal of the same kind for it."""
 
     start: int
     end: int
@@ -41,15 +42,15 @@ class Token(Struct):
     end: int
     frame: Frame | None
     argument: int
-    """Index of the call's argument that contains it."""
+    """Index of the argument, of the call around the token, that contains it."""
     statement: int
 
 
 class Frame(Struct):
-    """A pair of brackets and the tokens between."""
+    """A pair of brackets and the tokens between them."""
 
     first: int
-    """Index of its first token: the called name, or the bracket."""
+    """Index of the first token: the name of the called function, or the bracket."""
     last: int
     kind: Literal["call", "data", "index", "block"]
     callee: str
@@ -96,7 +97,7 @@ _IDLE = (
 _NAMES = (
     r"(?i)(?:.*\W)?(?:\w*port|timeout\w*|delay|retries|seed|size|length|capacity|msg|message|reason|line|delta|places)"
 )
-"""Names of numbers and texts that tests are not about; the value follows such a name."""
+"""Names of values that a test does not assert (ports, timeouts, messages)."""
 _EXPECTING = r"(?i)(?:\w*_)?(?:want|expect|exp|expected|should|correct|golden)\w*"
 _FAILS = r"[Ff]ail|FAIL|[Ff]atal|[Ee]rror|\bexit\b|\bdie\b|\bthrow\b|\braise\b|\bpanic|abort|return (?:[1-9t-]|EXIT)"
 _ASSERTS = (
@@ -117,7 +118,7 @@ BRANCH = (
     r"|filter|each|times|suppress|raises|assertRaises|warns)\b|\|\s*\{?\s*$"
 )
 _LONGEST, _NEAR = 5_000, 200
-"""Longest line that is read, and characters after a line's end that show whether its statement continues."""
+"""The longest line that is read, and the number of characters after a line in which its statement may continue."""
 _EQUAL = frozenset(("==", "===", "=:=", "eq", "-eq", "is", "in"))
 _UNEQUAL = frozenset(("!=", "!==", "ne", "-ne", "<>", "/=", "~="))
 
@@ -130,7 +131,7 @@ def _compile(comment: str, quotes: bool) -> re.Pattern[str]:
 
 
 def read_tokens(text: str, language: Language) -> list[Token]:
-    """Cut a text into tokens, without comments and line ends."""
+    """Cut a text into tokens, leaving out comments and line ends."""
     found: list[Token] = []
     frame: Frame | None = None
     counts: list[int] = [0]
@@ -153,7 +154,7 @@ def read_tokens(text: str, language: Language) -> list[Token]:
             if not inside:
                 counts[-1] = 0
         if kind == "string" and re.search(r"^[\"`].*(?:\$[\w({]|#\{)", hit[0]):
-            kind = "word"  # It contains variables, so it is no constant text.
+            kind = "word"  # The string contains variables, so it is not constant.
         token = Token(kind, hit[0], hit.start(), hit.end(), frame, counts[-1], statement)
         if kind == "open":
             frame = _open(found, token, text)
@@ -176,7 +177,7 @@ def read_tokens(text: str, language: Language) -> list[Token]:
 
 
 def _open(before: list[Token], token: Token, text: str) -> Frame:
-    """Return the frame that this bracket opens."""
+    """Return the frame (pair of brackets) that this opening bracket begins."""
     at, last = len(before), before[-1] if before else None
     close = last is not None and last.end == token.start
     kind: Literal["call", "data", "index", "block"] = "block" if token.text == "{" else "data"
@@ -222,7 +223,7 @@ class TestText:
         self._text = text
         self._start, self._end = 0, len(text)
         self._language = language
-        # Blank out longer lines: nobody wrote those by hand.
+        # Blank out very long lines, which nobody wrote by hand.
         lines = (line if len(line) <= _LONGEST else "\0" * len(line) for line in text.split("\n"))
         self._tokens = read_tokens("\n".join(lines), language)
         self._ends = {token.statement: token.end for token in self._tokens}
@@ -232,7 +233,8 @@ class TestText:
             self._places.setdefault(token.text, []).append(at)
 
     def list_changes(self, start: int, end: int, certain: Sequence[tuple[int, int]]) -> list[Replacement]:
-        """List changes for the literals between two places, the surest first. `certain`: what every run reaches."""
+        """List changes for the literals between two offsets, the surest to fail the test first. `certain`: ranges that
+        every run of the test reaches."""
         self._start, self._end = start, end
         found: list[tuple[int, Replacement]] = []
         for at, token in enumerate(self._tokens):
@@ -252,14 +254,14 @@ class TestText:
         return [one for _, one in sorted(found, key=lambda each: each[0])]
 
     def _say(self, token: Token) -> str:
-        """Return the statement of a token."""
+        """Return the text of the statement that contains a token."""
         if (at := token.statement) not in self._said:
             self._said[at] = self._text[self._tokens[at].start : self._ends[at]]
         return self._said[at]
 
     def _rank(self, at: int, deep: bool = False) -> int | None:
-        """Rank how surely the test fails if this literal changes, 0 the surest; None: it is no value of the test.
-        `deep`: the token is a name that stands for the literal."""
+        """Rank how surely the test fails if this literal changes, from 0 (surest) to 3; None if changing it shows
+        nothing. `deep`: the token is a name that stands for the literal."""
         token = self._tokens[at]
         said = self._say(token)
         if _finds(_IDLE, said, True) and not _finds(r"\s(?:if|unless)\s", said):
@@ -267,7 +269,7 @@ class TestText:
         if _finds(r"\s*(?:for|foreach|while|until)\b", said, True) and (
             token.frame is None or token.frame.kind != "data"
         ):
-            return None  # A loop's literals say how often it runs, unless they are in a table.
+            return None  # Literals in the head of a loop say how often it runs, unless they are in a list of data.
         first, last, frame, argument, sure = at, at, token.frame, token.argument, True
         columns: list[int] = []
         while frame is not None and frame.kind != "block":
@@ -306,14 +308,14 @@ class TestText:
         return token.kind in ("string", "number", "empty") or token.text.lower() in BOOLEANS or token.text in NOTHING
 
     def _is_named(self, first: int) -> bool:
-        """Whether it is assigned to a name that no test is about."""
+        """Whether the value at `first` is assigned to a name that tests do not assert, such as a port or a timeout."""
         name, sign = (token.text for token in self._tokens[first - 2 : first]) if first > 1 else ("", "")
         return sign in ("=", ":", "=>", ":=") and re.fullmatch(_NAMES, name) is not None
 
     def _is_compared(
         self, first: int, last: int, called: tuple[str, str], argument: int, said: str, asserts: bool, deep: bool
     ) -> bool | None:
-        """Whether something has to equal this value; None: it is a message, or both sides are literals."""
+        """Whether something has to equal this value; None if the value is a message, or both sides are literals."""
         tokens, negated = self._tokens, _finds(_NEGATED, said)
         left, right = first - 1 - (first > 1 and tokens[first - 1].text == "-"), last + 1
         for beside, step in ((left, -1), (right, 1)):
@@ -342,7 +344,7 @@ class TestText:
         if re.fullmatch(_COMPARES, head):
             return self._weigh_argument(first, argument, call, negated)
         if tokens[first].kind == "string" and argument and re.search(_ASSERTS, head):
-            return None  # The message of the assertion.
+            return None  # This literal is the assertion's message.
         # Tcl's `test name {} {body} 10`: the expected result comes last.
         return before in ("}", "result") and _finds(r"test\b", said, True)
 
@@ -352,7 +354,7 @@ class TestText:
         return re.search(_FAILS, "\n".join((said.partition("\n")[0], *follows[:3]))) is not None
 
     def mask(self) -> str:
-        """Blank out strings of several lines: their indentation means nothing."""
+        """Return the text with multi-line strings blanked out, since their indentation means nothing."""
         made = self._text
         for token in self._tokens:
             if token.kind in ("string", "word") and "\n" in token.text:
@@ -364,7 +366,8 @@ class TestText:
         return self._tokens[at].text if held else ""
 
     def _find_head(self, first: int) -> str:
-        """Find the name called without brackets: the first word of the statement, or the one before the token."""
+        """Find the function that is called without brackets: the word before the token, or else the statement's first
+        word."""
         start = self._tokens[self._tokens[first].statement]
         if self._tokens[first].frame is not start.frame:
             return ""
@@ -374,7 +377,8 @@ class TestText:
         return start.text if start.kind == "word" else ""
 
     def _weigh_argument(self, first: int, argument: int, call: str, negated: bool) -> bool | None:
-        """Whether this argument of a comparison is the expected value; None: a message, or all are literals."""
+        """Whether this argument of a comparison is the expected value; None if it is a message, or if all arguments are
+        literals."""
         own = self._tokens[first]
         beside = [
             token for token in self._tokens[max(first - 200, 0) : first + 200]
@@ -407,7 +411,7 @@ class TestText:
         )  # fmt: skip
 
     def _rank_use(self, name: str) -> int | None:
-        """Rank the single use of a name."""
+        """Rank the use of a name that is assigned once and used once; None for any other name."""
         if not re.fullmatch(r"[$@%]?[^\W\d]\w*", name):
             return None
         held = (at for at in self._places.get(name, ()) if self._start <= self._tokens[at].start < self._end)
@@ -415,7 +419,7 @@ class TestText:
         return self._rank(uses[1], deep=True) if len(uses) == 2 else None
 
     def _rank_case(self, frame: Frame, columns: Sequence[int]) -> int:
-        """Rank a value in a table of cases by the name of its column."""
+        """Rank a value in a table of test parameters by the use of its column's name."""
         start = self._tokens[frame.first].start + len(frame.callee)
         title = self._text[start : min(self._tokens[frame.last].start, start + _LONGEST)]
         names = re.findall(r"\w+", re.split(r"[\"')\]],\s", title, maxsplit=1)[0])
@@ -425,7 +429,7 @@ class TestText:
 
 
 def _change_examples(token: Token) -> Iterator[Replacement]:
-    """Change the results shown by examples in a text."""
+    """Change the results in the interactive examples (`>>>`) in a docstring."""
     lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", token.text)
     for line in lines:
         if not re.search(r"#.*\+SKIP", line[0]):

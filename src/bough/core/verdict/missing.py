@@ -1,8 +1,8 @@
-"""The one judge of "could not run": a command, a package, a host, a service or a permission that a check lacks.
+"""Find out why a check could not run: a command, a package, a host, a service or a permission that it lacks.
 
-Read from the output at the base, before any work: there the project's own code is not to blame. If the whole check
-lacks something, the run halts; single tests that lack something are set aside. A module that nothing declares, or a
-script that does not exist yet, may be what the task has to write: neither counts as missing.
+This is read from the check's output before any work (at the base), when the work cannot be to blame. If the whole check
+lacks something, the run halts; single tests that lack something are set aside. A module that nothing declares, and a
+script that does not exist yet, do not count as missing: the task may have to write them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ProjectFacts(Struct, frozen=True):
     """The project in which a check ran."""
 
     manifests: Mapping[str, str]
-    """Files that say what has to be installed, by path."""
+    """Texts of the files that say what has to be installed, by path."""
     paths: Collection[str]
     """The project's files."""
     goal: str = ""
@@ -49,8 +49,8 @@ def names_dependencies(path: str) -> bool:
 def find_missing(
     exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts, killed: str = ""
 ) -> Missing | None:
-    """Find what keeps a check from running as a whole, at the base or after the work; None: it ran, since tests ran.
-    `killed`: why it was cut off, as a phrase."""
+    """Find what keeps a check from running as a whole, before or after the work; None if nothing does. `killed`: when
+    the check was cut off, as a phrase."""
     if exit_status == 0:
         return None
     if exit_status is None:
@@ -60,7 +60,7 @@ def find_missing(
     found = empty or _find_missing_command(exit_status, command, text, base)
     idle = None if found else find_idle(exit_status, command, text, report)
     found = found or (idle if idle is not None and not _is_written(idle, base) else None)
-    # A program that is older than the project allows, and the version that it asks for.
+    # Find a program that is older than the project allows, and the required version.
     patterns = (language.too_old for language in LANGUAGES if language.too_old and not report.passed)
     older = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
     found = found or (Missing("version", " ".join(filter(None, older.groups()))) if older else None)
@@ -68,18 +68,18 @@ def find_missing(
         return found
     failing = report.failing
     if report.passed and failing:
-        # If more tests lack one package than run, the product itself cannot be loaded.
+        # If more tests fail for lack of a package than run, the product itself cannot be loaded.
         lacks = _list_lacks(report, base).values()
         packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
         most = next((one for one, _ in packages.most_common(1)), None)
-        # Some runners name only the failed tests.
+        # Some runners name only the failed tests, so the counts may exceed the named tests.
         ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
         few = packages.total() > ran - packages.total()
         return most if most is not None and few and not _is_named(most.name, base.goal) else None
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = _find_package([*said, text], base, _list_own_names(base.paths))
     if found is not None:
-        # Nothing ran: a module that nothing declares may be the one that has to be written.
+        # No test ran. A missing module that no manifest declares may be the one that the task has to write.
         written = not found.declared and _resembles(found.module, base)
         return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
@@ -88,7 +88,7 @@ def find_missing(
 
 
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
-"""Words of goals about a check that does not end."""
+"""Words by which a goal says that the task is about a check that does not end."""
 _NO_TARGET = (
     r"(?m)^.*(?:No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
     r"|[Jj]ustfile does not contain recipe|Task \"[^\"]*\" does not exist|unknown target '|Unknown lifecycle phase"
@@ -103,8 +103,8 @@ _NO_TESTS = (
 
 
 def find_idle(exit_status: int | None, command: str, text: str, report: Report) -> Missing | None:
-    """Find what shows that a failing command started neither the product nor a test: no such target, no test, no
-    program, no such script."""
+    """Find the reason why a failing command started neither the product nor a test: a target, test, program or script
+    that does not exist."""
     if exit_status in (0, None) or report.passed + report.failed:
         return None
     if exit_status in NOT_STARTED and not count_told(text):
@@ -118,23 +118,23 @@ def find_idle(exit_status: int | None, command: str, text: str, report: Report) 
 
 
 def _is_written(idle: Missing, base: ProjectFacts) -> bool:
-    """Whether the work has to write the missing thing: a script, what the goal mentions, a test where the project has
-    none at all or, for a target, where no file could define one."""
+    """Whether the work has to write the missing thing: a script, something that the goal mentions, a test in a project
+    without any, or a target in a project without a file that could define one."""
     if idle.kind in ("script", "program"):
         return idle.kind == "script"
     target = idle.kind == "target"
     named = re.findall(r"['\"`‘]([^'\"`’]+)", idle.name)
-    names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # Such a file holds no test itself.
+    names = [path for path in base.paths if last_segment(path) != "conftest.py"]  # conftest.py holds no test itself.
     begun = any(last_segment(path) in MANIFESTS if target else is_test_path(path) for path in names)
     return not begun or any(_is_named(last_segment(name), base.goal) for name in named)
 
 
 _READ = 20_000
-"""Characters at the end of an output that are searched for such words."""
+"""Number of characters at the end of an output that are searched for the reason."""
 
 
 def set_aside(report: Report, base: ProjectFacts) -> dict[str, str]:
-    """List the failing tests that cannot run here with what each lacks; none if no test runs at all."""
+    """Map the failing tests that cannot run on this machine to what each lacks; empty if no test runs at all."""
     found = _list_lacks(report, base)
     lacks = {id: str(one) if one.declared else f"{one}{_UNDECLARED}" for id, one in found.items()}
     return lacks if report.passed or len(lacks) < len(report.failing) else {}
@@ -162,8 +162,8 @@ def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], n
 
 
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
-    """List the tests to set aside: without those that the goal names by test or module and, if the goal is about tests,
-    without those that lack an undeclared module."""
+    """Return the tests that stay set aside: not those that the goal names (by test, file or missing module) nor, if the
+    goal is about tests, those that lack an undeclared module."""
     about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
     return {
         id: lack
@@ -185,7 +185,7 @@ def _is_named(name: str, text: str) -> bool:
 
 
 def _resembles(module: str, base: ProjectFacts) -> bool:
-    """Whether a file's name or the goal has a word of a module's own name, which is none for tests."""
+    """Whether a file's name or the goal shares a word with the module's own name; never for a module for testing."""
     last = re.split(r"[/.:]+", module)[-1]
     stems = (find_stem(path) for path in base.paths if not path.startswith("."))
     known = _split_words(f"{' '.join(stems)} {base.goal}")
@@ -199,7 +199,7 @@ def _split_words(text: str) -> set[str]:
 def _list_own_names(paths: Collection[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
-        if path.startswith("."):  # `.github/matchers/tap.json` is no module `tap`.
+        if path.startswith("."):  # `.github/matchers/tap.json` does not define a module `tap`.
             continue
         parts = path.split("/")
         found |= {find_stem(parts[0]), find_stem(path)}
@@ -251,7 +251,7 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
     first = next((part[0].text for part in split_commands(command)), "")
     names = _list_unfound(text) or ([first] if exit_status in NOT_STARTED and not text.strip() else [])
     for name in reversed(names):
-        # A bare word is a program of the PATH, even where a file has that name (`dune`).
+        # A bare word means a program found through PATH, even if a project file has that name (`dune`).
         written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths
         installed = name.startswith("/") or is_made_folder(parent_folder(name))
         own = written or ("/" in name and not installed)
@@ -291,7 +291,7 @@ _STOPPED = "|".join(language.stops for language in LANGUAGES if language.stops)
 
 
 def _find_elsewhere(said: str) -> Missing | None:
-    """Find a missing host, service or path: not on this machine, or not allowed for commands."""
+    """Find a host, service, terminal or path that is not available here, or that commands may not use."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
     if found := re.search(_STOPPED, said, re.MULTILINE):

@@ -1,8 +1,8 @@
-"""The original tests on the new code. Pure: compares their results there with those at the base.
+"""Run the original tests on the new code, and compare their results with those before the work (at the base).
 
-The test side of a run's base is restored around the new product code, and the whole check runs there. Every test that
-passed at the base must exist and pass. Tests that failed there must pass too, since the green check claims that they
-do. If the check is not green because known failures are accepted, its failing tests make no such claim.
+The tests as they were at the base are restored beside the new product code, and the whole check runs there. Every test
+that passed at the base must exist and pass. Tests that failed at the base must pass too, since a passing check claims
+that they do. If the check fails and known failures are accepted, its failing tests make no such claim.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import compare_lines, find_block
 
 THE_CHECK = "the check"
-"""Stands for the tests of a check that names none."""
+"""Stands in for the test's name if a check does not name its tests."""
 SHOWN_LINES = 12
 SHOWN_TEXT = 600
 SHOWN_SOURCE = (60, 3_000)
@@ -29,7 +29,7 @@ _BROKEN = rf"{_MOVED}|ENOENT|[Nn]o such file|[Cc]annot find|[Nn]ot[ _](?:found|d
 
 
 def has_results(baseline: Baseline) -> bool:
-    """Whether the base has results that the new code could contradict."""
+    """Whether the check's run before the work has results that the new code could contradict."""
     report = baseline.report
     return bool(report.cases or report.passed or report.failed or baseline.exit_status == 0 or baseline.refuted)
 
@@ -37,8 +37,8 @@ def has_results(baseline: Baseline) -> bool:
 def find_disagreements(
     baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
 ) -> dict[str, Disagreement]:
-    """Find the original tests that disagree with the new code. `then`: the check's result with the base's test side on
-    the new code; `now`: with the test side of the work."""
+    """Find the original tests that disagree with the new code. `then`: the check's result with the original tests on
+    the new code; `now`: its report with the tests of the work."""
     if baseline.falls_silent(then):
         return {}
     if not then.report.cases and not baseline.report.cases:
@@ -63,7 +63,7 @@ def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disa
     outcomes = {case.id: case.outcome for case in then.report.cases}
     names = {strip_parameters(id) for id in outcomes}
     unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
-    # Some runners name only failed tests: then an unnamed one is not missing.
+    # Some runners name only failed tests. With these, a test without a name is not missing.
     complete = len(outcomes) >= then.report.passed + then.report.failed
     found = {}
     for case in baseline.report.cases:
@@ -84,26 +84,25 @@ def _explain_fewer(baseline: Baseline, then: Baseline) -> str:
 
 
 def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
-    """Compare two results whose tests have no names, and say how the later one is worse; empty: it is not."""
+    """Compare two results whose tests have no names, and say how the later one is worse; empty if it is not."""
     ended = "it was killed" if then.exit_status is None else f"it ends with exit status {then.exit_status}"
     if then.exit_status == 0:
         return _explain_fewer(baseline, then)
     if baseline.exit_status == 0 or baseline.report.failed:
         return ended
-    # Only the failure is known: it must be the same failure as at the base.
+    # Both runs failed and name no tests: the later one is no worse only if its failure differs.
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""
 
 
 def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
-    """Find the tests that failed at the base, or whose file failed to load there, and that pass with the same test side
-    on the new code."""
+    """Find the original tests that failed (or whose file failed to load) before the work and pass on the new code."""
     if then.report.cases:
         return tuple(find_carrying(then.report, baseline.report)[0])
     return (THE_CHECK,) if baseline.red and then.exit_status == 0 else ()
 
 
 def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
-    """List the tests that carry the claim: new ones, and those that failed at the base and pass now."""
+    """List the passing tests that should prove the work: those that failed at the base, and those that are new."""
     failed = {case.id for case in baseline.failing}
     if not now.cases:
         return sorted(failed), []
@@ -115,14 +114,14 @@ def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
 
 
 def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:
-    """Whether they fail exactly as at the base: then no second run is needed to rule out chance."""
+    """Whether the tests fail exactly as they did at the base. If so, no second run is needed to rule out chance."""
     said = {case.id: _first_line(case.message) for case in baseline.report.failing}
     return bool(found) and all(one.said and said.get(id) == one.said for id, one in found.items())
 
 
 def hash_refutation(text: str) -> str:
-    """Hash a check's output without numbers; empty if something that it uses was missing: then it tested nothing.
-    `text`: without the path of the workspace, which differs each time."""
+    """Hash a check's output without its numbers; empty if the check lacked something, since it then tested nothing.
+    `text`: the output without the path of the workspace, which differs each time."""
     if re.search(_BROKEN, text):
         return ""
     return hashlib.sha256(re.sub(r"\d+", "", text).encode()).hexdigest()
@@ -145,13 +144,13 @@ def _first_line(message: str) -> str:
 
 
 def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
-    """Add each test's source, with the lines that the work changed."""
+    """Add the test's source to a disagreement, and mark the lines that the work changed."""
     held = (path for path in before if find_language(path).holds_test(one.test, path))
     path = one.path if one.path in before else next(held, "")
     if not path:
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
-    # Show the test, or the whole file if its name is not found there.
+    # Show the test, or the whole file if the test's name is not found in it.
     name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(one.test))[-1].strip()
     at = next((n for n, line in enumerate(old) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
     if at is None and old == new:

@@ -1,5 +1,5 @@
-"""Progress of a test run, for people to watch and never for a verdict: one rule for the lines of every runner, which
-the tests' own code could have printed."""
+"""Count the progress of a test run from the lines that any runner prints. It is only for people to watch, never for a
+verdict, since the tests' own code could have printed such lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bough.core.verdict.check_run import strip_ansi
 _LONGEST_LINE = 4_000
 _TOTAL = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?|running (\d{1,7}) tests?"
 _SUMMARY = r"={70}|=+ [A-Za-z ]+ =+|failures:|✖ failing tests:|[#ℹ] tests \d+"
-"""Line after which failures are listed again."""
+"""Pattern for the line after which runners list the failures a second time."""
 _DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _STEP = (
     r"(?!  ).* \.\.\. ?(ok|OK|FAIL\w*|ERROR|SKIP|skipped .*|ignored|expected failure|unexpected success)(?:[ ,].*)?"
@@ -21,7 +21,7 @@ _STEP = (
     r'|\{.*"Action":"(pass|fail|skip)".*"Test":".*\}| *([✓✔✕✖×○↓✎﹣]) \S.*'
     r"|(?=.*\[ *\d+%\])\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*"
 )
-"""Line that reports one test, with its outcome."""
+"""Pattern for a line that reports one test; a group holds its outcome."""
 _BAD = r"(?i)fail|error|not ok|unexpected|[✕✖×]"
 
 
@@ -32,7 +32,7 @@ class Progress(Struct, frozen=True):
     failed: int = 0
     total: int = 0
     over: bool = False
-    """The runner prints its summary."""
+    """Whether the runner has begun to print its summary."""
 
     def __str__(self) -> str:
         tests = f"{self.done} of {self.total}" if self.total >= self.done > 0 else str(self.done)
@@ -44,7 +44,7 @@ def count_progress(so_far: Progress, line: str) -> Progress:
     """Return the progress after one more line."""
     line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
     if total := re.fullmatch(_TOTAL, line):
-        return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # perhaps of another program
+        return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # A second runner
     if so_far.over or re.fullmatch(_SUMMARY, line):
         return replace(so_far, over=True)
     if dots := re.fullmatch(_DOTS, line):

@@ -1,9 +1,9 @@
-"""A project's own test commands, and the command that runs one of its test files.
+"""Find a project's own test commands, and the command that runs one of its test files.
 
-The commands are candidates, the most trusted first: those of its CI, of its task files, and of the runners of its
-manifests. Only running them shows which of them works. The nearest project counts: the person's folder, and upward from
-there. Only if there is none are the folders below considered, and then all of them: one project's tests do not prove
-another.
+The commands are candidates, the most trusted first: those in its CI files, in its task files, and of the runners that
+its manifests show. Only running them shows which one works. The nearest project counts: in the person's folder or above
+it. Only if there is none are the folders below considered, and then all of them, since one project's tests prove
+nothing about another.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from bough.core.verdict.runner import ProjectCommand
 from bough.core.verdict.stated_commands import Stated, is_ci, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
-"""Build folder that a command needs; it exists only after a build."""
+"""Pattern for the build folder that a command needs; such a folder exists only after a build."""
 _MOST_PLACES = 100
-"""The most folders below that are searched for projects."""
+"""The maximum number of folders below the person's that are searched for projects."""
 MOST_PROJECTS = 12
 _DEEPEST = 4
-"""Scripts of a manifest that run each other."""
+"""The maximum number of a manifest's scripts that are followed when one runs the other."""
 MOST_CANDIDATES, MOST_STATED = 8, 4
-"""The most candidates for a check, and the most from the project's files: CI runs one suite in many ways."""
+"""The maximum number of candidates, and of those from CI and task files, which run one suite in many ways."""
 _STARTS = (path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _SHOWS = "|".join((MAKE_INPUTS, r"autogen\.sh|bootstrap(?:\.sh)?", *_STARTS))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
-"""Targets and scripts that run tests, by name."""
+"""Pattern for names of targets and scripts that run tests."""
 _NO_PROGRAMS = frozenset(
     """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
     test then touch with""".split()  # noqa: SIM905
 )
 """First words of lines that never run tests."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
-"""Suffixes of files that can run as tests, the preferred first."""
+"""Suffixes of files that can run as tests, the preferred ones first."""
 
 
 def shows_runner(path: str) -> bool:
@@ -56,15 +56,15 @@ def shows_runner(path: str) -> bool:
 
 
 def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> list[Check]:
-    """List the candidates for the check of the project around the folder `start`, the most trusted first; none if
-    nothing shows how to test it. Of several projects beside each other, the one that the goal names counts."""
+    """List the candidates for the check of the project that contains the folder `start`, the most trusted first; empty
+    if nothing shows how to test it. If several projects lie below `start`, the one that the goal names counts."""
     ways = (way for way in (start, *list_parents(start)) if way)
     projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in MANIFESTS)]
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
             where = f", in {here}/" if here else ""
             return [Check(run_in_folder(here, check.command), f"{check.why}{where}", check.runner) for check in checks]
-    # A project without tests gets none of another project's.
+    # If `start` is in a project without tests, do not use the tests of projects elsewhere.
     below = _list_checks_below(look, start) or (_list_checks_below(look, "") if start and not projects else [])
     meant = [place for place, _ in below if _is_meant(place, goal)] if len(below) > 1 else []
     if len(meant) == 1:
@@ -74,13 +74,13 @@ def list_project_checks(look: ProjectFiles, start: str = "", goal: str = "") -> 
 
 
 def _is_meant(place: str, goal: str) -> bool:
-    """Whether a text names a folder: by its path, or by its name as code or followed by a slash."""
+    """Whether the goal names a folder: by its path, by its name in backquotes, or by its name followed by a slash."""
     path, name = re.escape(place), re.escape(last_segment(place))
     return re.search(rf"(?<![\w/-]){path}(?![\w-])|(?<![\w-]){name}/|`{name}`", goal) is not None
 
 
 def _list_checks_below(look: ProjectFiles, start: str) -> list[tuple[str, Check]]:
-    """List the projects in the folders below, each with its check as run from there."""
+    """List the projects in the folders below `start`, each with its check as it runs in the project's folder."""
     inner = look.inside(start)
     names = sorted(
         {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in MANIFESTS}
@@ -103,7 +103,7 @@ def _join_checks(found: Sequence[tuple[str, Check]]) -> Check:
 
 
 def _list_checks_in(look: ProjectFiles) -> list[Check]:
-    """List the candidates of the project in this very folder, with their commands as run from there."""
+    """List the candidates of the project in this very folder; their commands run in this folder."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)][:MOST_STATED]
     places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
@@ -114,14 +114,14 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
     first = {check.command: check for check in reversed(found)}
     unique = [first[command] for command in dict.fromkeys(check.command for check in found)][:MOST_CANDIDATES]
-    # Of several that run one after the other, none reports for all.
+    # A joined command runs several checks in sequence. No single runner's report covers them all: give it no runner.
     runners = ("" if check.command == joined else find_runner_behind(check.command, look) for check in unique)
     return [replace(check, runner=runner) for check, runner in zip(unique, runners, strict=True)]
 
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
-    """List the commands in the project's own files that run tests. For a runner that bough would use here anyway, take
-    bough's command with their arguments; if the files select several parts, run the whole."""
+    """List the test commands that the project's own files state. If bough would use the same runner anyway, return
+    bough's command with the file's arguments, or without them if the files run parts of the tests separately."""
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
     parts: dict[str, set[str]] = {}
@@ -149,11 +149,11 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
 
 
 def _runs_tests(command: str, path: str, look: ProjectFiles, targets: Collection[str]) -> bool:
-    """Whether the words of a command without a known runner say that it runs tests: a target, script or project file
-    named so; in CI, any program."""
+    """Whether the words of a command without a known runner show that it runs tests: it runs a project file named after
+    tests, or such a target or script. The program must be known, except in CI files."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
-    if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # It compiles a program.
+    if program in _NO_PROGRAMS or {"-c", "-o"} & {*words}:  # With -c or -o a command compiles a program.
         return False
     runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
     scripts = (word for word in words[:3] if word.removeprefix("./") in look.files and find_suffix(word) in runnable)
@@ -176,9 +176,10 @@ def _selects_nothing(rest: str) -> bool:
 
 
 def find_file_check(path: str, look: ProjectFiles) -> Check | None:
-    """The check that runs the tests of one file; None for a language that bough has no runner for.
+    """Make the check that runs the tests of one file; None if bough has no runner for its language.
 
-    The file need not exist yet: a step may name the test that is still to be written. pytest's `::test` may follow.
+    The file need not exist yet, since a step may name a test that is still to be written. In pytest's notation a single
+    test may follow the path (`::test`).
     """
     file, _, test = path.partition("::")
     suffix = f".{find_suffix(file)}"
@@ -194,14 +195,14 @@ def find_file_check(path: str, look: ProjectFiles) -> Check | None:
 
 
 def rank_suffix(path: str) -> int:
-    """The rank of a file's suffix in `RUNNABLE`, all of a language as one; negative: it cannot run."""
+    """Return the rank of a file's suffix in `RUNNABLE` (one rank for each language); -1 if the file cannot run."""
     ranks = (f".{suffix}" for suffix in (find_suffix(path), *find_language(path).suffixes))
     return min((RUNNABLE.index(suffix) for suffix in ranks if suffix in RUNNABLE), default=-1)
 
 
 def find_runner_behind(command: str, look: ProjectFiles) -> str:
-    """The runner that a command runs, also behind scripts of a manifest (`npm test`, `cd web && yarn run unit`); empty
-    when it cannot be made to report from outside."""
+    """Find the runner that a command starts, directly or through scripts of a manifest (`npm test`, `cd web && yarn run
+    unit`); empty if there is none, or if added options could not reach it."""
     runner, run, inside = recognise(command), find_scripts(command), find_folder(command)
     if runner or len(run) != 1 or inside.startswith(("/", "..")):
         return runner
@@ -214,7 +215,7 @@ def find_runner_behind(command: str, look: ProjectFiles) -> str:
         runner = recognise(script)
     behind = find_runner(runner)
     if behind is None or (depth > 1 and not behind.by_environment):
-        return ""  # Arguments do not pass through a second script; the environment does.
-    # Arguments are appended to the script, so it has to be the last command.
+        return ""  # Arguments do not pass through a second script; environment variables do.
+    # Arguments are appended to the script, so the runner has to be its last command.
     ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner
     return runner if ends_with_it or not behind.by_arguments else ""

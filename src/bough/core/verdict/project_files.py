@@ -1,4 +1,4 @@
-"""A view of a workspace: which files exist and what they contain, as seen from one of its folders."""
+"""A view of a workspace from one of its folders: which files exist there and what they contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ProjectFiles:
         below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
         own = [path for path in below if path and not is_made_folder(parent_folder(path))]
         self.folder = folder
-        """Relative to the workspace; empty for the workspace itself."""
+        """The folder's path relative to the workspace; empty for the workspace itself."""
         self.files = frozenset(own)
         # Sorting by name and then by depth (stable) is much faster than one sort by pairs.
         self._in_order = sorted(sorted(self.files), key=lambda path: path.count("/"))
@@ -29,43 +29,43 @@ class ProjectFiles:
         self._known: dict[str, str | None] = {}
 
     def __iter__(self) -> Iterator[str]:
-        """All files: those nearer the top first, then by name."""
+        """Iterate over all files: those nearer the top come first, otherwise by name."""
         return iter(self._in_order)
 
     @cached_property
     def near(self) -> list[str]:
-        """The files in this folder and in those right below it."""
+        """The files in this folder and in the folders directly below it."""
         return list(takewhile(lambda path: path.count("/") < 2, self._in_order))
 
     def text(self, path: str) -> str:
-        """A file's content; empty when it does not exist or is not text."""
+        """Return a file's content; empty if the file does not exist or is not text."""
         if path not in self._known:
             self._known[path] = self._read(f"{self.folder}/{path}" if self.folder else path)
         return self._known[path] or ""
 
     def inside(self, folder: str) -> ProjectFiles:
-        """The same files, seen from a folder below."""
+        """Return the same view from a folder below this one."""
         if not folder:
             return self
         return ProjectFiles(self._all, self._read, f"{self.folder}/{folder}" if self.folder else folder)
 
     def has_folder(self, folder: str) -> bool:
-        """Whether a folder exists here or outside this one, as far as the files show."""
+        """Whether a folder exists below this one, as far as the files show; always true for folders outside it."""
         inside = posixpath.normpath(folder) if folder else "."
         return inside == "." or inside.startswith("..") or any(path.startswith(f"{inside}/") for path in self.files)
 
     def home(self, path: str, *manifests: str) -> str:
-        """The nearest folder above a file that holds one of the manifests; empty: the top."""
+        """Find the nearest folder above a file that holds one of the manifests; empty means the top, or no folder."""
         for name in list_parents(path):
             if any((f"{name}/{each}" if name else each) in self.files for each in manifests):
                 return name
         return ""
 
     def has_in_workspace(self, listed: str, readable: str) -> bool:
-        """Whether the workspace lists the first file or can read the second, which no tree may have."""
+        """Whether the workspace lists the file `listed`, or `readable` can be read, although it may not be listed."""
         return listed in self._all or self._read(readable) is not None
 
 
 def run_in_folder(folder: str, command: str) -> str:
-    """Return a command for the workspace that runs inside one of its folders."""
+    """Return a command that is started in the workspace and runs in one of its folders."""
     return f"cd {quote(folder)} && {command}" if folder else command

@@ -15,7 +15,7 @@ _DEFINED = (
     r"|^[ \t]*([A-Za-z_]\w*)[ \t]*\(\)[ \t]*\{|^#define[ \t]+(\w+)"
     r"|^[ \t]*(?:[\w*]+[ \t]+)+\**(\w+)[ \t]*\([^;\n]*\)[ \t]*\{"
 )
-"""Definitions, in most languages."""
+"""Pattern for definitions in most languages; its groups hold the defined name."""
 _EXPECTING = (
     r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?|asserts?"
     r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
@@ -26,11 +26,11 @@ _BEHAVES = (
     r"|\b(?:def|class|function|fn|func|fun|sub|proc|struct|impl|void|if|while|for|loop|case|match|return|end|begin|do|then"
     r"|subroutine|procedure|module|section|ret|call|mov\w*)\b"
 )
-"""Code in any language that a mere list of values does not have, outside of strings."""
+"""Pattern for code, outside of strings, that a mere list of values does not contain in any language."""
 
 
 def behaves(text: str) -> bool:
-    """Whether a text holds more than values."""
+    """Whether a text contains code, and not only values."""
     return re.search(_BEHAVES, re.sub(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", "", text)) is not None
 
 
@@ -44,7 +44,7 @@ def list_defined(text: str) -> set[str]:
 
 
 def names_file(text: str, path: str) -> bool:
-    """Whether a text names a file or, in quotes, its folder."""
+    """Whether a text contains the name of a file or, in quotes or slashes, the name of its folder."""
     name, folder = last_segment(path), last_segment(parent_folder(path))
     return (name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None) or (
         bool(folder) and folder in text and re.search(rf"[\"'/]{re.escape(folder)}[\"'/]", text) is not None
@@ -53,12 +53,12 @@ def names_file(text: str, path: str) -> bool:
 
 def names_path(text: str, path: str) -> bool:
     """Whether a command line or a recipe names a file by its whole path."""
-    # The fast test first: a pattern for every path of a tree would take very long.
+    # Test `in` first: it is fast, and a pattern search for every path of a project would take very long.
     return path in text and re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
 
 
 def is_loading(line: str) -> bool:
-    """Whether a line of code loads something."""
+    """Whether a line of code imports or includes something."""
     return re.search(_LOADS, line) is not None
 
 
@@ -70,7 +70,7 @@ def loads(text: str, path: str) -> bool:
 
 
 def _list_loading_lines(text: str) -> Iterator[str]:
-    """The lines that load something; in a block that begins with `import (`, all of them."""
+    """List the lines that import or include something, with all lines of a block that begins with `import (`."""
     inside = False
     for line in text.splitlines():
         if inside and line.lstrip().startswith(")"):
@@ -81,8 +81,8 @@ def _list_loading_lines(text: str) -> Iterator[str]:
 
 
 def expects(path: str, text: str) -> bool:
-    """Whether code contains expectations: it asserts, its names mean a comparison, or it holds nothing but values."""
-    if not behaves(text):  # A file that only loads others holds no values.
+    """Whether a file contains expectations: it asserts, its names suggest a comparison, or it holds only values."""
+    if not behaves(text):  # A file that only imports others holds no values.
         return any(not is_loading(line) for line in text.splitlines() if re.search(r"^\s*[^\s#/;*-]", line))
     named = re.search(rf"(?im){_EXPECTING}", "\n".join(list_defined(text)))
     return named is not None or asserts(path, text)

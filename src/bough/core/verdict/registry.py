@@ -1,8 +1,8 @@
-"""The languages and test runners that bough knows (every subclass of `Language` in `languages/`), and the results of a
-test run: from its report if there is one, else from its closing lines, else only its exit status.
+"""The languages and test runners that bough knows (every subclass of `Language` in `languages/`), and how to read the
+results of a test run: from its report if there is one, else from its closing lines, else from its exit status alone.
 
-`Check.runner` holds the name of a runner. It is empty for a command that shows no runner (`make test`, `./run`): then a
-runner that reads the environment still reports, and the closing lines of any runner count.
+`Check.runner` holds the name of a runner. It is empty for a command that shows no runner (`make test`, `./run`). Behind
+such a command, a runner that takes options from the environment still reports; the closing lines of any runner count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.runner import ClosingLine, Runner
 
 NEUTRAL = Language()
-"""Any language that has no record."""
+"""Stands for any language that has no record (subclass) of its own."""
 
 
 for _module in iter_modules(languages.__path__):
@@ -31,7 +31,7 @@ LANGUAGES = tuple(
     sorted((kind() for kind in Language.__subclasses__()), key=lambda language: (language.rank, language.name))
 )
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
-"""All runners in the order in which bough tries them on a project: the first match is the project's own."""
+"""All runners in the order in which bough tries them on a project; the first that matches is the project's own."""
 MANIFESTS = {name: language for language in LANGUAGES for name in language.manifests}
 """Languages by the manifests that make a folder a project."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
@@ -47,23 +47,24 @@ def find_runner(name: str) -> Runner | None:
 
 
 _UNKNOWN = next(runner for runner in RUNNERS if runner.by_environment)
-"""The runner that gets options where a command shows none: they reach it through the environment."""
+"""The runner whose options are set, through the environment, for commands that show no runner."""
 _VERBOSE = {name: value for runner in RUNNERS for name, value in runner.verbose.items()}
 _LONGEST_COMMAND = 60_000
-"""No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
+"""The longest command line that bough makes; some systems allow at most 128 kB for one argument."""
 _LONGEST_LINE = 4_000
 _LONGEST_OUTPUT = 32 * 1024 * 1024
 _MOST_LINES = 1_000_000
 _MOST_UNKNOWN = 40_000
-"""Lines at the end of an output that are read, for a known runner and for an unknown one, where all runners read."""
+"""How many lines at the end of an output are read: for a known runner, and for an unknown one, where every runner's
+patterns are tried."""
 
 
 @lru_cache(maxsize=8_192)
 def recognise(command: str) -> str:
-    """Find the runner that a command line visibly runs; empty: none.
+    """Find the runner that a command line visibly runs; empty if there is none.
 
-    Of several the last one, whose closing lines end the output. The runner behind `make test` or `npm test` is not
-    visible here; `project_check.find_runner_behind`, which reads manifests, finds it.
+    If it runs several, the last one counts, since its closing lines end the output. The runner behind `make test` or
+    `npm test` is not visible here; `project_check.find_runner_behind`, which reads manifests, finds it.
     """
     for part in reversed(split_commands(command)):
         if found := next(
@@ -76,15 +77,15 @@ def recognise(command: str) -> str:
 def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return the command and its environment, changed so that the runner writes a report to `report` if it can.
 
-    `env` is what the command would get; the person's values in it stay. The command must be able to write to the folder
-    of `report`, and `report` must not exist yet.
+    `env`: the environment that the command would get; values that the person set are kept. The command must be able to
+    write to the folder of `report`, and `report` must not exist yet.
     """
     known = find_runner(runner)
     return known.instrument(command, report, env) if known else _UNKNOWN.instrument(command, report, _VERBOSE | {**env})
 
 
 def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
-    """Whether a runner ran nothing and mentions an option that `instrument` added: it is too old for that option."""
+    """Whether a runner ran nothing and mentions an option that `instrument` added: it does not know that option."""
     options = {option for text in added for option in re.findall(r"--[a-z][\w-]+|\w+_\w+(?==)", text)}
     said = read_closing_lines(output, runner)
     return (said is None or not said.passed + said.failed) and any(option in output for option in options)
@@ -93,8 +94,8 @@ def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
     """Return the command that runs only these tests (or a few more of the same name); None if that is impossible.
 
-    A test that the runner cannot select is left out: one missing from the new report was not rerun. The command does
-    not report yet: pass it to `instrument`.
+    Tests that the runner cannot select by name are left out; they are missing from the report of the new run. To make
+    the command write a report, pass it to `instrument`.
     """
     known = find_runner(runner)
     named = [re.sub(r"#\d+$", "", one) for one in ids if known and re.search(known.nameable, one)]
@@ -108,36 +109,37 @@ def _list_fitting(runner: str) -> Sequence[Runner]:
 
 
 def is_placeholder(case: Case, runner: str) -> bool:
-    """Whether the runner reported this in place of a file or test that it could not find."""
+    """Whether the runner reported this case in place of a file or test that it could not find."""
     said = f"{case.id}: {case.message}"
     return any(re.match(each.placeholder, said) for each in _list_fitting(runner) if each.placeholder)
 
 
 def make_readable(output: str, runner: str) -> str:
-    """Return an output as people and models see it."""
+    """Return a runner's output in the form that is shown to people and models."""
     known = find_runner(runner)
     return known.readable(output) if known else output
 
 
 # ── what a run reported ─────────────────────────────────────────────────────────────────────────────────────────────
 #
-# Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no
-# single word in the output decides anything; and where two accounts of one run disagree, the worse count wins. A
-# closing line cannot make up for an exit status, nor the reverse: the verdict weighs both.
+# Everything read here was written by programs that run the agent's code. So no reader raises an error, whatever the
+# bytes; no single word in the output decides anything; and where two reports of one run disagree, the worse count wins.
+# A good closing line does not excuse a bad exit status, nor the reverse: the verdict needs both.
 
 
 def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
-    """Read a runner's closing lines, and name the runner; if it is unknown, the last closing lines of any runner."""
+    """Read a runner's closing lines, and return them with its name. If `runner` is empty, the last closing lines of any
+    runner count."""
     found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
     return max(found, key=lambda each: each[1].line, default=None)
 
 
 def read_results(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
-    """The results of a run: from its report file, its output and how it ended.
+    """Read the results of a test run from its report file (`body`), its output and its exit status.
 
-    `root` is the workspace's path: ids and traces then do not contain the checkout's location. With how = "exit status"
-    nothing is known about single tests, and the counts are 0. A command that was killed (`exit_status` None) never
-    finished its report, so any report is ignored.
+    `root`: the workspace's path, which is removed from ids and traces. If the result's `how` is "exit status", nothing
+    is known about single tests, and the counts are 0. A command that was killed (`exit_status` None) did not finish its
+    report, so any report is ignored.
     """
     said = _read_counts(output, runner, root)
     known = find_runner(runner) or _UNKNOWN
@@ -149,13 +151,13 @@ def read_results(body: bytes | None, output: str, exit_status: int | None, runne
 
 
 def read_closing_lines(output: str, runner: str, root: str = "") -> Report | None:
-    """What the closing lines of a known runner say; None when there are none. An empty `runner`: any of them."""
+    """Read the counts in the closing lines of a runner (of any runner if `runner` is empty); None if there are none."""
     said = _read_counts(output, runner, root)
     return said[0] if said else None
 
 
 def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
-    """Return the closing lines' report as it counts alone, and as it is compared with a report file."""
+    """Read the closing lines: return the report to use without a report file, and the one to compare with a file."""
     most = _MOST_LINES if find_runner(runner) else _MOST_UNKNOWN
     last = strip_ansi(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
     lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]

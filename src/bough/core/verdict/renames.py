@@ -1,9 +1,9 @@
-"""Original tests in the new names of what they test. Pure.
+"""Adapt original tests to the new names of what they test.
 
-A test that uses a name which the product no longer has cannot run. Where the work renamed the thing, the diff of its
-tests shows the new name: then the original test runs under that name, with its own expectations. Only a name that the
-product defined and no longer has is replaced, and only by one that the product newly defines, so that it can refer only
-to the product. What moved to another module is loaded from there.
+A test that uses a name which the product no longer has cannot run. If the work renamed something, the diff of the tests
+shows the new name; the original test then uses that name, and keeps its expectations. Only a name that the product
+defined and no longer has is replaced, and only by one that the product newly defines, so that the new name can refer
+only to the product. Definitions that moved to another module are imported from there.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 def apply_new_names(
     before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str], changes: Iterable[FileChange]
 ) -> dict[str, str]:
-    """Return the base's test files under the new names, where that changes them. `restored`: the files that are put
-    back; `changes`: the differences."""
+    """Return the original test files that the new names change, with their new texts. `before`, `after`: texts by path;
+    `restored`: the files that are put back; `changes`: the differences between the trees."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     changed = [change.path for change in changes if is_product(change.path)]
-    # Product files that are in another folder now, under the same name.
+    # Find the product files that moved to another folder under the same name.
     new: dict[str, list[str]] = {}
     for path in changed:
         if path not in before:
@@ -43,7 +43,7 @@ def apply_new_names(
 
 
 def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
-    """Correct the quoted relative paths of a test to where the files are now."""
+    """Correct the quoted relative paths in a test that lead to files which have moved."""
     folder = parent_folder(test)
     for old, new in moved.items():
         was, now = (posixpath.relpath(path, folder or ".") for path in (old, new))
@@ -63,8 +63,8 @@ def _find_homes(changed: Iterable[str], before: Mapping[str, str], after: Mappin
 
 
 def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
-    """Load what a test uses from its new module, by copying the work's own import lines if they name nothing else that
-    is new."""
+    """Return a test with the import lines of its changed version (`successor`), if these name nothing new but `homes`,
+    modules that took over definitions."""
     lines, others = text.splitlines(keepends=True), successor.splitlines(keepends=True)
     made: list[str] = []
     for tag, a, b, c, d in compare_lines(lines, others):
@@ -100,14 +100,14 @@ def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
 
 
 def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
-    """The names that these files define, including their modules and packages, which are named after the files."""
+    """List the names that these files define, including modules and packages, which are named after the files."""
     here = [path for path in paths if path in texts]
     found = {word for path in here for word in list_defined(texts[path])}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
 
 
 def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
-    """Pair names that replace each other in changed lines."""
+    """Pair each lost name with the new name that replaces it in a changed line."""
     lines = old.splitlines()
     for text in successors:
         others = text.splitlines()
@@ -120,5 +120,5 @@ def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[st
 
 def _rename(text: str, names: Mapping[str, str]) -> str:
     words = {*_WORD.findall(text)}
-    own = {old: called for old, called in names.items() if called not in words}  # the test's own names stay
+    own = {old: called for old, called in names.items() if called not in words}  # Avoid clashes with other names.
     return _WORD.sub(lambda hit: own.get(hit[0], hit[0]), text)

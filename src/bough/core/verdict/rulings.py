@@ -1,7 +1,7 @@
-"""The verdict on the runs of a check. Pure: compares the results now with those at the base.
+"""Decide the verdict on a check: compare its results now with those before the work (at the base).
 
-A bug hunter gets each failure in brief, not the raw output: the test, its message and the place, without frames of
-runners and libraries. The length is bounded, so that a thousand failures cost no more than ten.
+The agent that repairs failures gets each failure in brief instead of the raw output: the test, its message and the
+location, without frames of runners and libraries. The length is bounded, so a thousand failures cost no more than ten.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
 
 
 def describe_failure(case: Case, size: int = SIZE) -> str:
-    """Describe a failure for the bug hunter in at most `size` characters: the useful part of its message and trace."""
+    """Describe a failure to the repairing agent in at most `size` characters: the useful part of message and trace."""
     first, _, rest = case.message.partition("\n")
-    # pytest's message holds the whole comparison, which its trace repeats.
+    # pytest's message holds the whole comparison, and its trace repeats it.
     message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
     frames = _keep_own_frames(case.trace.split("\n"))
-    for at in (-1, 0):  # Many traces begin or end with the message, which is already shown.
+    for at in (-1, 0):  # Many traces begin or end with the message.
         if frames and message and frames[at].strip() == message:
             del frames[at]
     room = max(size - len(case.id) - len(message) - 20, 200)
@@ -62,15 +62,16 @@ SHOWN_MESSAGE = 300
 def decide_ruling(
     check: Check, ran: CheckRun, baseline: Baseline, lost: str, *, worked: bool = True
 ) -> tuple[str, bool]:
-    """Decide whether the check passed, and say why in one sentence. `worked`: the run is to prove work."""
+    """Say in one sentence whether the check passed and why, and decide it. `lost`: tests that no longer run, in a
+    sentence; `worked`: whether the run should prove work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
         return describe_result(finished) + counts + _describe_left_out(ran), False
-    # A project may accept known failures and exit with 0: then no more tests may fail than before.
+    # A project may accept known failures and exit with 0. In that case no more tests may fail than before.
     if read.failed > (baseline.report.failed if baseline.exit_status == 0 else 0):
         return f"the check ended with exit status 0, but {count_tests(read.failed)} failed", False
-    # The command may discard the runner's output; some runners write a report as well.
+    # The command may discard the runner's output, but some runners write a report in any case.
     runner = find_runner(check.runner)
     reports = runner is not None and runner.always_reports
     silent = baseline.mute and not find_signal(baseline.exit_status)  # This check never names its tests.
@@ -78,7 +79,7 @@ def decide_ruling(
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if reports and baseline.closed and not ran.known.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
-    # Files without single tests ran, also before the work: only the exit status counts.
+    # If only skipped tests were reported, also before the work, the exit status alone counts.
     before = baseline.report
     idle = baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= read.skipped
     if read.how != "exit status" and not read.passed and not idle:
@@ -104,8 +105,8 @@ def _count_fixed(now: Report, baseline: Report) -> int:
 
 
 def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
-    """Say what a passing check cannot show, as the end of a sentence; empty: nothing. `has_tests`: the base has a known
-    test file; `doubt`: why the check proves nothing alone."""
+    """Say what a passing check cannot show, as the end of a sentence; empty if there is nothing. `has_tests`: whether a
+    test file was known before the work; `doubt`: why the check alone proves nothing."""
     blind = [f"does not rely on the check alone: {doubt}"] if doubt else []
     blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
@@ -113,8 +114,8 @@ def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
 
 
 def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bool, aside: Collection[str]) -> str:
-    """Explain why a failing check is accepted: each failing test could not run at the base either (`aside`), or failed
-    there and the person accepts that. Empty: it is not accepted."""
+    """Explain why a failing check is accepted: each failing test could not run before the work either (`aside`), or
+    failed then too, and the person accepts that (`accepts`). Empty if the check is not accepted."""
     now, before = ran.report, baseline.report
     status = ran.finished.exit_status
     unfinished = status is None or status in NOT_STARTED or find_signal(status)
@@ -138,14 +139,14 @@ def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bo
 
 
 def describe_aside(aside: Mapping[str, str]) -> str:
-    """The tests that cannot run here, with the reason of the first: `2 tests not runnable here (a::b: …)`."""
+    """Describe the tests that cannot run here, with the reason for the first: `2 tests not runnable here (a::b: …)`."""
     first = next(iter(aside))
     more = " …" if len(aside) > 1 else ""
     return f"{count_tests(len(aside))} not runnable here ({first}: {aside[first]}{more})"
 
 
 def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner: str = "") -> str:
-    """The check's result at the base, for the agent that starts the work."""
+    """Describe the check's result before the work to the agent that starts the work."""
     report, aside = known.report, keep_aside(known.aside, goal)
     failing = [case for case in report.failing if not is_placeholder(case, runner) and case.id not in aside]
     apart = f" It leaves out {describe_aside(aside)}: leave them alone." if aside else ""
@@ -179,15 +180,15 @@ def _describe_left_out(ran: CheckRun) -> str:
 
 
 def find_lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
-    """Find tests that ran at the base and no longer do: skipped, left out, fewer than before, or invisible. `same` are
-    the unchanged files: all their tests must still run. `again` is a second run at the base: what does not run there
-    either varies by chance, and so does a differing number of tests."""
+    """Say in a sentence which tests ran at the base and no longer do; empty if all still run. `same`: the unchanged
+    files, whose tests must all still run. `again`: a second run at the base; tests that are missing there, or a
+    different number of tests, vary by chance and do not count."""
     steady = again is None or again.passed + again.failed == baseline.passed + baseline.failed
     if again is not None and again.cases:
         ids = {case.id for case in again.cases if case.outcome != "skipped"}
         baseline = replace(baseline, cases=tuple(case for case in baseline.cases if case.id in ids))
     ran, ran_before = now.passed + now.failed, _count_ran(baseline)
-    # A base whose tests could not be counted cannot show that some are missing.
+    # If the tests at the base could not be counted, nothing shows that some are missing.
     if baseline.how == "exit status" or not ran_before:
         return ""
     if now.how == "exit status":
@@ -196,7 +197,7 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
     if named and not now.cases:
         return f"the check no longer names its tests; it named {len(baseline.cases)} at the base"
     outcomes = {case.id: case.outcome for case in now.cases}
-    # Some runners name only failed tests: then no name can be missing.
+    # Some runners name only failed tests. With these, no name can be missing.
     names = (
         {name for id in outcomes for name in (find_file(id), _strip_parameters(id))} if len(outcomes) >= ran else set()
     )
@@ -216,8 +217,8 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
 
 
 def _count_ran(report: Report) -> int:
-    """Count the tests that ran. A closing line counts every failed subtest as a test and no passed one, so the number
-    of named tests is right where there are names: otherwise passing work would seem to run fewer."""
+    """Count the tests that ran, by their names if all are named. Closing lines count failed subtests as tests but not
+    passed ones, so work that repairs subtests would seem to run fewer tests."""
     named = sum(case.outcome != "skipped" for case in report.cases)
     passed = sum(case.outcome == "passed" for case in report.cases)
     complete = report.how == "junit" or (passed and passed >= report.passed)
@@ -225,7 +226,7 @@ def _count_ran(report: Report) -> int:
 
 
 def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
-    """The failing tests that passed before. For a runner that names no tests, only the whole check can be named."""
+    """List the failing tests that passed before. If the runner names no tests, only the whole check can be named."""
     passed = {case.id for case in before.report.cases if case.outcome == "passed"}
     files = {find_file(id) for id in passed}
     failing = [case.id for case in now.report.failing]
@@ -238,9 +239,9 @@ def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
-    """List the passing tests that were not there at the base (nor in a file that failed to load there); none if the
-    base cannot name its tests. The first case of each test comes first: the list is cut, and a test with many cases
-    must not displace others."""
+    """List the passing tests that did not exist at the base (nor in a file that failed to load there); empty if tests
+    at the base have no names. The first case of each test comes first, so that a test with many cases does not displace
+    others when the list is cut."""
     if baseline.passed + baseline.failed and not baseline.cases:
         return ()
     cases, seen = dict[str, int](), Counter[str]()
@@ -251,7 +252,7 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
 
 
 def describe_disagreement(found: Sequence[Disagreement]) -> str:
-    """What the original tests report, in one sentence."""
+    """Describe in one clause how the original tests disagree with the work."""
     first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     if not any(one.asked for one in found):
         return f"the check passes, but the original tests no longer run: {first.test}: {first.said}{more}"
@@ -260,7 +261,8 @@ def describe_disagreement(found: Sequence[Disagreement]) -> str:
 
 
 def find_dropped(now: Report, baseline: Report, older: Report) -> str:
-    """Find a test that an earlier step wrote and that no longer runs; empty: none. `older`: the run's base."""
+    """Say in a sentence which test of an earlier step no longer runs; empty if all do. `older`: the report from before
+    the run."""
     before_run = {case.id for case in older.cases}
     names = {_strip_parameters(case.id) for case in now.cases if case.outcome != "skipped"}
     own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
@@ -269,15 +271,15 @@ def find_dropped(now: Report, baseline: Report, older: Report) -> str:
 
 
 def _strip_parameters(id: str) -> str:
-    """Return a test's id without its parameters, which may contain anything; for other runners only its file."""
+    """Return a test's id without its parameters; if the language's ids have no parameters, return only its file."""
     return id.partition("[")[0] if find_language(find_file(id)).parameters else find_file(id)
 
 
 def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
-    """List the flaky tests that did not pass at the base: a pass in the second run does not show a repair, since state
-    left by the first run could cause it."""
+    """List the flaky tests that did not pass at the base. Their pass in a second run shows no repair, since state left
+    by the first run could have caused it."""
     before = {case.id: case.outcome for case in baseline.cases}
-    # Some runners name only failed tests: then unnamed ones passed.
+    # Some runners name only failed tests. With these, tests without a name passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
 
@@ -285,7 +287,7 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
 def list_failures(
     ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str]
 ) -> tuple[Failure, ...]:
-    """List the first failures, each with its kind, without tests that cannot run here."""
+    """List the first failures, each with its kind; tests that cannot run here (`aside`) are left out."""
     failing = [case for case in ran.report.failing if case.id not in aside]
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(

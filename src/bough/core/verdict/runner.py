@@ -1,10 +1,10 @@
-"""All that bough has to know about a test runner. A new one is a subclass in the file of its language; the conformance
-suite then tests it.
+"""All that bough has to know about a test runner. To add a runner, write a subclass of `Runner` in the file of its
+language; the conformance suite then tests it.
 
 Nothing here changes which tests a command selects. The added options make the runner write a report, name its tests, or
-continue after the first failure: the failing set must be complete, or an old failure would hide every later one. The
-report is written by a process that also runs the agent's code, so it is only evidence: it is compared with the runner's
-closing line, and the exit status counts too.
+continue after the first failure: otherwise an old failure would hide every later one. The report is written by a
+process that also runs the agent's code, so it is only evidence: it is compared with the runner's closing lines, and the
+exit status counts too.
 
 Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and compiling all
 patterns would take longer than the rest of bough's start.
@@ -36,20 +36,20 @@ from bough.core.verdict.junit import LARGEST, read_junit
 from bough.core.verdict.project_files import ProjectFiles
 
 NEAR_END = 60
-"""How many lines from the end a closing line may be: below it come hints, coverage tables, and make's own errors."""
+"""How many lines from the end a closing line may be: hints, coverage tables and errors of make may follow it."""
 MOST_LINES = 60
-"""The most lines of one test's output that are kept: the last ones."""
+"""The maximum number of lines that are kept of one test's output; the last ones are kept."""
 
 
 class ClosingLine(NamedTuple):
-    """The numbers in a runner's closing lines, and their place."""
+    """The numbers in a runner's closing lines, and the index of the line."""
 
     line: int
     passed: int
     failed: int
     skipped: int = 0
     doubtful: int = 0
-    """Passed ones that may not be tests at all."""
+    """How many of the passed tests may not be tests at all."""
 
 
 class ProjectCommand(NamedTuple):
@@ -58,97 +58,98 @@ class ProjectCommand(NamedTuple):
     command: str
     why: str
     alone: bool = False
-    """Nothing else here can run the tests, so it comes first."""
+    """Whether only this command can run the tests; it then comes first."""
 
 
 class Runner:
-    """One test runner. Every method is optional: without one, bough learns less and says so."""
+    """One test runner. Subclasses need not override every method; bough then learns less about a run, and says so."""
 
     name: ClassVar[str]
     settings: ClassVar[str] = ""
-    """Pattern for names of files that only configure its test runs."""
+    """Pattern for names of files that only configure this runner."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Tables that only configure its test runs, in files with other content: pairs of a file and a table, with
-    everything below that table."""
+    """Tables that only configure this runner, in files with other content, as pairs of a file and a table's name;
+    tables below that one are included."""
     scripts: ClassVar[str] = ""
-    """Pattern for names of files that define what it runs: test side if the check uses this runner."""
+    """Pattern for names of files that define what the runner runs; they belong to the tests if the check uses it."""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """Suffixes of test files that it can run one by one."""
+    """Suffixes of test files that the runner can run one by one."""
     manifests: ClassVar[tuple[str, ...]] = ()
-    """Files that mark the folder from which it runs."""
+    """Names of files that mark the folder in which the runner must be started."""
     runs_tests_of: ClassVar[tuple[str, ...]] = ()
-    """Other runners whose tests it runs too."""
+    """Names of other runners whose tests this one runs too."""
     wraps: ClassVar[bool] = False
-    """It creates an environment and runs another runner in it."""
+    """Whether it creates an environment and runs another runner in that."""
     reporting: ClassVar[str] = ""
-    """Pattern for arguments that change its report or speed, not the selection of tests."""
+    """Pattern for arguments that change the report or the speed, but not the selection of tests."""
     starts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    """Signs that a project uses it, with the command that runs all its tests: patterns for a file's path and for a text
-    in it, and the command. The first match counts."""
+    """Signs that a project uses this runner: a pattern for a file's path, a pattern for a text in that file, and the
+    command that runs all tests of such a project. The first match counts."""
     always_reports: ClassVar[bool] = False
-    """It writes a report in every complete run, even if its output is discarded."""
+    """Whether the runner writes a report in every complete run, even if its output is discarded."""
     nameable: ClassVar[str] = "::"
-    """Pattern for ids that can be requested by name: not for files that failed to load or packages that failed to
-    build."""
+    """Pattern for ids of tests that can be run by name; files that failed to load and packages that failed to build do
+    not match."""
     unique_ids: ClassVar[str] = ""
-    """Pattern for ids that name one test however often they are reported; two tests may share any other id."""
+    """Pattern for ids that always mean one test, however often they are reported; several tests may share other ids."""
     interpreters: ClassVar[tuple[str, ...]] = ()
-    """Interpreters that start it by the path of its program."""
+    """Interpreters that can start the runner's program by its path."""
     program: ClassVar[tuple[str, ...]] = ()
-    """Its program, and the subcommands that run tests, if it has others too."""
+    """The runner's program, followed by the subcommands that run tests (none if it has no other subcommands)."""
     report_flag: ClassVar[str] = ""
-    """Flag right after its name that makes it name its tests or continue after the first failure."""
+    """Flag, placed right after the program's name, that makes it name its tests or continue after the first failure."""
     report_arguments: ClassVar[str] = ""
-    """Arguments at the end of its command that make it report to `{report}`."""
+    """Arguments at the end of the command that make the runner write a report to `{report}`."""
     ends_arguments: ClassVar[tuple[str, ...]] = ()
-    """Words that end its own arguments."""
+    """Words that end the runner's own arguments."""
     reports_already: ClassVar[str] = ""
-    """Pattern for commands that already ask for a report: the project's tools may need that one."""
+    """Pattern for commands that already ask for a report; they get no other, since the project may need theirs."""
     one_file: ClassVar[str] = ""
-    """Command that runs one test file, `{file}`."""
+    """Command that runs one test file, with `{file}` for its path."""
     by_arguments: ClassVar[bool] = False
-    """Arguments at the end of its command make it report, even through one script of package.json."""
+    """Whether arguments at the end of the command make it report, even through one script of package.json."""
     by_environment: ClassVar[bool] = False
-    """Environment variables make it report, through any number of scripts."""
+    """Whether environment variables make it report, through any number of scripts."""
     placeholder: ClassVar[str] = ""
-    """Pattern of `id: message` that it reports in place of a test that does not exist."""
+    """Pattern for the `id: message` that the runner reports in place of a test that does not exist."""
     closes: ClassVar[str] = ""
-    """Pattern for its closing lines exactly as printed, without indentation and empty lines. Groups are the counts:
-    `passed`, `failed`, `skipped` and `total`, also with a digit appended; in a group `counts`, each number stands
-    before a word; a group `least` is the least number of failures: one if it is no number."""
+    """Pattern for the closing lines as printed, without indentation and empty lines. Groups hold the counts: `passed`,
+    `failed`, `skipped` and `total`, also with a digit appended to the name; `counts`, in which each number stands
+    before a word; and `least`, the minimum number of failures (one if the group is not a number)."""
     in_parts: ClassVar[bool] = False
-    """It prints closing lines for each part; their sum is the run."""
+    """Whether the runner prints closing lines for each part of a run, so that their counts must be added."""
     near_end: ClassVar[int] = NEAR_END
-    """Lines from the end within which closing lines count, if there are no parts."""
+    """Number of lines at the end within which closing lines count, unless the runner reports in parts."""
     named: ClassVar[str] = ""
-    """Pattern for lines that report one test each, with groups `test` and `outcome`; a non-empty group `skipped`: it
-    did not run; a group `said`: the beginning of its message."""
+    """Pattern for lines that report one test each, with groups `test` and `outcome`. If a group `skipped` is not empty,
+    the test did not run; a group `said` is the beginning of its message."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
-    """Meaning of the outcomes in `named`; any other is a failure."""
+    """Meaning of the outcomes in `named`; any other outcome is a failure."""
     unnamed: ClassVar[str] = ""
-    """Pattern for output that looks like `named` but reports no test that ran."""
+    """Pattern for output that matches `named` but does not report a test that ran."""
     repeated: ClassVar[str] = ""
-    """Pattern for lines in between that repeat known counts."""
+    """Pattern for lines among a test's output that only repeat known counts."""
     said_before: ClassVar[bool] = False
-    """A test's output stands before its line in `named`; otherwise after it."""
+    """Whether a test's output stands before the line that reports the test (`named`), and not after it."""
     probe_path: ClassVar[str] = ""
-    """Path of a case that only a runner can express: `{at}` is the folder of most tests, `{name}` the case's name;
-    empty: this runner runs none."""
+    """Path of an examiner's case that needs this runner: `{at}` is the folder of most tests, `{name}` the case's name;
+    empty if this runner runs no such cases."""
     probe_command: ClassVar[str] = ""
-    """Command that runs one such case, `{file}`."""
+    """Command that runs one examiner's case, with `{file}` for its path."""
     probe_how: ClassVar[str] = ""
-    """The form of such a case, in a sentence for the examiner."""
+    """How to write such a case, in a sentence for the examiner."""
     probe_broken: ClassVar[tuple[int, ...]] = ()
     """Exit statuses which mean that nothing was tested."""
     verbose: ClassVar[Mapping[str, str]] = {}
-    """Variables that make it name its tests behind a command that does not show it (`make test`)."""
+    """Variables that make the runner name its tests even if the command does not show the runner (`make test`)."""
     no_test: ClassVar[str] = ""
     """Pattern for output which shows that a file has no test or cannot run as one."""
 
     # Command lines
 
     def recognise(self, part: Part, at: int) -> int | None:
-        """Return the last word of the runner's name if the word at `at` starts it."""
+        """If the word at `at` starts the runner, return the index of the last word of its name (program, subcommand);
+        otherwise return None."""
         if get_program_name(part, at) in self.interpreters:
             at += 1
             while at < len(part) and not self._is_program(part, at):
@@ -161,7 +162,7 @@ class Runner:
         return re.sub(r"\.(?:m?js|phar)$", "", get_program_name(part, at)) in self.program[:1]
 
     def place(self, command: str) -> tuple[Part, int] | None:
-        """Find its last place in a command line: the simple command, and the last word of its name there."""
+        """Find the runner's last use in a command line: the simple command, and the index of its name's last word."""
         for part in reversed(split_commands(command)):
             for at in find_programs(part):
                 if (head := self.recognise(part, at)) is not None:
@@ -169,7 +170,7 @@ class Runner:
         return None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        """Return the command and its environment, changed so that it reports to `report` if it can. Pure."""
+        """Return the command and its environment, changed so that the runner writes a report to `report` if it can."""
         if self.report_flag:
             command = self.put_in(command, self.report_flag)
         if self.report_arguments and not re.search(self.reports_already or r"(?!)", command):
@@ -177,11 +178,11 @@ class Runner:
         return command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        """The command that runs only these tests, or a few more of the same name; None when that is not possible."""
+        """Return the command that runs only these tests, or a few more of the same name; None if that is impossible."""
         return None
 
     def append(self, command: str, arguments: str) -> str | None:
-        """The command with more arguments for this runner, even through a script of package.json."""
+        """Return the command with more arguments for this runner, if need be through a script of package.json."""
         if found := self.place(command):
             own = list(takewhile(lambda word: word.text not in self.ends_arguments, found[0]))
             return insert_arguments(command, own[-1].end, arguments)
@@ -199,14 +200,14 @@ class Runner:
         part, head = found
         return insert_arguments(command, part[head].end, flag)
 
-    # What a run reported. Everything was written by programs that run the agent's code, so no reader raises.
+    # Reading reports and output. Programs that run the agent's code wrote these, so no reader raises an error.
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         """Read the tests from the report that `instrument` asked for; None if it is no such report."""
         return read_junit(report, root)
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """What its closing lines say; None when there are none. A word like OK found anywhere does not count."""
+        """Read the counts in the closing lines; None if there are none. A mere word like OK does not count."""
         if not self.closes:
             return None
         kept = find_last_lines(lines, len(lines) if self.in_parts else self.near_end)[::-1]
@@ -221,7 +222,7 @@ class Runner:
         return ClosingLine(line, sum(s.passed for s in said), sum(s.failed for s in said), sum(s.skipped for s in said))
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
-        """List the single tests that its output names."""
+        """List the single tests that the runner's output names."""
         found: list[tuple[re.Match[str], list[str]]] = []
         said: list[str] = []
         if self.unnamed:
@@ -239,14 +240,14 @@ class Runner:
             yield make_case(match["test"], outcome, told[0] if told else "", "\n".join(told[-MOST_LINES:]), root=root)
 
     def readable(self, output: str) -> str:
-        """Return its output as people and models see it."""
+        """Return the runner's output in the form that is shown to people and models."""
         return output
 
     # Projects
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """The commands that may run all tests of the project in this folder, the likeliest first; none when it does not
-        use this runner."""
+        """List the commands that may run all tests of the project in this folder, the likeliest first; empty if the
+        project does not use this runner."""
         for path, text, command in self.starts:
             named = next((near for near in look.near if re.fullmatch(path, near)), "")
             if named and (not text or re.search(text, look.text(named))):
@@ -262,19 +263,19 @@ class Runner:
         return " ".join(re.sub(self.reporting, " ", f" {rest} ").split()) if self.reporting else rest.strip()
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
-        """The command that runs one test file (or one test of it), which need not exist yet."""
+        """Return the command that runs one test file (or one test in it). The file need not exist yet."""
         return self.one_file.replace("{file}", quote(path)) or None
 
     def home(self, path: str, look: ProjectFiles) -> str:
-        """The folder from which a test file runs."""
+        """Find the folder in which a test file must be run."""
         return look.home(path, *self.manifests)
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
-        """Return the file that defines its targets here, and their names; empty: none."""
+        """Return the file that defines this runner's targets in the project, and their names; both may be empty."""
         return "", frozenset()
 
     def probe(self, path: str, command: str) -> str:
-        """The command that runs a case that only a runner can express. `command`: the check's."""
+        """Return the command that runs an examiner's case which needs this runner. `command`: the check's command."""
         return self.probe_command.replace("{file}", quote(path))
 
 
@@ -282,7 +283,7 @@ class Runner:
 
 
 def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
-    """The last non-empty lines, with their numbers, the last first."""
+    """Return the last non-empty lines with their indexes, the last line first."""
     found = ((at, lines[at]) for at in range(len(lines) - 1, -1, -1) if lines[at].strip())
     return list(islice(found, near))
 
@@ -312,14 +313,14 @@ def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
 
 
 def make_closing(line: int, told: Mapping[str, int]) -> ClosingLine:
-    """Make a closing line; missing counts follow from the others. `told`: numbers of tests by kind."""
+    """Make a closing line from numbers of tests by kind (`told`); missing numbers are computed from the others."""
     skipped, total = told.get("skipped", 0), told.get("total", 0)
     passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
     return ClosingLine(line, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
-    """Choose the worst of several closing lines near the end: they cannot all report on the same tests."""
+    """Combine several closing lines near the end into the worst case: each may report on different tests."""
     if not found:
         return None
     line, passed, failed, skipped, _ = zip(*found, strict=True)
@@ -331,7 +332,7 @@ def join_options(before: str | None, added: str) -> str:
 
 
 def strip_file(id: str) -> str:
-    """A test's id without its file."""
+    """Return a test's id without its file."""
     return id.split("::", 1)[1]
 
 
@@ -339,7 +340,7 @@ Shape = TypeVar("Shape")
 
 
 def decode_report(report: bytes, shape: type[Shape]) -> Shape | None:
-    """A report that is JSON of this shape; None when it is not."""
+    """Decode a report that is JSON of this shape; None if it is not."""
     if len(report) > LARGEST:
         return None
     try:

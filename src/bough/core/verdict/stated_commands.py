@@ -1,7 +1,7 @@
-"""The commands that a project's CI and task files run.
+"""List the commands that a project's CI and task files run.
 
-In CI files only executed lines are read: the values of keys such as `run` and `script`. Nothing is guessed: a misread
-command does not start, or tests nothing, when it is tried.
+In CI files only executed lines are read: the values of keys such as `run` and `script`. A misread command does no harm:
+when bough tries it, it does not start or tests nothing.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _CI = (
     r"\.(?!pre-commit)[\w.-]+(?:/(?!\w+_TEMPLATE)[\w.-]+){0,3}\.ya?ml|(?:[^/]*[-_.])?(?:ci|pipelines?|appveyor)\b[^/]*\.ya?ml"
     r"|Jenkinsfile|\.cirrus\.star"
 )
-"""Configuration of CI services: files and folders that begin with a dot."""
+"""Pattern for the configuration of CI services, mostly in files and folders that begin with a dot."""
 _TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language.task_files)
 _MOST_FILES, _MOST_LINES, _LONGEST, _MOST_COMMANDS = 20, 2_000, 500, 2_000
-"""The most files, lines of one, characters of a line, and commands in all that are read."""
+"""The maximum numbers that are read: files, lines of a file, characters of a line, and commands in all."""
 
 _RUNS = (
     r"(?P<indent>\s*(?:- +)?)[\"']?(?:\w*[-_])?(?:runs?|scripts?|commands?|cmds?|bash|sh|pwsh|install)[\"']?"
     r"\s*:\s*(?P<rest>.*)"
 )
 _KEY = r"(?:[-*]\s+)?(?:(?![A-Z_]+=\S)[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
-"""Text before a command on a line: `- run: `, `test = `, `script: `."""
+"""Pattern for the text before a command on a line: `- run: `, `test = `, `script: `."""
 _PLACEHOLDER = (
     r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{?\{(?:posargs|args)(?::([^{}]*))?\}\}?|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
     r"|\"?\$@\"?| -j ?\"?\$\([^()]*\)\"?| +#.*$"
@@ -43,9 +43,9 @@ _HARMFUL = re.compile(
     r"\b(?:docker|docker-compose|podman|compose|kubectl|helm|terraform|sudo|ssh|scp|rsync|curl|wget|systemctl|service"
     r"|deploy\w*|publish\w*|release|upload|twine|push|serve|start|up|down|login)\b"
 )
-"""Words of commands that leave the machine, start services or ask for more rights: never tried unasked."""
+"""Words in commands that reach other machines, start services or need more rights: bough never tries these unasked."""
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)([A-Za-z_]\w*)"
-"""Variables that only a CI service's matrix or another line sets."""
+"""Pattern for variables that only a CI service or another line of the file sets."""
 
 
 class Stated(NamedTuple):
@@ -60,14 +60,14 @@ def is_ci(path: str) -> bool:
 
 
 def rank_told(path: str) -> int:
-    """Rank how much a file reveals about a project's tests, 1 the most; 0: nothing."""
+    """Rank how much a file reveals about a project's tests: 1 is the most, and 0 means nothing."""
     kinds = (_CI, _TASK_FILES, r"(?:[^/]+/)?(?:[Mm]ake|[Rr]ake|[Bb]uild|[Tt]est)[^/]*") if path.count("/") < 4 else ()
     return next((rank for rank, kind in enumerate(kinds, 1) if kind and re.fullmatch(kind, path)), 0)
 
 
 def is_harmless(command: str) -> bool:
-    """Whether a command can be tried: it is harmless, and every variable and placeholder in it has a value here."""
-    read = re.sub(r"'[^']*'", "''", command)  # The shell replaces nothing there: `$x` may be R's or PHP's.
+    """Whether a command can be tried: it does no harm, and every variable and placeholder in it has a value here."""
+    read = re.sub(r"'[^']*'", "''", command)  # In single quotes `$x` is not the shell's.
     unset = (name for name in re.findall(_UNSET, read) if not re.search(rf"\b{name}=|\bfor {name}\b", read))
     return not (_HARMFUL.search(command) or re.search(r"\$\{\{|<<|<[\w-]+>", read) or any(unset))
 
@@ -77,7 +77,7 @@ def list_setups(language: Language, look: ProjectFiles) -> Iterator[tuple[str, s
     those of CI first, then those that lock files imply."""
     for found in list_commands(look):
         shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
-        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # for the machine
+        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Tools for the whole machine.
         if shown and not tools and is_harmless(found.command) and is_ci(found.path):
             yield found.command, found.path
     for pattern, command in language.setups:
@@ -93,8 +93,8 @@ def list_commands(look: ProjectFiles) -> Iterator[Stated]:
 def _list_all(look: ProjectFiles) -> Iterator[Stated]:
     for pattern in (_CI, _TASK_FILES):
         named = [path for path in look if path.count("/") < 4 and pattern and re.fullmatch(pattern, path)]
-        # A file named after tests says more than one for documents or releases, and a workflow more than the leftover
-        # of another service.
+        # Read files named after tests first (others are for documents or releases), and GitHub workflows before files
+        # of other services, which may be leftovers.
         for path in sorted(named, key=lambda path: ("test" not in path.lower(), "workflows" not in path))[:_MOST_FILES]:
             lines = _split_lines(look.text(path))
             yaml = pattern is _CI and find_suffix(path) in ("yml", "yaml")
@@ -126,7 +126,7 @@ def _is_inside(column: int, line: str) -> bool:
 
 
 def _list_lines(lines: Sequence[str]) -> Iterator[str]:
-    """List the commands of one shell, each with the folder that it changed to."""
+    """List the commands in the lines that one shell runs, each with a `cd` to the folder that it runs in."""
     folder = ""
     joined = re.sub(r"\\\n\s*", " ", "\n".join(lines)).splitlines()
     for line in (one for one in joined if len(one) <= _LONGEST and len(folder) <= _LONGEST):

@@ -1,10 +1,10 @@
-"""The test side of a tree: everything that determines a check's result and is not product.
+"""Find the test side of a project's files: everything that determines a check's result and is not the product.
 
-That is tests, fixtures, the runner's configuration, test registration, and data that only tests read. Paths, the
-runner's reports and, in files with both sides (manifests, sources with tests inside), single parts decide; each
-language's record has the details. A product file mistaken for test side is judged by the base's tests without its
-change, and then a person is asked; a test file mistaken for product is only not protected. Tricks in front of the
-runner are not looked for: wrong expectations, and cases outside the runner, reveal them.
+That is tests, fixtures, the runner's configuration, test registration, and data that only tests read. Paths and the
+runner's reports decide; files with both sides (manifests, sources with tests inside) are divided into parts, as each
+language's record says. If a product file is mistaken for a test, the original tests run without its change, and a
+person is asked; if a test file is mistaken for product, it is just not protected. Tricks that deceive the runner are
+not looked for here: changed expected values, and examiner's cases that need no runner, reveal them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from bough.core.verdict.texts import FileChange, parse_object
 
 _ALL_SETTINGS = (*(runner.settings for runner in RUNNERS), *(language.settings for language in LANGUAGES))
 _SETTINGS = rf"(?:^|/)(?:{'|'.join(settings for settings in _ALL_SETTINGS if settings)})$"
-"""Files that only configure test runs: those of the runners, and of the tools around them."""
+"""Pattern for files that only configure test runs, of the runners and of the tools around them."""
 _SCRIPTS = "|".join(runner.scripts for runner in RUNNERS if runner.scripts)
 _TABLES = [
     *((file, re.escape(table)) for runner in RUNNERS for file, table in runner.sections),
     *(row for language in LANGUAGES for row in language.sections),
 ]
 _SECTIONS = {name: "|".join(table for file, table in _TABLES if file == name) for name in {file for file, _ in _TABLES}}
-"""Pattern of the tables that configure test runs, by the name of the file with other content."""
+"""Patterns for tables that configure test runs in files with other content, by the name of the file."""
 
 
 def is_code(path: str) -> bool:
-    """Whether a file is in a language with a record, or in one that tests are written in."""
+    """Whether a file is code: its language has a record, or it is named like a test and is not data."""
     return find_language(path) is not NEUTRAL or (find_suffix(path) not in DATA and is_test_name(path))
 
 
@@ -53,7 +53,7 @@ def _is_program(path: str) -> bool:
 
 
 def is_foreign(path: str) -> bool:
-    """Whether a file is installed or generated."""
+    """Whether a file lies in a folder of installed code or version control data."""
     return is_installed_folder(parent_folder(path))
 
 
@@ -62,13 +62,13 @@ def is_data(path: str) -> bool:
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file is test code, or code beside tests."""
+    """Whether a file is named like a test, or is code in a folder of tests."""
     named = is_test_name(path) or (is_code(path) and is_test_folder(parent_folder(path)))
     return named and not is_foreign(path)
 
 
 def is_only_tests(path: str) -> bool:
-    """Whether a file is named like a test, and no runner loads it for other tests."""
+    """Whether a file is code named like a test, and does not configure or build other tests."""
     return is_test_name(path) and is_code(path) and not (_is_setting(path) or is_build_file(path))
 
 
@@ -87,19 +87,19 @@ def _holds_commands(path: str) -> bool:
 
 @lru_cache(maxsize=8)
 def split_words(command: str) -> frozenset[str]:
-    """Return a command line's words as paths, split at blanks if a shell could not parse it."""
+    """Return a command line's words as paths; a line that a shell could not parse is split at blanks."""
     words = [word.text for part in split_commands(command) for word in part] or command.split()
     return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
 
 
 @lru_cache(maxsize=8)
 def _list_code_suffixes(command: str) -> frozenset[str]:
-    """Return the suffixes of a command's files: without a record for them, other such files are code too."""
+    """Return the suffixes of the files that a command names: files with these suffixes are code, record or not."""
     return frozenset(map(find_suffix, split_words(command))) - DATA - {""}
 
 
 def is_watched(path: str, command: str = "") -> bool:
-    """Whether a file's text matters: code, configuration, or named by the command."""
+    """Whether a file's text matters: it is code or configuration, or the command names it."""
     if is_code(path) or _is_program(path) or find_suffix(path) in _list_code_suffixes(command):
         return not is_foreign(path)
     return is_configuration(path) or path in split_words(command)
@@ -112,7 +112,7 @@ def is_configuration(path: str) -> bool:
 
 
 def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
-    """Whether any file is a known test, holds one, or is run by the command."""
+    """Whether any file is a known test, contains one, or is run by the command."""
     words = split_words(_strip_tested(command))
     return any(is_test_file(path) or (path in words and not is_data(path)) for path in texts) or any(
         find_language(path).find_inner_tests(texts[path], path in reported)
@@ -122,14 +122,14 @@ def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str])
 
 
 class Restored(Struct, frozen=True):
-    """The changes that give a tree the test side of the base."""
+    """The changes that give a tree the tests that it had before the work (at the base)."""
 
     paths: tuple[str, ...] = ()
     """Files to restore to the base's state, or to remove."""
     texts: Mapping[str, str] = {}
     """New texts of files of which only a part is restored."""
     doubtful: tuple[str, ...] = ()
-    """Restored files that may be product: code that only tests load."""
+    """Restored files that may be product after all: code that only tests import."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -144,8 +144,9 @@ def restore_test_side(
     reported: Collection[str],
     request: str = "",
 ) -> Restored:
-    """Find what to restore. `changes`: the differences. `before` and `after`: texts of watched files. `reported`: files
-    in which the runner found tests at the base. `request`: the goal; files that it names may change, except tests."""
+    """Find what to restore. `changes`: the files that the work changed; `before`, `after`: texts of files that matter;
+    `reported`: files with tests, by the runner's report at the base; `request`: the goal (files that it names may
+    change, except tests)."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     side = _TestSide(before, command, reported, request)
@@ -163,15 +164,15 @@ def restore_test_side(
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
     read = side.find_read(others) if others else []
     paths += read
-    # New data files take nothing away: a test may have waited for them.
-    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # no data that a runner loads on its own
+    # Keep new data files: they replace nothing, and a test may need them.
+    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # Runners load these on their own.
     paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
     doubtful = tuple(path for path in paths if path in read and is_code(path) and not is_test_path(path))
     return Restored(tuple(sorted(paths)), texts, doubtful)
 
 
 class _TestSide:
-    """Decides which side a file is on, by the texts of the base and by the check."""
+    """Decides whether a file belongs to the tests or to the product, by the texts at the base and by the check."""
 
     def __init__(self, before: Mapping[str, str], command: str, reported: Collection[str], request: str) -> None:
         self._before = before
@@ -198,7 +199,7 @@ class _TestSide:
         return scripts and names_path(_strip_tested(self._called), path)
 
     def _is_meant(self, path: str) -> bool:
-        """Whether the goal names a file by its whole path, and it is code without tests."""
+        """Whether the goal names a file by its whole path, and the file is code without assertions."""
         text = self._before.get(path, "")
         return bool(self._reported) and names_path(self._request, path) and behaves(text) and not asserts(path, text)
 
@@ -211,8 +212,8 @@ class _TestSide:
         return any(other != path and not is_build_file(other) and names(self._before[other], path) for other in own)
 
     def find_read(self, paths: Collection[str]) -> list[str]:
-        """Find files anywhere that the base's check reads and does not test: data named by the command, its recipes or
-        the tests, and code with expectations that only tests load."""
+        """Find the files that the check reads and does not test: data that the command, its recipes or the tests name,
+        and code with expectations that only tests import."""
         before = self._before
         code = [path for path in before if is_code(path) and not is_foreign(path)]
         roots = {path for path in code if is_test_file(path) or names_path(self._called, path)}
@@ -235,22 +236,22 @@ class _TestSide:
 
 
 def _strip_tested(command: str) -> str:
-    """Remove from a command the files whose output it compares: those are tested."""
+    """Remove from a command the programs whose output it compares, since those are what it tests."""
     return re.sub(r"\$\([^()]*\)|`[^`]*`|(?<![^|;&\n])[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
 
 
 def expand_command(command: str, before: Mapping[str, str]) -> str:
-    """Return the command with the recipes that it may run."""
+    """Return the command followed by the texts of the build files whose recipes it may run."""
     recipes = (path for path in before if "/" not in path and is_configuration(path))
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-# ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
+# ── files with tests and product ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _restore_part(path: str, old: str | None, new: str | None, inside: bool, changed: Collection[str]) -> str | None:
-    """Return the file with its old test side; None: that did not change, or there is none. `inside`: the runner found
-    tests in it. `changed`: the work's files."""
+    """Return the new file with its old tests; None if its tests did not change, or it has none. `inside`: whether the
+    runner found tests in it. `changed`: the files that the work changed."""
     if is_foreign(path) or (old is None and new is None):
         return None
     was, now = old or "", new or ""

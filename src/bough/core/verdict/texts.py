@@ -1,4 +1,4 @@
-"""Texts of trees, and blocks in them."""
+"""Helpers for the texts of files: differences, indented blocks and brackets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from msgspec import Struct
 
 Read = Callable[[str], str | None]
-"""Gives the text of a file; None: it does not exist, or is not text."""
+"""Returns the text of a file; None if the file does not exist or is not text."""
 
 
 _LONG = 1_000_000
-"""Pairs of lines above which very frequent lines are ignored as landmarks, to bound the time of a comparison."""
+"""If the product of two files' line counts is larger, very frequent lines do not align the files, to save time."""
 
 
 class FileChange(Struct, frozen=True):
@@ -25,7 +25,7 @@ class FileChange(Struct, frozen=True):
 
 
 class LineCount(Struct, frozen=True):
-    """The size of a file's difference between two trees."""
+    """The number of lines that a file gained and lost between two trees."""
 
     path: str
     added: int
@@ -34,7 +34,7 @@ class LineCount(Struct, frozen=True):
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Parse the JSON object in a text; None: there is none."""
+    """Parse a text as a JSON object; None if it is not one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -50,7 +50,7 @@ def compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str,
 
 
 def find_block(lines: Sequence[str], head: int) -> tuple[int, int]:
-    """Find the lines of the block that begins at a line, with the decorators above it."""
+    """Find the first line and the end of the block that begins at line `head`, including the decorators above it."""
     indent, end = measure_indent(lines[head]), head + 1
     while end < len(lines) and (
         not lines[end].strip() or measure_indent(lines[end]) > indent or re.match(r"\s*[)\]}{]", lines[end])
@@ -77,8 +77,8 @@ def measure_indent(line: str) -> int:
 
 
 def find_closing_brace(text: str, start: int) -> int:
-    """The place after the brace that closes the one at `start`; braces in strings and comments do not count."""
-    if text[start : start + 1] == ";":  # the body is in another file
+    """Find the offset after the brace that closes the one at `start`; braces in strings and comments do not count."""
+    if text[start : start + 1] == ";":  # The body is in another file.
         return start + 1
     depth = 0
     for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):

@@ -1,4 +1,4 @@
-"""Build tools of which bough knows only the one command that runs a project's tests."""
+"""Build tools about which bough knows only the command that runs a project's tests."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _PACKAGES = (
     (r"Package [`'‘]([\w.+-]+)['’] not found in specified Vala", "", "lib{}-dev"),
     (r"[Cc]an't find unit (\w+)|cannot open file: (\w+)\b(?!\.)", "", "fp-units-{}"),
 )
-"""Patterns for messages about a missing package, with the commands that install it and the name that Debian gives it.
-Not one of them is in a manifest that is read here, so the work may have to write it."""
+"""Patterns for messages about a missing package, with the command that installs it and Debian's name for it. Manifests
+that bough reads do not declare such packages, so the work may have to write them."""
 
 
 class BuildTool(Runner):
@@ -83,8 +83,8 @@ class BuildTool(Runner):
             yield ProjectCommand("GO111MODULE=off go test ./...", f"there is a {tests[0]}, and no go.mod")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Read the last lines of a project's own test program: how many passed and failed, on one line or on several.
-        The result counts as standing before every line, so that the closing line of a known runner wins."""
+        """Read how many tests passed and failed from the last lines of a project's own test program, on one line or
+        several. The result gets the line number -1, so that the closing line of a known runner has precedence."""
         found: list[ClosingLine] = []
         block: dict[str, int] = {}
         for _, line in [*find_last_lines(lines), (-1, "")]:
@@ -107,12 +107,12 @@ _COUNTS = (
 
 
 def _read_counts(line: str) -> dict[str, int]:
-    """Read the numbers of tests from a line that has nothing else, by their kind."""
+    """Read the numbers of tests, by kind, from a line that contains nothing else; otherwise return an empty dict."""
     said = re.sub(r"\([^()]*\)", "", line) if len(line) < 200 else ""
     found: dict[str, int] = {}
     for match in re.finditer(rf"(?i){_COUNTS}", said):
         kind = next(kind for kind in KINDS if match[kind] or match[f"{kind}1"])
-        before = found.get(kind, 0) if kind == "failed" else 0  # Failures and errors are added up.
+        before = found.get(kind, 0) if kind == "failed" else 0  # Add failures and errors up.
         found[kind] = before + int(match["n"] or match["n1"])
         if whole := match["whole"] or match["whole1"]:
             found["total"] = int(whole)
@@ -130,11 +130,11 @@ _DEBIAN = dict(
     cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
     """.split()  # noqa: SIM905
 )
-"""Debian packages by one of their programs."""
+"""Names of Debian packages by a program that each contains."""
 
 
 class BuildTools(Language):
-    """No language: build tools that run tests in many languages."""
+    """Stands for no language, but for build tools that run tests in many languages."""
 
     name = "build_tools"
     rank = 60

@@ -26,7 +26,7 @@ class CTest(Runner):
     closes = (
         r"\d{1,3}% tests passed, (?P<failed>\d{1,9}) tests? failed out of (?P<total>\d{1,9})|No tests were found!!!"
     )
-    near_end = 400  # The list of failed tests follows.
+    near_end = 400  # The list of failed tests follows the closing line.
     named = (
         r"\d+/\d+ Test +#\d+: (?P<test>\S.*?) \.{2,} *(?:\*\*\*)?(?P<outcome>Passed|Failed|Skipped|Not Run|Timeout"
         r"|Exception)\b.*"
@@ -34,7 +34,7 @@ class CTest(Runner):
     outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        # A test option that is off, or that a condition asks for and nothing declares.
+        # Find options for tests that are off by default, or that a condition reads and nothing declares.
         off = r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)|\bif\s*\(\s*(BUILD_TEST(?:S|ING))\s*\)"
         found = [one or other for one, other in re.findall(off, look.text("CMakeLists.txt"))]
         yield from _turn_on(super().projects(look), [f"{name}=ON" for name in dict.fromkeys(found)])
@@ -42,7 +42,7 @@ class CTest(Runner):
 
 
 def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
-    """List the test programs that a project builds without registering them in CTest, to be run one after the other."""
+    """Yield the command that runs, one after the other, the test programs that a project does not register in CTest."""
     for path in look.near:
         if last_segment(path) == "CMakeLists.txt" and not re.search(r"(?i)\badd_test\b", look.text(path)):
             built = re.findall(r"(?im)^[ \t]*add_executable\s*\(\s*(\w*tests?(?:_\w+)?)\s", look.text(path))
@@ -54,13 +54,13 @@ def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
 
 
 def _turn_on(found: Iterable[ProjectCommand], off: Iterable[str]) -> Iterable[ProjectCommand]:
-    """Add to the commands the options that build tests, where these are off by default."""
+    """Add to the commands the options (`off`, off by default) that make the project build its tests."""
     on = "".join(f" -D{option}" for option in off)
     return [hit._replace(command=hit.command.replace(" && ", f"{on} && ", 1)) for hit in found]
 
 
 MAKE_INPUTS = r"(?:[^/]+/){0,4}(?:(?:GNUm|m|M)akefile|[^/]+\.mk)\.(?:am|in)"
-"""Files from which a Makefile is made."""
+"""Pattern for files from which a Makefile is generated."""
 _HAS_CHECK = (
     r"(?m)^\s*(?:\w+_)?TESTS\s*\+?=|^(?P<target>check|test)\s*::?(?!\s*check-(?:am|recursive)|\s*\$\(BUILT)"
     r"|^check-(?:local|DEJAGNU)\s*:|\bdejagnu\b"
@@ -87,11 +87,11 @@ class Automake(Runner):
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         inputs = [path for path in look if re.fullmatch(MAKE_INPUTS, path)]
         hits = ((path, hit) for path in inputs for hit in re.finditer(_HAS_CHECK, look.text(path)))
-        # Automake enters folders for `check`, and for no target of theirs.
+        # Automake runs `check` in the folders below, but no other targets of these folders.
         outer = "Makefile.am" in look.files
         found = [hit for path, hit in hits if not (outer and "/" in path and hit["target"] == "test")]
         if inputs and not found and all(map(look.text, inputs)):
-            return  # `make check` has nothing to do.
+            return  # `make check` would do nothing.
         named = [hit["target"] for hit in found]
         target = "test" if named.count("test") > len(named) / 2 else "check"
         script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if name in look.files), "")

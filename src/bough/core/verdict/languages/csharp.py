@@ -1,5 +1,5 @@
-"""C#, F# and Visual Basic, with `dotnet test`; added options make it name every test on standard output, one project
-after the other."""
+"""C#, F# and Visual Basic, with `dotnet test`. Added options make it name every test on standard output, project by
+project."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Dotnet(Runner):
     repeated = r"Error Message:|Stack Trace:|Total tests: .*|Test Run .*|\[xUnit\.net .*"
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        # The arguments of a theory are not part of a test's full name.
+        # The arguments of a parametrised test (a theory) are not part of its full name.
         names = sorted({re.sub(r"\(.*", "", one) for one in ids})
         return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 

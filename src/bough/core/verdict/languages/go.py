@@ -1,4 +1,4 @@
-"""Go, with `go test`: its events as JSON name every test; without them, the lines that `-v` prints."""
+"""Go, with `go test`. Its JSON events name every test; without them, the lines that `-v` prints do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Go(Runner):
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """Read one line for each package. Without -v a package reports only "ok", which counts as one test."""
         if events := _parse_events(lines):
-            # The last event of a package is its own; without one the run was cut off.
+            # The last event of a package names no test; without such an event the run was cut off.
             ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
             told = count_cases("closing line", tuple(_read_events(events, "")))
             return ClosingLine(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
@@ -60,7 +60,7 @@ class Go(Runner):
         return _read_events(events, root) if events else list(super().cases(lines, root))
 
     def readable(self, output: str) -> str:
-        """The output as `go test -v` would have printed it."""
+        """Return the output as `go test -v` would have printed it."""
         shown = []
         for line in output.splitlines(keepends=True):
             events = _parse_events([line.rstrip("\n")])
@@ -106,7 +106,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
         if event.Action in ("output", "build-output"):
             outputs.setdefault(key, []).append(event.Output)
         elif event.Action == "run":
-            # The outcome until its last event: a test without one was cut off by a panic, an exit or a time limit.
+            # This outcome stays if the test's last event is missing: a panic, an exit or a time limit cut it off.
             outcomes[key] = ("error", 0.0)
         elif event.Action in _OUTCOMES and (event.Test or event.Action == "fail"):
             outcomes[key] = (_OUTCOMES[event.Action], event.Elapsed)
@@ -114,7 +114,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
     cases = []
     for (package, test), (outcome, seconds) in outcomes.items():
         if not test and package in failing:
-            continue  # The package failed because of a test that has a report of its own.
+            continue  # The package failed because of a test that is reported itself.
         said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
         name = f"{package}::{test}" if test else package
         kind: CaseOutcome = outcome if test else "error"

@@ -9,7 +9,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
 
 _ROCKS = {"lxp": "luaexpat", "socket": "luasocket", "ssl": "luasec", "lfs": "luafilesystem", "posix": "luaposix"}
-"""Names of packages by the module that they have."""
+"""Names of packages (rocks) by a module that each contains."""
 
 
 class Busted(Runner):

@@ -1,4 +1,4 @@
-"""The runner `make`, which runs whatever a target of the Makefile says."""
+"""The runner `make`, which runs the commands of a target in the Makefile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
-"""The names of a Makefile in the order in which make looks for them; it reads the first."""
+"""The names of a Makefile in the order in which make looks for them; make reads only the first that exists."""
 _RULE = r"(?P<targets>[^:=#\t][^:=#]*)::?(?![:=])(?P<rest>.*)"
 _OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
 _INCLUDE = r"[-s]?include\s+(.+)"
@@ -22,13 +22,13 @@ _DEEPEST = 4
 class Make(Runner):
     name = "make"
     scripts = r"GNUmakefile|makefile|Makefile|.*\.ma?k"
-    # make did nothing: a folder has the target's name, or the target has no recipe.
+    # These lines say that make did nothing, since a folder has the target's name or the target has no recipe.
     closes = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
     near_end = 1
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
-        """List the rules of the Makefile that make would read here, including those of included files, but no words
-        from comments or recipes and no names in .PHONY."""
+        """Return the Makefile that make would read here, and the targets of its rules and of included files. Words in
+        comments and recipes, and names after .PHONY, are not targets."""
         name = next((name for name in NAMES if name in look.files), "")
         return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
 
@@ -70,20 +70,20 @@ def _parse_targets(line: str) -> Iterator[str]:
     if rule is None or re.match(_OWN_VARIABLE, rule["rest"]):
         return
     if "$(" in re.sub(r"\$\([^()]*\)", "", rule["targets"]):
-        return  # The colon is inside a call.
+        return  # The colon is inside a `$(…)` call, so this line is no rule.
     for name in rule["targets"].split():
         if "%" not in name and "$" not in name and not re.fullmatch(r"\.[A-Z_]+", name):
             yield name
 
 
 def _join_lines(text: str) -> Iterator[str]:
-    """Lines joined at backslashes, without comments."""
+    """Return the lines, joined where one ends with a backslash, without comments."""
     for line in re.sub(r"(?<!\\)\\\r?\n", " ", text).splitlines():
         yield line if line.startswith("\t") else re.sub(r"(?<!\\)#.*", "", line).rstrip()
 
 
 class MakeFiles(Language):
-    """No language: make runs tests in many languages."""
+    """Stands for no language, but for make, which runs tests in many languages."""
 
     name = "make"
     rank = -1

@@ -52,7 +52,7 @@ class PhpUnit(Runner):
         return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        """Read the report, whose elements have no message: the text begins with the test's name, then the message."""
+        """Read the report. Its elements have no message attribute, so take the message from the text's second line."""
         cases = super().read(report, root)
         if cases is None:
             return None

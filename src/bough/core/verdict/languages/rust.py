@@ -20,7 +20,7 @@ _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:
 _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
 _OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
-"""Output of a failing test, up to that of the next one or to the list of names."""
+"""Pattern for the output of a failing test, up to the output of the next test or the list of names."""
 _NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
 
@@ -59,7 +59,7 @@ class Cargo(Runner):
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
         names = sorted({strip_file(one) for one in ids})
-        # A documentation test's name ends with its line number, which its id leaves out: then the names are prefixes.
+        # The name of a documentation test ends with its line number, which its id leaves out: match these by prefix.
         exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
         dashes = [] if found and any(word.text == "--" for word in found[0]) else ["--"]
         return self.append(command, " ".join([*dashes, *exact, *map(quote, names)]))
@@ -76,14 +76,14 @@ class Cargo(Runner):
             elif (test := re.fullmatch(_TEST, line)) is not None:
                 found.append((target, test[1], _OUTCOMES.get(test[2], "failed")))
             elif (test := re.fullmatch(_NEXTEST, line)) is not None and (test[2], test[3]) not in seen:
-                seen.add((test[2], test[3]))  # The summary repeats the failures.
+                seen.add((test[2], test[3]))  # The summary at the end repeats the failures.
                 found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
         # Documentation tests of one item differ only by their line and come in any order: sort them as in the file.
         found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
             trace = told.get(name, [])[:MOST_LINES]
-            # The line number of a documentation test moves with every edit above it.
+            # Leave out the line number of a documentation test, which changes with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
             cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))
         return cases
@@ -134,6 +134,6 @@ class Rust(Language):
         return [(found.start(), find_closing_brace(text, found.end())) for found in re.finditer(modules, text)]
 
     def holds_test(self, test: str, path: str) -> bool:
-        """Whether the file holds the test, which may also be named by its crate."""
+        """Whether the file may hold the test; an id that names a crate instead of a file fits every file."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")

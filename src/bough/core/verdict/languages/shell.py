@@ -1,4 +1,4 @@
-"""Shell scripts, which may be tests themselves, and any TAP stream."""
+"""Shell scripts, which may be tests themselves, and any output in the Test Anything Protocol (TAP)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCRIPT = (
 
 
 class Tap(Runner):
-    """Any TAP stream that keeps its plan (bats, tape, node-tap …), and scripts that are tests themselves."""
+    """Any TAP output with as many tests as it announces (bats, tape, node-tap …), and scripts that are tests."""
 
     name = "tap"
     suffixes = (".sh", ".bats")
@@ -40,7 +40,7 @@ class Tap(Runner):
         point = r"(not )?ok\b(?: (\d{1,9}))?(?: -)?.*?(?: # (SKIP|TODO|skip|todo)\b.*)?"
         plans = [(at, int(plan[1])) for at, line in enumerate(lines) if (plan := re.fullmatch(r"1\.\.(\d{1,9})", line))]
         points = [each for line in lines if line.startswith(("ok", "not ok")) and (each := re.fullmatch(point, line))]
-        # Scripts that run one after the other print a plan each.
+        # If scripts run one after the other, each announces its own number of tests.
         if not plans or sum(plan for _, plan in plans) != len(points):
             return None
         skipped = sum(1 for each in points if each[3])
@@ -52,7 +52,7 @@ class Tap(Runner):
         found = next(filter(None, (re.fullmatch(_SCRIPT, path) for path in look.near)), None)
         if found is not None:
             program, why = _INTERPRETERS[found["suffix"]], f"there is a {found[0]}"
-            inside = found["folder"] and "../" in look.text(found[0])  # It names files as seen from there.
+            inside = found["folder"] and "../" in look.text(found[0])  # Its paths start there.
             at_top = f"{program} {found[0]}"
             yield ProjectCommand(
                 f"cd {found['folder']} && {program} {last_segment(found[0])}" if inside else at_top, why

@@ -1,4 +1,4 @@
-"""Zig, with `zig test`, which names every test. Tests stand in the files that they test."""
+"""Zig, with `zig test`, which names every test. Tests are in the same files as the code that they test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Zig(Runner):
         return self.append(command, " ".join(f"--test-filter {quote(strip_file(one))}" for one in ids))
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """Read the tests; a test's output comes between its name and its outcome, a trace after it."""
+        """Read the tests. A test's output comes between its name and its outcome, and a trace after the outcome."""
         found: list[tuple[str, CaseOutcome, list[str]]] = []
         for line in lines:
             if test := re.fullmatch(_TEST, line):

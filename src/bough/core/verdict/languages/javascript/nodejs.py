@@ -1,7 +1,7 @@
-"""The test runner of node itself, with a reporter that writes JUnit XML with each test's file and groups.
+"""The test runner of node itself, with a reporter that writes JUnit XML including each test's file and groups.
 
-The reporter that comes with node 20 neither names a test's file nor marks what is not a test at all: a file without a
-single test is reported as a passing test. So bough brings its own, as a `data:` address: no file has to be readable
+The reporter that comes with node 20 does not name a test's file, and reports a file without a single test as a passing
+test. So bough brings its own reporter, as a `data:` address, so that no file has to be readable
 from inside the sandbox, and nothing in the workspace can replace it.
 """
 
@@ -29,7 +29,7 @@ _FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
 class NodeTestRunner(JavaScript):
     name = "node"
     by_environment = True
-    # In TAP (also tape's shorter form) and in the spec form, whose failures follow the closing lines.
+    # The closing lines of TAP (also tape's shorter form) and of the spec reporter, which lists failures after them.
     closes = (
         r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"
         r"|cancelled +(?P<failed2>\d{1,9})|skipped +(?P<skipped>\d{1,9})|todo +(?P<skipped2>\d{1,9})))*"
@@ -43,7 +43,7 @@ class NodeTestRunner(JavaScript):
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         if "--test-reporter" in command:
             return command, dict(env)
-        # Each reporter needs its own destination once there is more than one.
+        # If there are several reporters, each needs its own destination.
         path = '"' + re.sub(r'(["\\])', r"\\\1", f"--test-reporter-destination={report}") + '"'
         options = f"--test-reporter={_REPORTER} {path} --test-reporter=spec --test-reporter-destination=stdout"
         return command, {**env, "NODE_OPTIONS": join_options(env.get("NODE_OPTIONS"), options)}
@@ -51,7 +51,7 @@ class NodeTestRunner(JavaScript):
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         if self.place(command) is None:
             return None
-        # node 20 matches the name alone, later versions the groups and the name.
+        # node 20 matches the test's name alone, later versions its groups and name.
         leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
         patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
         return self.put_in(command, " ".join(patterns))
@@ -74,7 +74,7 @@ import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { inspect } from 'node:util';
 
-// Newlines too: in an attribute they would be read as spaces.
+// Escape newlines too: in an attribute they would be read as spaces.
 const clean = (text) => String(text ?? '')
   .replace(/\u001b\[[0-9;]*[A-Za-z]/g, '')
   .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?')
@@ -113,7 +113,7 @@ export default async function* report(source) {
     } else if (type === 'test:stderr') {
       stderr.set(data.file, ((stderr.get(data.file) ?? '') + data.message).slice(-4000));
     } else if (type === 'test:pass' || type === 'test:fail') {
-      // A group failed because a test in it did: that one is told by itself.
+      // Leave out a group that failed because a test in it failed: that test is reported itself.
       const group = data.details?.type === 'suite';
       if (group && (type === 'test:pass' || data.details?.error?.failureType === 'subtestsFailed')) continue;
       const file = data.file ? relative(process.cwd(), data.file) : '';

@@ -1,5 +1,5 @@
-"""The runners jest, vitest and mocha, which report to a file; npm and its relatives, which run whatever a script of
-package.json says; and what all of them have in common."""
+"""The runners jest, vitest and mocha, which report to a file; npm, pnpm, yarn and bun, which run the test script of
+package.json; and what all of them have in common."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class JavaScript(Runner):
         return find_test_tool(look) == self.name
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
-        """The command for one test file of a package, or for all of them; the path is quoted."""
+        """Return the command for one test file of a package (`path`: a blank and the quoted path) or for all tests."""
         return f"{make_run_command(look)}{self.name}{path}"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
@@ -52,7 +52,7 @@ class JavaScript(Runner):
         return self.command(look, f" {quote(path)}") if self.chosen(look) else None
 
     def home(self, path: str, look: ProjectFiles) -> str:
-        """Find the nearest package above with a test tool, else the nearest: workspaces keep their tools at the top."""
+        """Find the nearest package above the file that has a test tool (workspaces keep tools at the top), or any."""
         nearest = home = look.home(path, "package.json")
         while home and not find_test_tool(look.inside(home)):
             home = look.home(home, "package.json")
@@ -67,7 +67,7 @@ def _is_test(path: str) -> bool:
 
 
 def read_package(look: ProjectFiles) -> dict[str, Any]:
-    """The content of package.json; empty when there is none or it is not an object."""
+    """Return the content of package.json; empty if the file does not exist or is not an object."""
     return parse_object(look.text("package.json")) or {}
 
 
@@ -82,7 +82,7 @@ def list_dependencies(look: ProjectFiles) -> dict[str, Any]:
 
 
 def find_manager(look: ProjectFiles) -> str:
-    """Find a project's package manager by package.json and by its lock file."""
+    """Find a project's package manager in package.json, or by its lock file."""
     named = str(read_package(look).get("packageManager", "")).split("@")[0]
     if named in ("npm", "pnpm", "yarn", "bun"):
         return named
@@ -98,14 +98,14 @@ def make_run_command(look: ProjectFiles) -> str:
 
 
 def find_test_tool(look: ProjectFiles) -> str:
-    """The test tool among a package's dependencies, preferably the one that its test script names; empty: none."""
+    """Find the test tool among a package's dependencies, preferably one that its test script names; may be empty."""
     known, script = list_dependencies(look), str(get_table(read_package(look), "scripts").get("test", ""))
     tools = [name for name in ("vitest", "jest", "mocha") if name in known]
     return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")
 
 
 def escape_regex(name: str) -> str:
-    """A name as a JavaScript regular expression."""
+    """Escape a name so that a JavaScript regular expression matches it literally."""
     return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
 
 
@@ -113,7 +113,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 
 class _ByTitle(JavaScript):
-    """A runner that selects tests by a pattern of their titles."""
+    """A runner that selects tests by a pattern for their titles."""
 
     by_arguments = True
     no_test = r"No tests found|Cannot use import statement"
@@ -150,7 +150,7 @@ class Jest(_ByTitle):
         for file in read.testResults[:MOST_CASES]:
             where = file.name.replace("\\", "/")
             if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
-                # The file itself could not run: jest then lists no test of it.
+                # The file itself could not run, so jest lists no failed test in it.
                 cases.append(make_case(where, "error", trace=file.message, root=root))
             for test in file.assertionResults:
                 trace = "\n".join(test.failureMessages)[:MOST_TEXT]
@@ -187,7 +187,7 @@ class Vitest(_ByTitle):
     program = ("vitest",)
     settings = r"vite(st)?\.(config|workspace|setup)\..*"
     sections = (("package.json", "vitest"),)
-    # Naming a reporter switches off the default one, which people and models read.
+    # Naming a reporter switches off the default one, whose output people and models read: name that as well.
     report_arguments = "--reporter=default --reporter=junit --outputFile.junit={report}"
     reports_already = "--outputFile"
     closes = (
@@ -207,14 +207,14 @@ class Mocha(JavaScript):
     program = ("mocha",)
     settings = r"\.mocharc(\..*)?|mocha\.opts"
     sections = (("package.json", "mocha"),)
-    # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
+    # If a command names several reporters, the last one counts. Versions before 9.2 print to standard output anyway.
     report_arguments = "--no-bail --reporter json --reporter-option output={report}"
     by_arguments = True
     closes = (
         r"(?P<passed>\d{1,9}) passing(?: \([\d.]+ ?m?s?\))?(?:\n(?P<skipped>\d{1,9}) pending)?"
         r"(?:\n(?P<failed>\d{1,9}) failing)?"
     )
-    near_end = 100_000  # Its failures follow the closing line.
+    near_end = 100_000  # The failures follow the closing line.
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})
@@ -269,6 +269,6 @@ class Npm(Runner):
             return
         by = find_manager(look)
         command = "bun run test" if by == "bun" else f"{by} test"
-        # Without CI set it waits for changes and key presses; set elsewhere, CI makes some projects leave out tests.
+        # Without CI=true such a script waits for changes. CI is not set for other scripts: some would leave out tests.
         prefix = "env CI=true " if re.search(_WAITS, script) else ""
         yield ProjectCommand(f"{prefix}{command}", "scripts.test in package.json")

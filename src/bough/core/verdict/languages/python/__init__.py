@@ -19,13 +19,13 @@ _ALIASES: Mapping[str, str] = {
     "pkg_resources": "setuptools",
     "sklearn": "scikit-learn",
 }
-"""Modules whose package has a quite different name."""
+"""Modules whose package has a quite different name, and that name."""
 _COMMON = frozenset(
     """pytest nose nose2 tox nox unittest2 coverage xdist pytest_cov django
     attr attrs freezegun hypothesis mock numpy pandas parameterized pretend pytest_asyncio pytest_mock requests
     requests_mock responses respx scipy setuptools six time_machine trustme yaml""".split()  # noqa: SIM905
 )
-"""Test packages whose names no project uses for a module of its own: missing even if nothing declares them."""
+"""Packages for tests whose names no project gives to its own modules: they count as missing even if undeclared."""
 _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(async) def functions are not natively"
 
 
@@ -39,7 +39,7 @@ class Python(Language):
         "A Python script that imports the product as its users do and compares with `assert`; an expected "
         "error in `try`/`except`/`else`."
     )
-    # Not the special methods, which classes need to be made; behind a docstring, which may hold examples.
+    # Special methods do not match, since creating objects needs them. A docstring is skipped: it may hold examples.
     body = (
         r"^[ \t]*(?:async )?def (?!__)(\w+)\((?:[^()]|\([^()]*\)){0,999}\)[^:\n]{0,200}:"
         r"[^\S\n]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*([ \t]+)"
@@ -92,7 +92,7 @@ class Python(Language):
     strip_comments = staticmethod(dump_code)
 
     def complete_case(self, text: str) -> str:
-        """Add calls of the program's test functions: without them it would pass as soon as it can be read."""
+        """Add calls of the program's test functions: without these calls it would always pass."""
         if "__main__" in text:
             return text
         found = (
@@ -112,7 +112,7 @@ class Python(Language):
         return super().find_missing(said, manifests, own) or self._find_plugin(said, manifests)
 
     def _find_plugin(self, texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | None:
-        """Find a plugin of the runner that a manifest names and whose option or fixture is unknown."""
+        """Find a pytest plugin that is missing: its option or fixture is unknown, and a manifest may name it."""
         wanted = [next(filter(None, found.groups()), "") for text in texts for found in re.finditer(_NO_PLUGIN, text)]
         for path, body in manifests.items() if wanted else ():
             for plugin in re.findall(r"\bpytest-([a-z]\w*)", body):
@@ -125,8 +125,8 @@ class Python(Language):
         top = self.find_top(module)
         names = {top.lower(), _ALIASES.get(top.lower(), top.lower())}
         pattern = "|".join(re.escape(name).replace("_", "[-_.]").replace("\\-", "[-_.]") for name in names)
-        # A requirement is a name alone, at the beginning of a line, a string or a list entry. `yaml` is in `pyyaml`,
-        # `git` in `gitpython`, `dateutil` in `python-dateutil`, `attr` in `attrs`.
+        # A requirement begins a line, a string or a list entry. Its name may be a little longer than the module's:
+        # `yaml` is in `pyyaml`, `git` in `gitpython`, `dateutil` in `python-dateutil`, `attr` in `attrs`.
         named = rf"(?:py|python-)?(?:{pattern})(?:s|dome|python)?"
         wanted = rf"""(?im)(?:^|["'\s,=\[]){named}(?=$|[\s"'<>=!~;,\[\]])"""
         for path, text in manifests.items():
@@ -136,14 +136,14 @@ class Python(Language):
         return "" if top in _COMMON else None
 
     def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
-        """Install into a virtual environment: systems protect their own Python from pip."""
+        """Make pip install into a virtual environment, since systems protect their own Python from pip."""
         by_pip = re.match(r"(?:python[\d.]* -m )?pip[\d.]* install ", setup)
         if by_pip is None:
             return setup
         rest = setup[by_pip.end() :]
         whole = re.search(r"(?:^|\s)(?:-r|-e|--editable|--requirement|\.|--group)", rest)
         if whole is None and missing.kind == "package" and not self.find_declaration(missing.name, {"setup.py": rest}):
-            return ""  # It installs other tools.
+            return ""  # The command installs other packages.
         return setup if environment else f"python3 -m venv .venv && .venv/bin/pip install {rest}"
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:

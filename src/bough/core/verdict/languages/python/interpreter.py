@@ -1,4 +1,4 @@
-"""The part that Python's test runners share: how they start, and which files are tests."""
+"""What Python's test runners share: how they are started, and which files are tests."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from bough.core.verdict.runner import Runner
 
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
-"""Interpreter of projects without a virtual environment."""
+"""The interpreter for projects without a virtual environment."""
 _MOST_PATTERNS = 20
-"""The most patterns of test files that are read."""
+"""The maximum number of patterns for test files that are read from one setting."""
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
 def find_module_word(part: Part, at: int, name: str) -> int | None:
-    """Find the word that names this module if the word at `at` is a Python that runs it: `python -m pytest`, even
-    through `coverage run -m …`."""
+    """Return the index of the word that names this module if the word at `at` is a Python that runs the module, as in
+    `python -m pytest` or `coverage run -m pytest`; otherwise None."""
     if not re.fullmatch(_PYTHON, get_program_name(part, at)):
         return None
     index = at + 1
@@ -44,7 +44,7 @@ def find_module_word(part: Part, at: int, name: str) -> int | None:
 
 
 def find_interpreter(look: ProjectFiles) -> str:
-    """The project's own interpreter when its virtual environment is here, else the one on the path."""
+    """Return the interpreter of the project's virtual environment if it has one, else the one on the PATH."""
     for depth, folder in enumerate([look.folder, *list_parents(look.folder)]):
         for name in (".venv", "venv"):
             place = f"{folder}/{name}" if folder else name
@@ -61,10 +61,10 @@ class PythonRunner(Runner):
 
 
 def make_interpreter_command(command: str) -> str:
-    """The interpreter that a check's tests run in."""
+    """Return the command of the interpreter that runs a check's tests."""
     try:
         words = shlex.split(command)
-    except ValueError:  # Only a shell can read this command; then use the interpreter on the PATH.
+    except ValueError:  # Only a shell can parse this command: use the interpreter on the PATH.
         words = []
     for at, word in enumerate(words):
         if re.fullmatch(r"(.*/)?python[\d.]*", word):
@@ -76,7 +76,7 @@ def make_interpreter_command(command: str) -> str:
 
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
-    """The files that are Python tests by their name, except those of projects nested in this one."""
+    """List the files that are Python tests by their name, except those of projects nested in this one."""
     wanted = {"test_*.py", "*_test.py"}
     for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
         for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
@@ -87,7 +87,7 @@ def list_python_tests(look: ProjectFiles) -> list[str]:
 
 
 def dump_code(text: str) -> str:
-    """The syntax tree without docstrings, as text; the text itself where it is not Python."""
+    """Return the syntax tree without docstrings, as text; return the text itself if it is not Python."""
     tree = parse_python(text)
     try:
         return ast.dump(_Bare().visit(tree)) if tree is not None else text

@@ -1,5 +1,5 @@
-"""The runner `pytest`, which gets its report options through the environment, also below make, tox, nox and scripts;
-and tox and nox, which create environments and run the project's test runner in them."""
+"""The runner `pytest`, which gets its report options through the environment, so that they also reach it through make,
+tox, nox and scripts; and tox and nox, which create environments and run the project's test runner in them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """List the commands, tox's existing environment first, though the project installed there is of older sources:
-        to build it again needs a network. The build is skipped where the checkout's own sources come first anyway.
-        """
+        """List the command that runs tox, in an existing environment if there is one, since building needs a network.
+        The project installed there may be old, so the build is skipped only if Python finds the checkout's sources
+        first."""
         for name, section in (
             ("tox.ini", r"^\[(tox|testenv.*)\]"),
             ("tox.toml", r""),
@@ -53,7 +53,7 @@ class Tox(Runner):
                     skip = SKIP_PACKAGE if _comes_first(look) else ""
                     yield ProjectCommand(f"tox{skip} -e {used}", f"its environment is in .tox/{used}", alone=True)
                 else:
-                    # Never all of tox's environments: others are for other interpreters, documents and releases.
+                    # Run only one of tox's environments: the rest is for other interpreters, documents and releases.
                     yield ProjectCommand("tox -e py", f"tox is configured in {name}")
                 return
 
@@ -76,7 +76,7 @@ class Nox(Runner):
 
 
 def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:
-    """Find the first of these that has an environment on disk; empty: none."""
+    """Find the first of these names that has an environment on disk; empty if none has."""
     return next((name for name in names if look.text(f"{folder}/{_name_folder(name)}/pyvenv.cfg")), "")
 
 
@@ -86,7 +86,7 @@ def _comes_first(look: ProjectFiles) -> bool:
 
 
 def _name_folder(name: str) -> str:
-    """Return the folder name of a session's environment: nox replaces more characters, tox only the dot of `3.11`."""
+    """Return the name of the folder that holds a session's environment: nox replaces the dot of `tests-3.11`."""
     return name.replace(".", "-") if "-" in name else name
 
 
@@ -155,7 +155,7 @@ class Pytest(PythonRunner):
         part, head = found
         words = part[head + 1 :]
         chosen = [word for at, word in enumerate(words) if _selects(word.text, words[at - 1].text if at else "")]
-        # From right to left, so that the positions of the words further left stay valid.
+        # Edit from right to left, so that the positions of the words further left stay valid.
         line = insert_arguments(command, part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
         for word in reversed(chosen):
             line = line[: word.start].rstrip(" ") + line[word.end :]
@@ -192,7 +192,7 @@ class Pytest(PythonRunner):
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:
-    """Find where a project shows that it uses pytest, as a phrase for people; empty: nowhere."""
+    """Say, as a phrase for people, where a project shows that it uses pytest; empty if it does not."""
     for name, section in (*Pytest.sections, ("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
         if re.search(rf"^\[{re.escape(section)}[.\]]", look.text(name), re.MULTILINE):
             return f"pytest is configured in {name}"
@@ -209,12 +209,11 @@ def find_pytest_sign(look: ProjectFiles) -> str:
 
 
 def _make_options(report: str, command: str) -> str:
-    # xunit1 is the family that names each test's file. A file that fails to load must not hide the results of the
-    # others.
+    # The format xunit1 names each test's file. A file that fails to load must not hide the results of others.
     options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
     if "no:cacheprovider" in command:  # Without the plugin the next option would be unknown.
         return options
-    # Keep pytest's cache outside the workspace and new for each report: then a configured `--lf` leaves no test out.
+    # Use a new cache outside the workspace for each report, so that a configured `--lf` does not leave tests out.
     return f"{options} -o {quote(f'cache_dir={report}.cache')}"
 
 
@@ -226,7 +225,7 @@ def _selects(word: str, before: str) -> bool:
     return not before.startswith("--") or "=" in before or "/" in word or ".py" in word
 
 
-# pytest's own ids, recovered from a report that joins modules and classes with dots
+# Recover pytest's own ids from a report that joins modules and classes with dots.
 
 
 def _make_id(file: str, group: str, name: str) -> str:
@@ -235,12 +234,12 @@ def _make_id(file: str, group: str, name: str) -> str:
     if not (file.endswith(".py") or (not file and dotted)):
         return make_plain_id(file, group, name)
     module = file.removesuffix(".py").replace("/", ".")
-    if not group:  # A file that failed to load: its name stands in place of the test's.
+    if not group:  # The case is a file that failed to load, named in place of a test.
         return file or name.replace(".", "/") + ".py"
     if file and (group == module or group.startswith(f"{module}.")):
         classes = group[len(module) + 1 :].split(".")
     else:
-        # There is no file, or it is that of a base class in another module, from which the test was inherited.
+        # The report names no file, or the file of a base class in another module from which the test is inherited.
         segments = group.split(".")
         end = _find_module_end(segments) or len(segments)
         file, classes = "/".join(segments[:end]) + ".py", segments[end:]
@@ -248,6 +247,6 @@ def _make_id(file: str, group: str, name: str) -> str:
 
 
 def _find_module_end(segments: list[str]) -> int:
-    """Count the segments of the module: up to the last that is named like a test file."""
+    """Count the segments of a dotted name that form the module: up to the last one named like a test file."""
     named = [at for at, segment in enumerate(segments, 1) if re.fullmatch(r"test_.+|.+_test|conftest", segment)]
     return named[-1] if named else 0

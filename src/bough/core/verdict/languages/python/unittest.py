@@ -1,6 +1,6 @@
-"""The runners that come with Python: `unittest`, which names its tests on standard output when it is told to be
-verbose, and `doctest`, for projects whose only tests are examples in their documentation; and Django's own, which
-reports as unittest does."""
+"""The runners that come with Python: `unittest`, which names its tests on standard output if it is told to be verbose,
+and `doctest`, for projects whose only tests are examples in their documentation; and Django's own runner, which reports
+like unittest."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.runner import MOST_LINES, ProjectCommand, Runner
 
 _MOST_READ = 300
-"""The most files read to learn which framework a project's tests use."""
+"""The maximum number of files that are read to find out which framework a project's tests use."""
 _TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
 _ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
 _BLOCK = (
     r"(?m)^={70}\n(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\).*|Failure: (\w+ \(.*\)))"
     r"(?:\n(?![=-]{70}$).*)?(?:\n-{70})?((?:\n(?!={70}$|-{70}$).*)*)"
 )
-"""A failure: its title, perhaps the first line of the test's docstring, and the trace between rules. The second form of
-title is nose's, for files that it could not load."""
+"""Pattern for a failure: its title, perhaps the first line of the test's docstring, and the trace between two rules.
+The second form of the title is nose's, for files that it could not load."""
 _LOADERS = r"unittest\.loader\._FailedTest|nose2\.loader\.\w+Failure"
 _FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule")
 _OUTCOMES: dict[str, CaseOutcome] = {
@@ -66,7 +66,7 @@ class Unittest(PythonRunner):
         return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """Read the tests from the lines of -v, and their failures from the blocks below."""
+        """Read the tests from the lines that -v prints, and their failures from the blocks after these lines."""
         outcomes: dict[str, CaseOutcome] = {}
         current = ""
         blocks = next((at for at, line in enumerate(lines) if line == "=" * 70), len(lines))
@@ -74,7 +74,7 @@ class Unittest(PythonRunner):
             test = re.fullmatch(_TEST, line)
             if test:
                 current = _make_id(test[1], test[2])
-                # A test that prints breaks its line; it passed unless a block reports a failure.
+                # If a test prints something, its outcome is on another line; it passed unless a block says otherwise.
                 outcomes.setdefault(current, "passed")
             ending = re.fullmatch(_ENDING, test[3] if test else line)
             if ending and current:
@@ -89,7 +89,7 @@ class Unittest(PythonRunner):
         cases = []
         for name, outcome in outcomes.items():
             trace = traces.get(name, [])
-            # `ValueError: x`: the last unindented line that names an error.
+            # The message is the last unindented line that names an error, such as `ValueError: x`.
             named = [
                 line
                 for line in trace
@@ -133,8 +133,8 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """Return the command that discovers all these tests; empty: none does. Discovery finds tests only in packages below
-    its starting folder, and only by one pattern."""
+    """Return the command that discovers all these tests; empty if no command can. unittest finds tests only in packages
+    below its starting folder, and only by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
@@ -151,12 +151,12 @@ def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
 
 
 def _is_package(look: ProjectFiles, folder: str) -> bool:
-    """Whether each folder on the way down is a package."""
+    """Whether the folder and all folders above it are packages."""
     return all(not each or f"{each}/__init__.py" in look.files for each in (folder, *list_parents(folder)))
 
 
 def _make_id(name: str, dotted: str) -> str:
-    """`tests.test_a.TestX.test_y`; Python before 3.11 writes only the class after the name."""
+    """Make an id such as `tests.test_a.TestX.test_y`; before 3.11 Python writes only the class after the name."""
     dotted = re.sub(rf"^(?:{_LOADERS})\.?", "", dotted)
     if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):
         return dotted
@@ -197,12 +197,12 @@ class Django(Unittest):
 
 
 _MOST_EXAMPLES = 100
-"""The most files searched for examples."""
+"""The maximum number of files that are searched for examples."""
 
 
 class Doctest(Runner):
     name = "doctest"
-    # One such line for each file that doctest runs.
+    # doctest prints one such line for each file.
     closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
     in_parts = True
 
