@@ -349,8 +349,9 @@ def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[
                 one |= {"library": library, "after": LATER if reverts else LATER // 2 if found % 2 else 0}
                 one |= {"reverts": True, "subject": f'Revert "{one["subject"]}"'} if reverts else {}
                 clone, began = move_main(place, mirror, one)
-                if not began:
+                if not began or (reverts and (not merge(clone, "main") or passes(clone))):
                     continue
+                git(clone, "checkout", "-q", "-f", "work")
                 tried, tests = tried + 1, [path for path in one.pop("tests") if (clone / path).is_file()]
                 if not passes(clone):
                     continue
