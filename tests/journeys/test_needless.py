@@ -184,6 +184,28 @@ def test_what_may_belong_to_a_needed_part_is_undecided(meet: Meet) -> None:
     }
 
 
+def test_a_change_that_a_case_refutes_is_searched_as_well(meet: Meet) -> None:
+    """Its own test carries it, and the case that fails with it misses nothing. Nothing is examined anew."""
+    ann = meet(goal())
+    ann.model.roles["judge"] = lambda request: ann.model.form(request, reason="Asked.", demanded=True, quote=TOTAL)
+    test = (
+        "import unittest\n\n\nclass TestShop(unittest.TestCase):\n    def test_total(self):\n"
+        "        from shop import total\n\n        self.assertEqual(total(1, 2), 3)\n"
+    )
+    wrong = "def total(*numbers):\n    return sum(numbers[:2])\n"
+    ann.git("checkout", "-q", "-b", "add")
+    for path, content in {"shop.py": wrong, "spare.py": "LEFT = 3\n", "test_shop.py": test}.items():
+        ann.write(path, content)
+    ann.commit(TOTAL)
+    ann.git("checkout", "-q", "main")
+    ann.bough("examine", "add", status=3)
+    asked = len(ann.wire.requests)
+    said = ann.bough("examine", "add", "--needless", status=3)
+    assert "going on with it" in said.all and len(ann.wire.requests) == asked and len(ann.runs()) == 1
+    found = ann.bough("report", "--json").json["needless"]
+    assert places(found["needless"]) == [("spare.py", 0, 0)] and found["tests"] == ["test_shop.TestShop.test_total"]
+
+
 def test_a_search_that_was_killed_goes_on(meet: Meet) -> None:
     """What was tried is not tried again: the same command ends with what the search would have found at once."""
     ann = meet(goal())
