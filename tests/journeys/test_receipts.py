@@ -13,6 +13,7 @@ import pytest
 
 from tests.journeys.conftest import Meet
 from tests.journeys.person import RIGHT, TEST_OF_TOTAL, TOTAL, Person, goal
+from tests.sampling import sample
 
 Edit = Callable[[dict[str, Any]], object]
 
@@ -78,7 +79,7 @@ EDITS: dict[str, tuple[Edit, str]] = {
 def test_an_edited_receipt_is_noticed(meet: Meet, tmp_path: Path) -> None:
     ann, file = shown(meet, tmp_path)
     body = file.read_text()
-    for name, (edit, says) in EDITS.items():
+    for name, (edit, says) in sample(EDITS.items(), 2):  # Each is a check of both sides.
         receipt = json.loads(body)
         edit(receipt["predicate"]["rerun"])
         file.write_text(json.dumps(receipt))
