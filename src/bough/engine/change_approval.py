@@ -46,7 +46,7 @@ async def ask_judge(
 
 
 ONE_BY_ONE = 6
-"""Up to this many tests, the judge rules on each separately; more get one question and one ruling."""
+"""The judge rules on each test separately up to this many; more get one question and one ruling."""
 QUESTION = (
     "Does the request demand that the test expects something different, so that work that does what the "
     "request says cannot leave the test unchanged? A request to fix, finish or improve something does not demand it; "

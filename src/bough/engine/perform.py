@@ -57,7 +57,7 @@ from bough.ports.verifier import Work
 
 HAND_OVER_TOOLS = ("done", "note")
 QUICK = 1.0
-"""After this many seconds, a call that only reads is shown as running."""
+"""A call that only reads is shown as running after this many seconds."""
 
 
 def perform(command: c.Command, task: Task, runtime: TaskRuntime) -> Batches:
