@@ -243,7 +243,7 @@ class Language:
     def _complete(self, missing: Missing) -> Missing:
         """Return the missing package together with the command that installs it."""
         own = f"|{self.name}-?" if len(self.name) > 2 else ""
-        bare = re.sub(rf"^(?:lib{own})(?=\w\w)|\.h\w*$", "", missing.name.replace("::", "-"))
+        bare = re.sub(rf"^(?:lib{own})(?=\w\w)|\.h\w*$", "", missing.name.replace("::", "-").replace("_", "-"))
         debian = self.debian.format(bare)
         return replace(missing, get=self.gets.format(missing.name), debian=debian.lower())
 
