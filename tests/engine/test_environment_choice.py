@@ -269,7 +269,7 @@ def test_the_way_to_a_program_can_be_typed_here(
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = "re2c 3.0 lua-expat 1.5 libtext-csv-xs-perl 1.49 libclass-accessor-perl 0.5 libold-dev '(none)'"
+    known = "re2c 3 bash-completion 2 lua-expat 1 libtext-csv-xs-perl 1 libclass-accessor-perl 0.5 libold-dev '(none)'"
     lists = f"printf '%s:\\n  Installed: (none)\\n  Candidate: %s\\n' {known}"
     for name, body in (("apt-get", ""), ("apt-cache", lists)):
         (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
@@ -289,6 +289,7 @@ def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: py
         "Install Class::Accessor: `apt-get install libclass-accessor-perl` as root, or `cpan Class::A"
     )
     assert "`apt-get install libtext-csv-xs-perl`" in advise("Can't locate Text/CSV_XS.pm in @INC")
+    assert "`apt-get install bash-completion`" in advise('ERROR: Dependency "bash-completion" not found')
     assert "`apt-get install lua-expat` as root, or `luarocks install luaexpat`" in advise("module 'lxp' not found:")
     assert "apt-get" not in advise("/usr/bin/ld: cannot find -lold: No such file")
 

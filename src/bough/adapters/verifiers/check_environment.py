@@ -176,7 +176,7 @@ class CheckEnvironment(Struct, frozen=True):
     def _explain_install(self, missing: Missing) -> str:
         prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
         language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
-        if missing.debian and (found := _find_debian(missing.debian)):
+        if missing.debian and (found := _find_debian(missing.debian, missing.name.lower())):
             by = f", or `{missing.get}`" if missing.get else ""
             return f"Install {missing.name}: `apt-get install {found}` as root{by}."
         return language.explain_install(missing, self.environment, prefix)
