@@ -100,7 +100,8 @@ class Automake(Runner):
         instead = "autoreconf -fi" + " && ./configure" * bool(both)
         for hit in super().projects(look):
             made = hit.command.replace(instead, f"NOCONFIGURE=1 sh {script}") if script else hit.command
-            yield hit._replace(command=made.replace("make check", f"make {target}"))
+            for command in dict.fromkeys((made, hit.command)):
+                yield hit._replace(command=command.replace("make check", f"make {target}"))
 
 
 class Meson(Runner):
