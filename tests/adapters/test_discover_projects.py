@@ -186,7 +186,7 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
       "doc/Makefile.in": "check:\n"}, ["autoreconf -fi && ./configure && make test"]),
     ({"configure.ac": "", "autogen.sh": "touch config.rpath && autoreconf -fi"},
      ["NOCONFIGURE=1 sh autogen.sh && ./configure && make check"]),
-    ({"configure.ac": "", "bootstrap": "autoreconf\n./configure"}, 
+    ({"configure.ac": "", "bootstrap": "autoreconf\n./configure"},
      ["NOCONFIGURE=1 sh bootstrap && make check", "autoreconf -fi && ./configure && make check"]),
     # A language's own runner, where no manifest names it.
     ({"a.go": "", "a_test.go": ""}, ["GO111MODULE=off go test ./..."]),
