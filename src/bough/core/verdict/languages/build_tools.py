@@ -126,7 +126,7 @@ _DEBIAN = dict(
     bundler elixir check rebar3 go=golang-go mvn=maven ninja=ninja-build autoreconf=autoconf lua=lua5.4 cc=gcc
     busted=lua-busted rspec=ruby-rspec bundle=bundler php=php-cli javac=default-jdk-headless mix=elixir tclsh=tcl
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
-    aclocal=automake luarocks shellcheck cask dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
+    aclocal=automake luarocks shellcheck dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
     cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
     """.split()  # noqa: SIM905
 )
