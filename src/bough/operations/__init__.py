@@ -1,8 +1,9 @@
-"""The operations of a person, each defined once: a function with a typed signature, a docstring and a typed result.
+"""The operations that a person can perform. Each is one function with a typed signature, a docstring and a typed
+result.
 
-The command line, the dashboard, the tools for other agents and the Python package are made from this table. What an
-interface adds (colours, a live view, a question before it acts) stays there. Every file here is read: a new operation
-needs nothing else.
+The command line, the dashboard, the tools for other agents and the Python package are all made from this table. What
+one of them adds (colours, a live view, a question before it acts) stays there. Every module in this folder is imported,
+so a new operation needs no other registration.
 """
 
 from importlib import import_module

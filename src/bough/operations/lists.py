@@ -1,4 +1,4 @@
-"""The operations on a list of goals. Nothing that an operation needs is loaded here."""
+"""The operations on a backlog, which is a list of goals. Each imports what it needs when it is called."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ScheduledList(OperationResult, frozen=True, kw_only=True):
     list: str
     at: str
     system: str = ""
-    """The system of the installed timer; empty: none."""
+    """The system that runs the timer, such as systemd; empty if none was installed."""
 
 
 Goals = str | tuple[str, ...]
@@ -46,9 +46,9 @@ Labels = tuple[str, ...]
 SYNCED = {
     "added": "Added",
     "dropped": "Dropped, because its issue is closed:",
-    "edited": "Its issue was edited (--edits takes it over until it begins):",
+    "edited": "Its issue was edited (--edits takes the new text over if the goal has not begun):",
     "taken": "Changed",
-    "kept": "Its issue is closed, and it has begun:",
+    "kept": "Kept, because it has begun, although its issue is closed:",
     "refused": "Not added:",
     "commented": "Commented on the issue of",
 }
@@ -60,7 +60,7 @@ def _name_all(goal: Goals) -> tuple[str, ...]:
 
 @operation(of="list", begins=True)
 async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> ChangedList:
-    """Put a goal on the list."""
+    """Add a goal to the backlog."""
     from bough.services.backlog import add_goals
 
     (added,) = await add_goals(opened, backlog, [("", fields)])
@@ -69,7 +69,7 @@ async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> C
 
 @operation("bough backlog accept amber-heron-812", of="list", command="backlog accept")
 async def accept_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
-    """Put goals on the list that agents proposed: `bough backlog list --proposed` names them."""
+    """Add goals that agents proposed to the backlog. `bough backlog list --proposed` lists them."""
     from bough.services.backlog import add_goals, list_proposals
 
     proposed = {one.name: one.entry for one in await list_proposals(opened, backlog)}
@@ -83,7 +83,7 @@ async def accept_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> Chan
 
 @operation(of="list")
 async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dict[str, Any]) -> ChangedList:
-    """Change those fields of a goal; what somebody else changes meanwhile stays."""
+    """Change these fields of a goal. Other fields stay as they are."""
     from bough.services import backlog as lists
 
     found = backlog.find(goal)
@@ -91,7 +91,7 @@ async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dic
         opened, backlog, found, read_value("fields", {**to_builtins(found.entry), **fields}, GoalEntry)
     )
     late = found.name in await lists.find_held(opened, backlog)
-    said = f"Changed {found.name}.{' Its run has begun with what it said before.' if late else ''}"
+    said = f"Changed {found.name}.{' Its run has already begun with the old version.' if late else ''}"
     return ChangedList(list=backlog.name, goal=found.name, said=said)
 
 
@@ -106,14 +106,14 @@ async def move_goal(
     before: Annotated[str, "The goal that it should come before."] = "",
     last: Annotated[bool, "To the end (the default)."] = False,
 ) -> ChangedList:
-    """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
+    """Move a goal within the backlog. Goals begin in this order, those with a higher priority first."""
     from bough.services.run_messages import find_person
 
     found, other = backlog.find(goal), backlog.find(before).name if before else ""
     if other and last:
         raise UsageError(f"{found.name} cannot be both before {other} and last: choose one.")
     if other == found.name:
-        raise UsageError(f"{found.name} cannot come before itself.")
+        raise UsageError(f"{found.name} cannot come before itself: name another goal.")
     await opened.store.post(backlog.stream, CONTROL, e.GoalMoved(found.name, other, find_person()))
     said = f"Moved {found.name} {f'before {other}' if other else 'to the end'}."
     return ChangedList(list=backlog.name, goal=found.name, said=said)
@@ -121,7 +121,7 @@ async def move_goal(
 
 @operation("bough backlog drop fix-totals", "bough backlog drop 3 4", of="list", command="backlog drop")
 async def drop_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
-    """Remove goals from the list. One that is running is stopped; its run and its work stay."""
+    """Remove goals from the backlog. A goal that is running is stopped; its run and its work stay."""
     from bough.services.run_messages import find_person
 
     said = []
@@ -135,13 +135,13 @@ async def drop_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> Change
 
 @operation("bough backlog stop", of="list", command="backlog stop")
 async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
-    """Ask every process that works through the list to stop, as Ctrl-C does."""
+    """Ask every process that works through the backlog to stop, as Ctrl-C does."""
     from bough.services.run_messages import find_person
 
     if backlog.open_night is None:
-        raise UsageError(f"No night of {backlog.name} is under way: nothing to stop. `bough backlog run` begins one.")
+        raise UsageError(f"{backlog.name} is not being worked through: nothing to stop. `bough backlog run` starts it.")
     await opened.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
-    said = "The night stops after the current effects. Continue it whenever you like."
+    said = "Asked it to stop after what it is doing now. `bough backlog run` continues it."
     return ChangedList(list=backlog.name, goal="", said=said)
 
 
@@ -161,18 +161,19 @@ async def sync(
     where: Literal["github"],
     labels: Annotated[Labels, "Only issues with one of these labels."] = (),
     edits: Annotated[bool, "Goals that have not begun take over the edited text of their issue."] = False,
-    comment: Annotated[bool, "Write state and branch into one comment of each issue that has begun."] = False,
-    yes: Annotated[bool, "Add issues without a label, which anybody can open, without asking."] = False,
+    comment: Annotated[bool, "Write state and branch into one comment on each issue whose goal has begun."] = False,
+    yes: Annotated[bool, "Accept all issues, which anybody can open, if no --label is given."] = False,
 ) -> SyncedList:
-    """Bring the list up to date with the issues, with your own `gh`.
+    """Bring the backlog up to date with the issues, with your own `gh`.
 
-    New issues are added, once each; goals of closed ones are dropped if they have not begun; edited ones are named. As
-    with `import`, the text of an issue becomes the goal and nothing else. A goal that you dropped stays dropped.
+    New issues are added, once each; goals of closed issues are dropped if they have not begun; edited issues are
+    reported. As with `import`, the text of an issue becomes the goal and nothing else. A goal that you dropped stays
+    dropped.
     """
     from bough.services.issue_sync import comment_on_issues, read_tracker, sync_issues
 
     if not (labels or yes or issues is not None):
-        raise UsageError("Without a label anybody can open an issue: choose with --label, or pass --yes.")
+        raise UsageError("Anybody can open an issue: choose issues with --label, or pass --yes to take all.")
 
     found = read_tracker(where, labels, 1000, opened.root, "all") if issues is None else issues
     facts = to_builtins(await sync_issues(opened, backlog.name, found, edits=edits))
@@ -199,14 +200,14 @@ async def schedule(
     *,
     at: str = "",
     labels: Annotated[Labels, "Sync the issues with this label first."] = (),
-    install: Annotated[bool, "Install it, in place of an earlier one."] = False,
-    remove: Annotated[bool, "Remove it."] = False,
+    install: Annotated[bool, "Install the timer, in place of an earlier one."] = False,
+    remove: Annotated[bool, "Remove the timer."] = False,
 ) -> ScheduledList:
-    """Begin the night at a time of day, by a timer of your system.
+    """Work through the backlog every day at a set time, with a system timer.
 
-    Prints the timer for systemd and for cron; --install installs it with whichever is there, one for each list. It
-    starts `bough backlog sync` (with --label) and `bough backlog run`. `bough backlog list` shows it. A timer does not
-    have your shell's variables: keep keys in the keyring, and all else in your settings.
+    Prints the timer for systemd and for cron; --install installs it with the one that your system has. Each backlog has
+    its own timer. It starts `bough backlog sync` (with --label) and `bough backlog run`. `bough backlog list` shows it.
+    A timer does not see your shell's variables: keep keys in the keyring, and everything else in your settings.
     """
     from bough.services import schedule as timers
 
@@ -218,7 +219,7 @@ async def schedule(
         return ScheduledList(list=backlog.name, at="", said=said)
     if install:
         system = timers.install(chosen)
-        said = f"The night begins every day at {chosen.at}, by {system}."
+        said = f"`bough backlog run` starts every day at {chosen.at}, by {system}."
         return ScheduledList(list=backlog.name, at=chosen.at, system=system, said=said)
     texts = {
         str(chosen.script): chosen.render_script(),

@@ -1,4 +1,4 @@
-"""The operations on a project besides its runs and lists. Nothing that an operation needs is loaded here."""
+"""The operations on a project besides its runs and backlogs. Each imports what it needs when it is called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HookEvent = Literal[
 AGES = {"h": 3_600.0, "d": 86_400.0, "w": 7 * 86_400.0, "m": 30 * 86_400.0, "y": 365 * 86_400.0}
 SIZES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 MOST_CHECKS = 40
-"""Most runs of the check for removing parts of a change."""
+"""How often the check runs at most to find parts of a change that nothing needs."""
 
 
 class CalledHooks(OperationResult, frozen=True, kw_only=True):
@@ -41,13 +41,14 @@ class PrunedRuns(OperationResult, frozen=True, kw_only=True):
     runs: list[str]
     removed: bool
     before: int
-    """Bytes of bough's files before, and now."""
+    """The bytes that bough's files took before."""
     after: int
+    """The bytes that they take now."""
 
 
 class ExaminedChange(RunResult, frozen=True, kw_only=True):
     status: str
-    """`completed`: it is proven; `failed`: refuted; `not_proven`: not shown."""
+    """`completed`: the change is proven; `failed`: it is refuted; `not_proven`: neither."""
     requirements: Any
 
 
@@ -58,7 +59,7 @@ class ExaminedChange(RunResult, frozen=True, kw_only=True):
     command="hooks test",
     begins=True,
     person=True,
-    json="As a JSON object: each call, and what came of it.",
+    json="As a JSON object: each call and its result.",
 )
 async def test_hooks(opened: Session, *, event: HookEvent) -> CalledHooks:
     """Send an example of an event to your hooks. The exit status is 2 when one fails."""
@@ -104,7 +105,7 @@ async def examine(
     base: Annotated[str, "What the change is compared with (default: where the branch left main)."] = "",
     check: Annotated[str, "The command that has to pass (default: the tests bough finds)."] = "",
     needless: Annotated[
-        bool, f"Unless it is refuted, find what nothing that was asked needs: at most {MOST_CHECKS} checks."
+        bool, f"Also find the parts that the goal does not need: at most {MOST_CHECKS} checks."
     ] = False,
 ) -> ExaminedChange:
     """Judge a change that anybody made.
@@ -113,12 +114,12 @@ async def examine(
     your uncommitted changes. What it should achieve comes from --goal, or else from its commit messages; you see that
     before it costs anything.
 
-    The check runs on the files without and with the change. Then an examiner, who sees only what was asked and what
-    the code offers, writes cases; bough runs them on both sides. Nobody repairs anything, and nothing of yours is
-    changed: the code runs in private copies, in the sandbox.
+    The check runs on the files without and with the change. Then an examiner (a model that sees only the goal and the
+    interface of the code) writes test cases; bough runs them on both sides. Nothing is repaired, and none of your files
+    is changed: the code runs in private copies, in the sandbox.
 
-    It is a run like any other: `bough show`, `report`, `resume` and `serve` know it, and
-    `bough run --continue RUN "…"` has what was refuted repaired.
+    An examination is a run like any other: `bough show`, `report`, `resume` and `serve` know it, and
+    `bough run --continue RUN "…"` repairs what was refuted.
 
     Exit status: 0 proven, 3 refuted, 5 not shown, 8 needs your word (`bough approve`); 4 budget spent, 6 stopped, 7
     model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
@@ -134,7 +135,7 @@ async def examine(
     watcher.tell_goal(wanted, where, trees.says)
     outcome = await service.find_examined(opened, trees, wanted, check or None) if needless else None
     if outcome is not None:
-        watcher.notice(f"{outcome.run} has examined this: going on with it.")
+        watcher.notice(f"{outcome.run} has already examined this change: its result is used.")
     else:
         outcome = await watcher.attend(
             opened, lambda watch: service.examine(opened, trees, wanted, check or None, watcher.choices, watch)
@@ -161,12 +162,12 @@ async def rm(
     opened: Session,
     *,
     runs: tuple[str, ...],
-    yes: Annotated[bool, "Also work that was never applied."] = False,
+    yes: Annotated[bool, "Also remove work that was never applied."] = False,
 ) -> RemovedRuns:
     """Remove runs, with their work.
 
-    Their events, checkouts and contents are deleted; applied changes stay in your files. Work that was never applied is
-    removed only with --yes. A live run is not removed: stop it first.
+    Their events, checkouts and stored files are deleted; applied changes stay in your files. Work that was never
+    applied is removed only with --yes. A live run is not removed: stop it first.
     """
     names = list(dict.fromkeys([await opened.find(run) for run in runs]))
     unapplied = [name for name in names if not (await opened.run(name)).applied and await opened.diff(name, True)]
@@ -193,13 +194,13 @@ async def prune(
         str, "Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given)."
     ] = "",
     max_size: Annotated[str, "Remove the oldest until .bough is at most this size: 500M, 2G."] = "",
-    unfinished: Annotated[bool, "Also runs that could be resumed."] = False,
-    dry_run: Annotated[bool, "Only list them."] = False,
+    unfinished: Annotated[bool, "Also remove runs that could be resumed."] = False,
+    dry_run: Annotated[bool, "Only list the runs."] = False,
 ) -> PrunedRuns:
     """Remove old runs.
 
-    By age, by the size of .bough, or both. Runs that can still be resumed are kept, and so are live ones. Applied
-    changes stay in your files; unapplied work is removed with its run.
+    Runs are chosen by age, by the size of .bough, or both. Live runs are kept, and so are those that can be resumed,
+    unless you pass --unfinished. Applied changes stay in your files; unapplied work is removed with its run.
     """
     age = _read_amount(older_than or ("" if max_size else "30d"), AGES, "d")
     size, before, now = _read_amount(max_size, SIZES, ""), opened.size(), time.time()
@@ -227,8 +228,8 @@ async def prune(
 
 
 def _read_amount(text: str, units: Mapping[str, float], usual: str) -> float:
-    """Read a number with a unit, `30d` or `2G`; infinite if none is given."""
+    """Read a number with a unit, such as `30d` or `2G`. Return infinity for an empty text."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]?)(?:i?b)?", text.strip().lower())
     if text and (found is None or (found[2] or usual) not in units):
-        raise UsageError(f"`{text}` is no amount: give a number and one of {', '.join(filter(None, units))}.")
+        raise UsageError(f"`{text}` is not an amount: give a number and one of {', '.join(filter(None, units))}.")
     return float(found[1]) * units[found[2] or usual] if found else inf

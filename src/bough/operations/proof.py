@@ -1,4 +1,4 @@
-"""The operations on a run's evidence: judge it again, accept it, recheck it, write it down for others."""
+"""The operations on the evidence for a run's work: judge it again, accept it, recheck it, export it as a receipt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_PROVEN = 5
 class JudgedRun(RunResult, frozen=True, kw_only=True):
     verdict: Any = None
     accepted: str = ""
-    """The person who accepted it as it is, and why; empty: nobody."""
+    """Who accepted the work without proof, and why; empty if nobody did."""
 
 
 class RecheckedRun(RunResult, frozen=True, kw_only=True):
@@ -49,17 +49,17 @@ async def verify(
     *,
     check: Annotated[str, "The command that proves it, instead of the run's own."] = "",
     accept_failing: Annotated[bool, "Tests that failed before the work may still fail; no others may."] = False,
-    accept: Annotated[bool, "Take work that is finished and not proven as it is, in your name."] = False,
-    reason: Annotated[str, "With --accept: why; it is recorded."] = "",
+    accept: Annotated[bool, "Accept finished but unproven work as it is, in your name."] = False,
+    reason: Annotated[str, "With --accept: the reason, which is recorded."] = "",
 ) -> JudgedRun:
     """Check a run's work again, or accept it.
 
     The check (the run's own, or the one you give) runs on the run's result in a fresh checkout, as strictly as before.
-    The new verdict becomes the result of a finished run; no model is called, and nothing is changed. Work that was not
-    proven is completed if the check also fails without the work.
+    The new verdict becomes the result of a finished run; no model is called, and no file is changed. Unproven work
+    counts as completed if the check passes with the work and fails without it.
 
-    With --accept nothing runs: the work counts as completed because you say so, and the journal, the report and
-    `bough pr` say that it was you.
+    With --accept nothing runs: the work counts as completed because you say so, and the journal, the report and `bough
+    pr` say that it was you.
 
     Exit status: 0 if it passes, else 5.
     """
@@ -82,8 +82,8 @@ async def verify(
 
 @operation()
 async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "") -> RecheckedRun:
-    """Merge a run's proven work with main as it is now, or with `onto`, and run again what carried it, without a
-    model. `setup` runs in the checkout first."""
+    """Merge a run's proven work with the current main, or with `onto`, and run its check and evidence again, without a
+    model. `setup`: a command to run in the checkout first."""
     from bough.app.choices import Choices
     from bough.services.still_proven import recheck_run
 
@@ -93,10 +93,10 @@ async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "")
 
 @operation(json="")
 async def receipt(opened: Session, run: str) -> RunReceipt:
-    """Run once more what a run shows, without and with its change, and return it as a receipt."""
+    """Run a run's evidence again, without and with its change, and return it as a receipt that others can recheck."""
     from bough.app.choices import Choices
     from bough.services.recheck import make_receipt
 
     made = await make_receipt(opened, run, Choices())
-    said = f"What {run} shows, as it was seen once more: `bough recheck` runs it again anywhere."
+    said = f"The evidence of {run} was run again: `bough recheck` runs this receipt anywhere."
     return RunReceipt(run=run, receipt=made, said=said)

@@ -1,4 +1,4 @@
-"""The operations on a run. Nothing that an operation needs is loaded here."""
+"""The operations on a run. Each imports what it needs when it is called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunResult(OperationResult, frozen=True, kw_only=True):
 class RunRequest(RunResult, frozen=True, kw_only=True):
     status: str
     asked: str | None
-    """The process that runs it; None: nobody does."""
+    """The process that works on the run and was asked; None if there is none."""
 
 
 class SentMessage(RunResult, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ async def pause(opened: Session, run: str) -> RunRequest:
 
 
 async def _request(opened: Session, run: str, event: e.AnyEvent, what: str, said: str) -> RunRequest:
-    """Ask the process that runs it, or report that none does."""
+    """Send a request to the process that works on the run, or report that there is none."""
     if (asked := await opened.holder(run)) is not None:
         await opened.store.post(run, CONTROL, event)
     status, _ = await opened.standing(await opened.view(run))
@@ -137,23 +137,23 @@ async def say(
     run: str,
     *,
     text: str = "",
-    task: Annotated[str, "Only this task and those below it (default: all at work)."] = "",
-    restore: Annotated[int, "Let requirement N count again that a message has replaced."] = 0,
+    task: Annotated[str, "Only this task and those below it (default: all tasks)."] = "",
+    restore: Annotated[int, "Reinstate requirement N, which a message replaced or dropped."] = 0,
 ) -> SentMessage:
     """Send a message to a run's agents.
 
     Every agent working on RUN (a name, its beginning, or `latest`) sees TEXT before its next round; agents that start
-    later on the same tasks see it from the start. An agent that calls itself done before it has seen the message keeps
+    later on the same tasks see it from the start. An agent that claims to be done before it has seen the message keeps
     working. RUN does not have to be running: the message is delivered when it resumes. If RUN is waiting for an answer,
     TEXT is the answer.
 
-    What TEXT demands becomes a requirement of the goal: one step owns it, examiners see it, and `bough report` lists
-    it, with the requirements that it replaces. --restore undoes such a replacement.
+    What TEXT demands becomes a requirement of the goal: one step has to meet it, examiners check it, and `bough report`
+    lists it, with the requirements that it replaces. --restore undoes such a replacement.
     """
     from bough.services import run_messages
 
     if text.strip() and restore:
-        raise UsageError("A message and a requirement to restore are two requests: send one of them.")
+        raise UsageError("A message and --restore cannot be combined: send one after the other.")
     if restore:
         holder = await run_messages.restore_requirement(opened, run, restore)
         return SentMessage(run=run, task=None, holder=holder, said=f"Requirement {restore} of {run} counts again.")
@@ -180,7 +180,7 @@ async def rewind(
     opened: Session,
     run: str,
     *,
-    task: Annotated[str, "The task whose points are meant (default: the goal)."] = GOAL,
+    task: Annotated[str, "The task whose points are listed or used (default: the goal)."] = GOAL,
     to: Annotated[int | None, "The point to continue from; 0: before the first."] = None,
     say: Annotated[str, "What to do differently; passed to a fresh agent."] = "",
 ) -> RewoundRun | RewindPoints:
@@ -198,9 +198,7 @@ async def rewind(
         said = f"Rewound {run} to point {to} of {task}: {rewound.words}."
         return RewoundRun(run=run, task=task, round=to, tree=rewound.tree, said=said, next="resume")
     if say:
-        raise UsageError(
-            f"What to do differently needs a point to begin at, --to POINT: `bough rewind {run}` lists them."
-        )
+        raise UsageError(f"--say needs a point to start from: add --to POINT (`bough rewind {run}` lists the points).")
     points = await opened.points(run, task)
     room, word = len(str(len(points) - 1)), "point" if any(point.has_steps for point in points) else "round"
     lines = [
@@ -256,28 +254,28 @@ async def approve(
     run: str,
     *,
     allow: Annotated[bool, "Do not allow it: the agent is told and continues."] = True,
-    task: Annotated[str, "Which task's, when several wait."] = "",
+    task: Annotated[str, "The task to answer, when several wait."] = "",
     say: Annotated[str, "With --deny: what to do instead, or what the plan should be like."] = "",
 ) -> OperationResult:
     """Approve or deny what a run asks about: tests, a plan, a command.
 
-    A run waits for you (exit status 8) when the original tests do not pass on the new code and nothing in the goal
-    demands that they change. `bough status` shows each test: what it expected before and what it expects now. The run
-    resumes with your answer.
+    A run waits for you (exit status 8) when existing tests fail on the new code and nothing in the goal demands that
+    they change. `bough status` shows what each test expected before and what it expects now. The run resumes with your
+    answer.
 
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
-    continues there, and the first answer counts. A plan that you deny is not used, or with --say made again.
+    continues there, and the first answer counts. A plan that you deny is not used; with --say, another one is made.
     """
     from bough.services.run_messages import list_waiting
 
     if allow and say.strip():
-        raise UsageError("What to do instead belongs to a refusal: `bough approve --deny --say TEXT`.")
+        raise UsageError("--say needs --deny: `bough approve --deny --say TEXT` says what to do instead.")
     live = await opened.holder(run) is not None
     waiting = [one for one in await list_waiting(opened, run, task=task) if one.kind != "question"]
     if any(one.kind != "tests" for one in waiting):
         if len(waiting) > 1:
             listed = ", ".join(f"{one.kind} of {one.task}" for one in waiting)
-            raise UsageError(f"Several things of {run} wait for you ({listed}): choose one with --task.")
+            raise UsageError(f"{run} is waiting for you in several places ({listed}): choose one with --task.")
         if waiting[0].kind == "command":
             return await OPERATIONS["command"].does(opened, run, allow=allow, say=say, task=task)
         return await OPERATIONS["plan"].does(
@@ -307,7 +305,8 @@ async def plan(
 async def command(
     opened: Session, run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
 ) -> AnsweredRun:
-    """Answer a live run that asks before a command; of several, that one or that task's. `say`: what to do instead."""
+    """Answer a live run that asks before it runs a command. `id` or `task` chooses among several; `say`: what to do
+    instead."""
     from bough.services.run_messages import rule_on_command
 
     line = await rule_on_command(opened, run, allow, say, id, task)
@@ -329,7 +328,7 @@ async def apply(
     run: str,
     *,
     partial: Annotated[bool, "Apply even if the run is not completed; its work is not proven."] = False,
-    edges: Annotated[bool, "Also apply what takes effect on its own: hooks, CI, programs, links out."] = False,
+    edges: Annotated[bool, "Also apply files that take effect on their own: hooks, CI, programs, links out."] = False,
     commit: Annotated[bool, "Commit the changes, with the evidence as trailers."] = False,
     hooks: Annotated[bool, "With --commit: run your repository's hooks, filters and signing."] = False,
     branch: Annotated[str, "Commit to a new branch from HEAD; your files stay unchanged."] = "",
@@ -338,7 +337,7 @@ async def apply(
 ) -> DeliveredRun:
     """Apply a run's changes to your files.
 
-    What you changed since RUN (default: the latest) started is merged with it line by line. If both changed the same
+    What you changed since RUN (default: the latest) started is merged with its changes. If both changed the same
     lines, nothing is written and the conflicting files are listed. Without --commit and --branch your index and
     branches stay unchanged. A run that is still running cannot be applied. `bough undo` reverts an apply.
 
@@ -389,7 +388,7 @@ async def pr(
     *,
     branch: Annotated[str, "The branch (default: bough/RUN)."] = "",
     steps: Annotated[bool, "One commit per step."] = False,
-    partial: Annotated[bool, "Even if the run is not completed; its work is not proven."] = False,
+    partial: Annotated[bool, "Also if the run is not completed, so that its work is not proven."] = False,
     draft: Annotated[bool, "Push the branch and open a draft with your own `git` and `gh`."] = False,
 ) -> DescribedBranch:
     """Put a run's work on a branch, with a description for a pull request.
@@ -408,7 +407,7 @@ async def pr(
             f"review it with `bough diff {run}`, accept it with `bough verify {run} --accept`, or pass --partial."
         )
     branch = branch or f"bough/{run}"
-    if draft:  # A night may have made the branch.
+    if draft:  # `bough backlog run` may have made the branch already.
         branch, made = await make_branch_once(opened, run, branch, "HEAD", steps=steps)
     else:
         made = await opened.branch(run, branch, steps=steps)

@@ -1,4 +1,4 @@
-"""The table of operations: the fields of a row, and the call of one by a program."""
+"""The table of operations, from which all interfaces are made: what is known about each, and how programs call it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OperationResult(Struct, frozen=True, kw_only=True):
-    """The facts for a program, and one sentence for people."""
+    """The result of an operation: facts for programs (the fields of subclasses), and a text for people."""
 
     said: str
-    """A sentence; of several things, one a line."""
+    """A sentence for people, or several, one per line."""
     next: str = ""
-    """The operation that may follow, on the same run."""
+    """The operation to suggest next, on the same run; empty: none."""
     exit_status: int = 0
 
     @property
@@ -40,26 +40,27 @@ Does = Callable[..., Coroutine[Any, Any, OperationResult]]
 
 
 class Operation(Struct, frozen=True):
-    """One row of the table."""
+    """One row of the table: a function, and how interfaces offer it."""
 
     does: Does
     examples: tuple[str, ...]
     json: str = "As a JSON object."
-    """Help of `--json`; empty: its output is for programs anyway."""
+    """The help text of `--json`; empty: there is no such option, because the output is for programs anyway."""
     of: Place = "run"
+    """What the operation acts on: a run, a backlog (`list`) or the whole project."""
     begins: bool = False
-    """It may be the first operation in a project."""
+    """Whether it may be the first operation in a project, and create `.bough`."""
     person: bool = False
-    """It decides in a person's place, or pushes, opens or installs something: there is no tool for it, or one that may
-    do less."""
+    """Whether only a person may do it, because it decides, pushes, opens or installs something. Agents get no tool for
+    it, or one that may do less."""
     runs: bool = False
-    """It is a run: a page starts it as a process of its own; so does a tool, which waits for it."""
+    """Whether it takes as long as a run: the dashboard and the tools for agents start it as a separate process."""
     resumes: bool = False
-    """A run without a process, and without further questions, continues with it."""
+    """Whether the run is resumed afterwards, if no process works on it and it has no further questions."""
     group: str = ""
-    """The heading under which `bough --help` lists it."""
+    """The heading under which `bough --help` lists the operation."""
     command: str = ""
-    """The words of the command line, if they are not its name: `backlog drop`."""
+    """The words on the command line, such as `backlog drop`, if they differ from the operation's name."""
 
     @property
     def name(self) -> str:
@@ -75,13 +76,13 @@ class Operation(Struct, frozen=True):
 
     @property
     def place(self) -> list[Parameter]:
-        """Return its target (a run, a list) as parameters of a function."""
+        """Return the parameter by which a function takes the operation's target (a run or a backlog), if it has one."""
         default = {"run": "latest", "list": "backlog"}.get(self.of)
         how = Parameter.POSITIONAL_OR_KEYWORD
         return [Parameter(self.of, how, default=default, annotation=str)] if default else []
 
     async def find(self, opened: Session, place: str | None) -> list[Any]:
-        """Find its target in a project."""
+        """Find the operation's target in a project: the run or the backlog called `place`, or none for a project."""
         if self.of == "run":
             return [await opened.find(place)]
         from bough.services.backlog import load_backlog
@@ -89,8 +90,8 @@ class Operation(Struct, frozen=True):
         return [await load_backlog(opened, place or "backlog")] if self.of == "list" else []
 
     def read(self, given: Mapping[str, Any], *, texts: bool = False) -> dict[str, Any]:
-        """Read the arguments of a call, each as its type; an error is the same sentence for every interface. `texts`:
-        all values are texts, as on a command line."""
+        """Convert the arguments of a call to their types. Wrong ones raise the same error for every interface. `texts`:
+        all values are strings, as on a command line."""
         kinds = {key: kind for key, kind, *_ in self.arguments}
         for key in given:
             if key not in kinds:
@@ -100,11 +101,11 @@ class Operation(Struct, frozen=True):
                 raise UsageError(f"`{self.name}` has no argument `{shorten_line(key)}`: {hint}")
         for key, _, default, _ in self.arguments:
             if default is Parameter.empty and key not in given:
-                raise UsageError(f"`{self.name}` needs `{key}`.")
+                raise UsageError(f"`{self.name}` needs the argument `{key}`: add it.")
         return {key: read_value(key, value, kinds[key], texts=texts) for key, value in given.items()}
 
     async def call(self, folder: Path | str, place: str | None, given: Mapping[str, Any]) -> OperationResult:
-        """Perform it in the project around a folder: on that run, or on that list."""
+        """Perform the operation in the project that contains a folder, on the run or backlog called `place`."""
         from bough.app.session import open_session
 
         arguments = self.read(given)
@@ -141,7 +142,7 @@ def list_arguments(does: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:
 
 
 def make_request(does: Callable[..., Any], *more: tuple[str, Any, Any]) -> type[Struct]:
-    """Return the arguments of a function as a body in JSON."""
+    """Make the type of a JSON body with the arguments of a function."""
     own = [
         (name, kind, NODEFAULT if default is Parameter.empty else default)
         for name, kind, default, _ in list_arguments(does)
@@ -153,8 +154,8 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(*examples: str, **how: Any) -> Callable[[Does], Operation]:
-    """Register an operation under its name. Its named parameters are its arguments, each with its meaning; `how`: the
-    fields of `Operation`. `bough --help` reads all that from the source, to load nothing."""
+    """Register the function below as an operation. Its keyword-only parameters are the operation's arguments; `how`:
+    fields of `Operation`. `bough --help` reads these decorators from the source, without importing the modules."""
 
     def enter(does: Does) -> Operation:
         name = does.__name__
@@ -172,7 +173,7 @@ def operation(*examples: str, **how: Any) -> Callable[[Does], Operation]:
 
 
 def call_operation(name: str) -> Does:
-    """Return the operation as a function of the package."""
+    """Return the operation as a function of the Python package."""
     made = OPERATIONS[name]
 
     async def call(*place: str, dir: str = ".", **arguments: Any) -> OperationResult:
@@ -184,8 +185,8 @@ def call_operation(name: str) -> Does:
 
 
 def take_arguments(does: F, common: Sequence[Parameter], own: Mapping[str, tuple[Any, Any]]) -> F:
-    """Give a function these visible parameters: the common ones, and by name those of an operation, each with its type
-    and default."""
+    """Set the signature that a function shows: the common parameters, and an operation's own (`own`: type and default
+    by name) as keywords."""
     named = [Parameter(key, Parameter.KEYWORD_ONLY, default=it, annotation=kind) for key, (kind, it) in own.items()]
     vars(does)["__signature__"] = signature(does).replace(parameters=[*common, *named])
     return does

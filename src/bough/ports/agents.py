@@ -1,4 +1,4 @@
-"""The roles around an agent that is not bough's own: starting it, talking to it and listening to it."""
+"""The interfaces to an outside agent (a program other than bough's own agent): start it, talk to it, listen to it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class TurnProgress(Struct, frozen=True):
-    """An outside agent has started something."""
+    """What an outside agent has said and started since the last report."""
 
     text: str
-    """Its text since the last report."""
+    """What the agent has said since the last report."""
     calls: tuple[Call, ...]
-    """Its actions as bough's calls; ids are the agent's own."""
+    """The agent's actions as tool calls, with its own ids."""
     writes: frozenset[str] = frozenset()
-    """Ids of those that may change the workspace."""
+    """Ids of the calls that may change the workspace."""
     usage: Usage = Usage()
-    """The usage it has reported since then."""
+    """The tokens that the agent has reported since the last report."""
     cost: float | None = None
 
 
@@ -38,25 +38,26 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Talk(Protocol):
-    """A conversation with a running outside agent. Raises `TransientError` if it is gone or no longer responds."""
+    """A conversation with a running outside agent. Methods raise `TransientError` if it has ended or does not
+    respond."""
 
     async def say(self, text: str) -> None:
-        """Start a turn; a current one is cancelled first."""
+        """Send a text, which starts a new turn. A turn that is still going on is cancelled first."""
 
     async def heard(self, patience: float) -> TurnProgress | TurnEnded:
-        """Return its next action; `patience`: seconds of silence to tolerate."""
+        """Wait for the agent's next actions or the end of its turn. `patience`: seconds of silence to tolerate."""
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
-        """Return the results of those calls, once all are finished or something else has started."""
+        """Return the results of these calls, once all are finished or the agent has started something else."""
 
     async def close(self) -> None:
-        """End it, with everything it started."""
+        """End the agent and everything that it started."""
 
 
 class OutsideAgent(Protocol):
-    """An agent that is not bough's own. It works in a workspace with its own tools."""
+    """A program that works in a workspace with its own model and tools."""
 
     name: str
 
     async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        """Start it. Raises `Refused` if it is unavailable here, `TransientError` if it ends at once."""
+        """Start the agent. Raises `Refused` if it is unavailable here, `TransientError` if it ends at once."""

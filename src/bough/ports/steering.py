@@ -1,5 +1,5 @@
-"""The steering of a live run: stop requests and people's messages reach it, and a fence stops a process whose run
-another process has taken over."""
+"""How a live run is steered: by stop requests and by people's messages. A fence stops a process whose run another
+process has taken over."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ U = TypeVar("U")
 
 
 class _Watched:
-    """Something that others wait for."""
+    """Something whose changes others can watch."""
 
     def __init__(self) -> None:
         self._watchers: list[Callable[[], object]] = []
 
     def watch(self, wake: Callable[[], object]) -> ExitStack:
-        """Call `wake` whenever something comes, from now on and until the block ends."""
+        """Call `wake` at every change, until the returned stack is closed."""
         self._watchers.append(wake)
         watching = ExitStack()
         watching.callback(self._watchers.remove, wake)
@@ -34,14 +34,14 @@ class _Watched:
 
 
 class Stop(_Watched):
-    """A person's request to stop: after the current effect, or (`now`) at once."""
+    """A person's request to stop: after the current action (a model call, a tool, a check), or at once (`now`)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.requested = False
         self.now = False
         self.halt: tuple[Halt, str] = ("stopped", "a person stopped it")
-        """The halt that follows."""
+        """The reason and the message of the halt that follows."""
 
     def request(self, now: bool = False, halt: tuple[Halt, str] | None = None) -> None:
         self.requested, self.now = True, self.now or now
@@ -49,7 +49,7 @@ class Stop(_Watched):
         self._wake_all()
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Wait for a request; False when that many seconds pass without one."""
+        """Wait for a stop request. Return False if this many seconds pass without one."""
         stopped = asyncio.Event()
         with self.watch(stopped.set):
             try:
@@ -60,28 +60,28 @@ class Stop(_Watched):
 
 
 class Inbox(_Watched):
-    """People's messages to the run, oldest first. The run's holder fills it."""
+    """People's messages to the run, oldest first. The process that holds the run fills it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._said: list[Record] = []
         self.look: Callable[[], Awaitable[None]] | None = None
-        """Reads new posts."""
+        """Reads new messages from the journal into the inbox."""
         self.post: Callable[[AnyEvent], Awaitable[Record]] | None = None
-        """Writes to the stream that people post to."""
+        """Appends an event to the stream that people's messages are posted to."""
 
     def add(self, record: Record) -> None:
         self._said.append(record)
         self._wake_all()
 
     def after(self, seq: int) -> list[Record]:
-        """Messages after that one."""
+        """Return the messages after the one with this number."""
         newer = takewhile(lambda record: record.seq > seq, reversed(self._said))
         return list(newer)[::-1]
 
     async def first(self, find: Callable[[], T | None], here: Awaitable[U]) -> T | U:
-        """Return the first answer to a question: what `find` finds among the messages, now or once one arrives, or the
-        result of `here`, which is cancelled then."""
+        """Return the first answer to a question: what `find` finds among the messages, now or later, or the result of
+        `here`. If a message is first, `here` is cancelled."""
         came = asyncio.Event()
         watching, asking = self.watch(came.set), asyncio.ensure_future(here)
         try:
@@ -101,14 +101,14 @@ class Inbox(_Watched):
 
 
 class Fence:
-    """Decides whether this process may still act for its run: crossed before every effect. A process that was away
-    (stopped, suspended) while another took the run over is turned back here."""
+    """Checks before every action whether this process still holds its run. A process that was suspended while another
+    took over the run gets an error here."""
 
     def __init__(self) -> None:
         self._check: Callable[[], Awaitable[None]] | None = None
 
     def hold(self, check: Callable[[], Awaitable[None]] | None) -> None:
-        """Require that `check` passes from now on; None: require nothing."""
+        """Require from now on that `check` raises no error; None: require nothing."""
         self._check = check
 
     async def cross(self) -> None:
@@ -118,7 +118,7 @@ class Fence:
 
 @asynccontextmanager
 async def run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """Start the work. It does not outlive the block."""
+    """Run the work as a task beside this block, and cancel it at the end of the block."""
     task = asyncio.create_task(work)
     await asyncio.sleep(0)
     try:
@@ -128,7 +128,7 @@ async def run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task
 
 
 async def cancel_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel them, and wait until they have ended."""
+    """Cancel the tasks, and wait until they have ended."""
     under_way = list(tasks)
     for task in under_way:
         task.cancel()

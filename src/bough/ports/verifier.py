@@ -1,4 +1,4 @@
-"""The role that decides whether a task is done."""
+"""The interface of the verifier, which decides whether a task is done."""
 
 from __future__ import annotations
 
@@ -20,65 +20,65 @@ if TYPE_CHECKING:
 
 
 class Judgement(Struct, frozen=True):
-    """A verdict with its data for the blob store."""
+    """A verdict, and the data that is stored along with it."""
 
     verdict: Verdict
     output: bytes | None = None
-    """The check's whole output, when the verdict has only head and tail."""
+    """The check's whole output, if the verdict has only its beginning and end."""
     cases: bytes | None = None
     """Every test with its outcome, as JSON."""
 
 
 class Work(Struct, eq=False):
-    """The purpose of a check's run: a task of a run, and its check."""
+    """What a check is run for: a task of a run, with its check."""
 
     run: Run
     task: Task
     check: Check
     seen: Callable[[], None] = lambda: None
-    """Called whenever a test of the check is seen to run."""
+    """Called whenever the check's output shows that a test runs."""
 
     def with_command(self, command: str | None, runner: str | None = None) -> Work:
-        """Return the same with another command of the same check; None: with its own."""
+        """Return a copy in which the check has another command or runner; None keeps its own."""
         check, runner = self.check, self.check.runner if runner is None else runner
         return Work(self.run, self.task, replace(check, command=command or check.command, runner=runner))
 
 
 class Verifier(Protocol):
-    """Decides whether a task is done, by evidence."""
+    """Decides by evidence whether a task is done. The base of a task is its files before the work."""
 
     async def find(self, task: Task) -> Check | None:
-        """Find the check of a task in its current files, and its origin; None: none is found."""
+        """Find a task's check, in its step or in the project's current files; None if there is none."""
 
     async def at_base(self, work: Work, progress: Callable[[str], None], *, fresh: bool = False) -> BaseChecked:
-        """Return the check's result on the task's base, and what it lacks there; if it runs no test, the result of the
-        best other candidate. `fresh`: now, whatever is known. Raises
-        `SetupFailed` if it cannot be set up."""
+        """Return the check's result on the task's base, and what it misses there. If it runs no test, return the result
+        of the best other candidate. `fresh`: run it even if the result is known. Raises `SetupFailed`."""
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
-        """Return the last result of a task's check on its base, and its time; None: none is stored."""
+        """Return the stored result of a task's check on its base, and its time; None if none is stored."""
 
     async def try_check(
         self, run: Run, task: Task, proposed: Check, progress: Callable[[str], None]
     ) -> BaseChecked | str:
-        """Return a proposed check's result at the task's base; or why it does not count: it cannot run, or it passes on
-        a product that was broken on purpose."""
+        """Return a proposed check's result on the task's base, or a text that says why it does not count: it cannot
+        run, or it passes although the product was broken on purpose."""
 
     async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
-        """Store a model's proposal for the project, as its last candidate; None: it found nothing, as long as the files
-        that decide about it are the same."""
+        """Store the check that a model proposed as the project's last candidate. None: store that the model found none,
+        until the files that matter for this change."""
 
     async def was_asked(self, run: Run, task: Task) -> bool:
-        """Whether a model found nothing for these files before."""
+        """Return whether a model was asked about these files before and found no check."""
 
     def prefer(self, checked: BaseChecked) -> None:
-        """Use the check that worked at the base."""
+        """Use the check that worked on the base from now on."""
 
     def begin(self, run: Run, task: Task) -> None:
-        """Start examining the base of a task in the background."""
+        """Start to run the check on a task's base in the background."""
 
     def before(self, task: Task, check: Check) -> str | None:
-        """Return the check's result before the work, in a sentence or empty; None: it has not ended there."""
+        """Describe in a sentence the check's result on the base; empty if there is nothing to say, None if it has not
+        ended yet."""
 
     async def judge(
         self,
@@ -90,31 +90,33 @@ class Verifier(Protocol):
         *,
         merged: bool = False,
     ) -> Judgement:
-        """Return the verdict on the task's tree, which the workspace holds. `merged`: changes of tests and the work's
-        own tests were judged before the merge: here only the check's result counts."""
+        """Return the verdict on the task's tree, which the workspace holds. `merged`: only the check's result counts,
+        because changed and new tests were judged before the merge."""
 
     async def regressions(self, work: Work, before: Sequence[str], say: Callable[[str], None]) -> tuple[Failure, ...]:
-        """Find tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own, each
-        failure seen twice."""
+        """Find tests that passed on one of the earlier trees (`before`) and fail on the task's. They run in separate
+        checkouts, and a failure must be seen twice."""
 
     async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str] = ()) -> MixedRun:
-        """Run the product of one tree with the test side of another, in one process: `only` these tests (all, if the
-        runner cannot select them)."""
+        """Run the check on the product files of one tree with the test files of another. `only`: just these tests, if
+        the runner can select them."""
 
     async def see_failing(self, work: Work, tests: Sequence[str]) -> tuple[str, ...]:
-        """Run tests of the task's tree with other values in them, and return those that were seen to fail."""
+        """Run the given tests on the task's tree with their expected values altered, and return those that fail then,
+        which shows that they can fail."""
 
     async def measure_base(self, work: Work) -> Baseline:
-        """Return the check's result at the task's base, known or measured now."""
+        """Return the check's result on the task's base; run it now if the result is not known."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        """Return the form of a probe in this project, and the beginning of an existing test."""
+        """Return what a probe (an extra test) has to look like in this project, and the beginning of an existing
+        test."""
 
     async def probe(
         self, work: Work, chosen: Sequence[Probe], say: Callable[[str], None], once: bool = False
     ) -> tuple[Probed, ...]:
-        """Run these probes on the task's tree, in a checkout of their own. A failure was seen twice, unless they run
-        only `once`."""
+        """Run probes (extra tests) on the task's tree, in a separate checkout. A failure must be seen twice, unless
+        they run only `once`."""
 
     async def close(self) -> None:
-        """End examinations that still run."""
+        """End everything that still runs in the background."""
