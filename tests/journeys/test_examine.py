@@ -231,7 +231,7 @@ def test_bad_input_is_a_sentence(meet: Meet) -> None:
     assert "does not apply" in refused(ann, "empty.patch", "--goal", TOTAL)
     (ann.project / "empty.patch").unlink()
     branch(ann, message="wip", name="vague")
-    assert "asks for nothing that could be shown" in refused(ann, "vague")
+    assert "asks for nothing that a test could show" in refused(ann, "vague")
 
 
 def test_a_model_that_does_not_answer_is_said_alone(meet: Meet) -> None:

@@ -221,7 +221,7 @@ def test_a_search_that_was_killed_goes_on(meet: Meet) -> None:
     ann.kill(examining)
     before = len(ann.wire.requests)
     said = ann.bough("examine", "add", "--needless", status=0)
-    assert "going on with it" in said.all and len(ann.wire.requests) == before and len(ann.runs()) == 1
+    assert "its result is used" in said.all and len(ann.wire.requests) == before and len(ann.runs()) == 1
     trees = [one["tree"] for one in ann.journal() if one["event"] == "PartTried"]
     assert trees[: len(tried)] == tried and len(trees) == len({*trees}) == 5
     found = ann.bough("report", "--json").json["needless"]
@@ -239,5 +239,5 @@ def test_where_nothing_carries_the_change_nothing_is_said(meet: Meet) -> None:
     ann.write("shop.py", RIGHT[TOTAL][1])
     ann.commit(TOTAL)
     said = ann.bough("examine", "add", "--base", "main", "--needless", status=5)
-    assert "no test or case fails without the change" in said.all
+    assert "no test or probe fails without the change" in said.all
     assert "needless" not in ann.bough("report", "--json").json

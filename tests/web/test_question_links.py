@@ -158,7 +158,7 @@ def test_changed_old_and_foreign_links_lead_nowhere(served: Served, tmp_path: Pa
         assert ask(served, each).status_code == 404, each
         assert ask(served, each, "yes").status_code == 404, each
     old = ask(served, token_for(served, hours=-1), "yes")
-    assert old.status_code == 409 and "was good until" in old.json()["error"]
+    assert old.status_code == 409 and "expired at" in old.json()["error"]
     for body in (b"", b"[]", b'{"answer": 3}', b"{}"):
         headers = {"x-bough-question": token, "origin": served.url}
         assert httpx2.post(f"{served.url}/api/question", headers=headers, content=body).status_code == 409

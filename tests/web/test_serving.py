@@ -97,7 +97,7 @@ def test_a_night_is_started_and_stopped_from_elsewhere(tmp_path: Path) -> None:
             assert begun.is_success and "has begun" in begun.json()["said"], begun.text
             until(lambda: look()["working"] and wire.requests)
             late = served.tell("edit_goal", {"list": "backlog", "goal": "make-add-add", "fields": {"priority": 1}})
-            assert late.json()["said"] == "Changed make-add-add. Its run has begun with what it said before."
+            assert late.json()["said"] == "Changed make-add-add. Its run has already begun with the old version."
             assert served.tell("stop_night", {"list": "backlog"}).is_success
             until(lambda: not look()["working"])
             assert look()["open"], "it can be continued"

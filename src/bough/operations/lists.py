@@ -173,7 +173,9 @@ async def sync(
     from bough.services.issue_sync import comment_on_issues, read_tracker, sync_issues
 
     if not (labels or yes or issues is not None):
-        raise UsageError("Anybody can open an issue: choose issues with --label, or pass --yes to take all.")
+        raise UsageError(
+            "Without --label, anybody can open an issue that becomes a goal: choose a label, or pass --yes."
+        )
 
     found = read_tracker(where, labels, 1000, opened.root, "all") if issues is None else issues
     facts = to_builtins(await sync_issues(opened, backlog.name, found, edits=edits))

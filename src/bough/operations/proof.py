@@ -21,7 +21,7 @@ NOT_PROVEN = 5
 class JudgedRun(RunResult, frozen=True, kw_only=True):
     verdict: Any = None
     accepted: str = ""
-    """Who accepted the work without proof, and why; empty if nobody did."""
+    """The person who accepted the work without proof, and why; empty if nobody did."""
 
 
 class RecheckedRun(RunResult, frozen=True, kw_only=True):

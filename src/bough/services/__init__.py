@@ -1,4 +1,4 @@
-"""The services besides driving one run: the night, workers, delivery, messages, hooks, receipts.
+"""The services around runs: working through a backlog (a night), workers, delivery, messages, hooks, receipts.
 
-Each file is one service. It is given a journal or a session that `bough.app` has put together.
+Each file is one service, which works on a journal or a session that `bough.app` has opened.
 """

@@ -1,7 +1,7 @@
 """The current activity of a live run, in a small file beside the journal, for observers in other processes.
 
-The journal has beginnings and ends; a new line of a check's output is worth no event. The file is written at most once
-a second, only after a change, and is removed when the run's process ends."""
+The journal records only beginnings and ends, not each line of a check's output. The file is written at most once a
+second, only after a change, and is removed when the run's process ends."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ EVERY = 1.0
 LONGEST = 64_000
 """The most bytes of the file that are read."""
 WIDTH = 300
-"""The most characters of a line."""
+"""The most characters of a line that are kept."""
 
 
 class TaskActivity(Struct, frozen=True):
     """The current activity of a task."""
 
     what: str = ""
-    """An activity without an event: `merging into goal`."""
+    """What the task is doing, if no event says so: `merging into goal`."""
     since: float = 0.0
     line: str = ""
     """The last line of output."""
@@ -44,7 +44,7 @@ def name_activity_file(run: str) -> str:
 
 
 def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
-    """Load each task's activity; empty if nothing lasts, or the run's process is on another machine."""
+    """Load each task's activity; empty if there is none, or the run's process is on another machine."""
     try:
         return msgspec.json.decode(Place(home, name_activity_file(run)).read(LONGEST), type=dict[str, TaskActivity])
     except (OSError, *UNREADABLE):
@@ -52,10 +52,10 @@ def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
 
 
 class ActivityFile:
-    """Maintains the file of the run whose events are recorded, and tells an observer in this process the same."""
+    """Maintains the activity file of a run, and passes everything on to an observer in this process."""
 
     def __init__(self, home: Path, watch: RunObserver, store: Store) -> None:
-        """Prepare the file. `store`: its redactions apply to the file, too."""
+        """Prepare the file. `store`: the journal, whose secrets are struck out in the file, too."""
         self._home = home
         self._store = store
         self._watch = watch
@@ -67,7 +67,7 @@ class ActivityFile:
     def recorded(self, record: Record) -> None:
         if not self._run:
             self._run = record.run
-            self._remove()  # left by a killed process
+            self._remove()  # A killed process may have left the file behind.
         if (known := self._tasks.get(record.task)) is not None and known.line:
             self._set(record.task, replace(known, line=""))  # The line is older than this event.
         self._watch.recorded(record)
@@ -87,7 +87,7 @@ class ActivityFile:
         else:
             self._tasks.pop(task, None)
         if not self._tasks and self._written:
-            self._write()  # What is finished is not shown for another second.
+            self._write()  # Write at once, so that finished work is not shown for another second.
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY, self._write)
 
@@ -98,7 +98,7 @@ class ActivityFile:
         if not self._run or self._tasks == self._written:
             return
         self._written = dict(self._tasks)
-        with suppress(OSError):  # A full disk, or a project that is gone: the run itself says so.
+        with suppress(OSError):  # The run itself reports a full disk or a removed project.
             if self._written:
                 struck = {
                     task: replace(each, line=strike_secrets(self._store, each.line))

@@ -1,7 +1,7 @@
-"""A backlog in the journal's store: the person's changes to the list, and each goal's standing.
+"""A backlog (a list of goals) in the journal: the person's changes to it, and the status of each goal.
 
-A goal that is added gets a stream of its own, whose claim is also the right to work on it. Everything else that a
-person does goes into the control stream, which takes events from any process: the list may change during the night."""
+Each goal has a stream of events, and whoever holds its claim may work on the goal. Everything that people change goes
+into a control stream that any process may write to, so that the backlog can change while it is worked through."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ProposedGoal(Struct, frozen=True):
 
 
 async def list_proposals(journal: Journal, backlog: Backlog, runs: Sequence[str] | None = None) -> list[ProposedGoal]:
-    """List agents' proposals, oldest first: of these runs, or of all."""
+    """List the goals that agents of these runs proposed, oldest first; None: of all runs."""
     known, found = {item.entry.source for item in backlog.items.values()}, []
     for run in await journal.store.runs() if runs is None else runs:
         for record in await journal.store.read(run, kinds=("GoalProposed",)):
@@ -64,7 +64,7 @@ async def list_proposals(journal: Journal, backlog: Backlog, runs: Sequence[str]
 
 
 async def list_backlogs(journal: Journal) -> list[str]:
-    """The names of the project's lists, oldest first."""
+    """Return the names of the project's backlogs, oldest first."""
     names = await journal.store.names()
     return [name.removeprefix(BACKLOG) for name in names if name.startswith(BACKLOG)]
 
@@ -77,8 +77,8 @@ async def add_goals(
     keep_going: bool = False,
     again: bool = False,
 ) -> list[AddedGoal]:
-    """Add goals, each with a name or, without one, under the first words of the goal. Unless it should `keep_going`, a
-    fault in one adds none. `again`: goals that are in the list already are left out, not refused."""
+    """Add goals, each under its given name or, if that is empty, a name made from its first words. A fault in one goal
+    raises an error and adds none, unless `keep_going`. `again`: a goal that is in the backlog already is no fault."""
     live = {item.name: item.entry for item in backlog.items.values() if not item.dropped}
     goals = {entry.goal.strip(): name for name, entry in live.items()}
     wanted: dict[str, GoalEntry] = {}
@@ -91,7 +91,7 @@ async def add_goals(
                 if again and known in backlog.items and given in ("", known):
                     answers.append(AddedGoal(known, entry, f"That goal is already in the backlog, as `{known}`."))
                     continue
-                raise UsageError(f"That goal is already in the backlog, as `{known}`.")
+                raise UsageError(f"That goal is already in the backlog, as `{known}`: add another one.")
             if name in backlog.items or name in wanted:
                 if given:
                     raise UsageError(f"There is already a goal called `{name}`: give this one another name.")
@@ -116,7 +116,7 @@ async def add_goals(
 
 
 def resolve_needs(backlog: Backlog, entry: GoalEntry, added: Mapping[str, GoalEntry] | None = None) -> GoalEntry:
-    """Return the entry with its needs by name; a person may give numbers and beginnings of names."""
+    """Return the entry with its dependencies (`needs`) as full names; a person may give numbers and prefixes."""
     names = [need if need in (added or {}) else backlog.find(need).name for need in entry.needs]
     return replace(entry, needs=tuple(dict.fromkeys(names)))
 
@@ -134,8 +134,8 @@ async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry
 
 
 async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] = frozenset()) -> dict[str, RunStatus]:
-    """Find the news of runs of goals that are not proven yet: a person may have answered, resumed, verified or accepted
-    one anywhere."""
+    """Find the current status of the runs of goals that are not proven yet, since a person may have answered, resumed,
+    verified or accepted one in any process. `mine`: goals that this process works on, which are left out."""
     found: dict[str, RunStatus] = {}
     for item in backlog.items.values():
         settled = item.report is not None and item.report.status == "completed"
@@ -147,7 +147,7 @@ async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] 
         ended = (run.end.end, run.end.summary) if run.end else (run.halt.reason, run.halt.message) if run.halt else None
         if await journal.store.holder(item.run, RUN) is not None:
             found[item.name] = RunStatus("running", live=True)
-        elif item.report is not None and ended is not None:  # Otherwise it was interrupted, and is resumed when taken.
+        elif item.report is not None and ended is not None:  # Otherwise it was interrupted, and will be resumed.
             status, why = ended
             answered = status in FOR_A_PERSON and not (await load_waiting(journal, item.run)).open(live=False)
             found[item.name] = RunStatus(status, why, answered=answered)
@@ -161,12 +161,12 @@ async def find_held(journal: Journal, backlog: Backlog) -> frozenset[str]:
 
 
 def make_listing(backlog: Backlog, item: str) -> str:
-    """Return a run's name for its goal."""
+    """Return the phrase by which a run names its goal: backlog/goal."""
     return f"{backlog.name}/{item}"
 
 
 async def find_issue(journal: Journal, run: Run) -> str:
-    """Return the number of the issue that a run's goal was imported from; empty: none."""
+    """Return the number of the issue that a run's goal was imported from; empty if there is none."""
     listed, _, name = run.listed.rpartition("/")
     item = (await load_backlog(journal, listed)).items.get(name) if listed else None
     found = re.search(r"/issues/(\d+)/?$", item.entry.source) if item is not None else None
@@ -174,15 +174,15 @@ async def find_issue(journal: Journal, run: Run) -> str:
 
 
 def is_of(run: Run, listing: str) -> bool:
-    """Whether a run of that name works on that goal: another process may have taken its name first."""
+    """Return whether a run works on the goal that `listing` names; a run of another process may have the same name."""
     return run.version > 0 and run.listed == listing
 
 
 async def measure_night(
     journal: Journal, backlog: Backlog, known: dict[str, tuple[int, Spend]] | None = None
 ) -> dict[str, Spend]:
-    """Sum the spend of each run in the last night: the one sum that limits, page, report and journal read. `known`: the
-    spend of halted runs at the last call."""
+    """Return what each run has spent during the last night. The limits, the page, the report and the journal all use
+    this sum. `known`: a cache of what halted runs had spent at the last call."""
     found, known = {}, {} if known is None else known
     for name, begun in (backlog.night.runs if backlog.night is not None else {}).items():
         run = await journal.run(name)
@@ -196,7 +196,7 @@ async def measure_night(
 
 
 async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage:
-    """Load the list with everything that a report needs."""
+    """Load a backlog with everything that a report about it needs."""
     items = [item for item in backlog.items.values() if not item.dropped]
     seen, barred = await look_at_runs(journal, backlog), await list_barred(journal, backlog)
     here = NightSituation(now, seen=seen, elsewhere=await find_held(journal, backlog), barred=barred)

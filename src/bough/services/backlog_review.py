@@ -1,4 +1,5 @@
-"""The review of a list's goals before the night: each once, until the person changes it."""
+"""Lets a model review the goals of a backlog before they are worked on: each once, and again if the person changes
+it."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ def list_unread(backlog: Backlog) -> list[str]:
 
 
 async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> tuple[Backlog, Spend]:
-    """Review the goals that were not reviewed yet; return the list with the findings, and the cost. It is in the
-    journal, and in the sum of the next or running night. Goals from another machine are not reviewed: nobody allowed
-    the cost."""
+    """Review the goals that were not reviewed yet, and return the backlog with the findings, and the cost, which also
+    counts in the next or running night. Goals from another machine are not reviewed, because nobody here allowed the
+    cost."""
     from bough.app.run_ports import open_ports
     from bough.engine.consult import helper_prompt
 
@@ -63,7 +64,7 @@ async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> 
                 prompt = helper_prompt("backlog#review", question, ports, "fast", REVIEW)
                 answer = await ports.models["fast"].ask(prompt, lambda text: None)
             except TransientError as error:
-                raise Unavailable(f"{error} The goals were not read.") from None
+                raise Unavailable(f"{error} The goals were not reviewed: try again later.") from None
             spend = Spend(rounds=1).called(answer.usage, answer.cost, time.monotonic() - began)
             found = read_review(answer, names)
             read: dict[str, list[GoalFault]] = found if isinstance(found, dict) else {name: [] for name in names}
@@ -74,6 +75,6 @@ async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> 
 
 
 def add_answer(goal: str, question: str, answer: str) -> str:
-    """Add the person's answer to a finding to the goal. The question is quoted: it demands nothing alone."""
+    """Add the person's answer to a finding to the goal. The question is quoted, so that it is not read as a demand."""
     asked = " ".join(question.split()).strip("“”")
     return f"{goal.rstrip()}\n\n“{asked}” – {' '.join(answer.split())}"

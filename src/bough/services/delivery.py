@@ -1,4 +1,4 @@
-"""The delivery of a run's work: as changes to the person's files, as commits, on a branch."""
+"""Delivers a run's work: as changes to the person's files, as commits, or on a branch."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from bough.views.formatting import cut, first_sentence, one_line
 
 EDGES_SHOWN = 8
 WIDTH = 72
-"""The most characters of a line."""
+"""The most characters of a line in a commit message."""
 BODY = 2_000
-"""The most characters of an agent's text."""
+"""The most characters of an agent's text in a commit message."""
 
 
 class Delivery(Project, frozen=True):
     """A project whose runs can be delivered."""
 
     async def diff(self, name: str, stat: bool = False) -> str:
-        """Everything that the run has changed so far, finished or not."""
+        """Return the diff of everything that the run has changed so far, finished or not."""
         if not await self.store.read(name, GOAL):
             return ""
         task = await self.work(name)
         return await self.workspaces.diff(task.base, task.tree, stat)
 
     async def edges(self, name: str) -> list[ActiveFile]:
-        """List the changes of a run that take effect before anyone runs them."""
+        """List the run's changed files that take effect without anyone running them, such as hooks and CI files."""
         task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
 
@@ -60,10 +60,10 @@ class Delivery(Project, frozen=True):
         with_probes: bool = False,
         hooks: bool = False,
     ) -> list[FileChange]:
-        """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; if that fails, nothing is
-        written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step. `with_probes`:
-        add the probes that the work has passed. `hooks`: the repository's hooks, filters and signing apply to the
-        commit."""
+        """Apply a run's changes to the person's files, merged with their own changes since; if that fails, write
+        nothing. `edges`: the person accepts files that take effect on their own (hooks, CI). `steps`: one commit per
+        step. `with_probes`: add the probes (extra tests) that the work has passed. `hooks`: the repository's hooks,
+        filters and signing apply to the commit."""
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
@@ -125,9 +125,9 @@ class Delivery(Project, frozen=True):
     async def branch(
         self, name: str, branch: str, *, steps: bool = False, with_probes: bool = False, at: str = "HEAD"
     ) -> str:
-        """Create a branch of the person's repository with the run's changes, in one commit or (`steps`) one for each
-        step, and return its last commit; their files stay as they are. `with_probes`: with the probes that the work has
-        passed. `at`: the commit that it starts from."""
+        """Create a branch in the person's repository with the run's changes, in one commit or (`steps`) one per step,
+        and return its last commit. Their files stay as they are. `with_probes`: add the probes (extra tests) that the
+        work has passed. `at`: the commit that the branch starts from."""
         task = await self.work(name)
         task = replace(task, tree=await self._build_tree(name, task, with_probes))
         if not await self.workspaces.changes(task.base, task.tree):
@@ -137,8 +137,8 @@ class Delivery(Project, frozen=True):
         return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits, at)
 
     async def _require_base(self, name: str, task: Task, at: str = "HEAD") -> None:
-        """Require that the last commit has the files that the run changed as the run found them: only then do its
-        commits hold just its changes."""
+        """Raise an error if files that the run changed differ between the commit `at` and the run's start, because then
+        the run's commits would contain other changes as well."""
         paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
         base = await self.workspaces.files(task.base, paths)
         head = await asyncio.to_thread(deliver.read_texts_at, self.root, paths, at)
@@ -152,7 +152,7 @@ class Delivery(Project, frozen=True):
     async def _build_commits(
         self, name: str, task: Task, steps: bool
     ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
-        """Build commits of a run's changes, each with its files and its message."""
+        """Return the commits for a run's changes: the files of each, and its message."""
         titles = {step.name: step.title or step.instructions.strip() for step in task.plan.steps}
         covers = {step.name: [one for one in task.asked if one.number in step.covers] for step in task.plan.steps}
         points = [
@@ -169,7 +169,7 @@ class Delivery(Project, frozen=True):
         return made
 
     async def _build_tree(self, name: str, task: Task, with_probes: bool) -> str:
-        """Return the tree of a task, if wanted with its probes."""
+        """Return the tree of a task; `with_probes`: with the probes (extra tests) that it passed."""
         if not with_probes:
             return task.tree
         from bough.adapters.verifiers.prober import write_files, write_kept
@@ -179,7 +179,7 @@ class Delivery(Project, frozen=True):
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
             passed = list_passed_probes(task)
-            # A file with a dropped case among its cases would fail.
+            # A file that also holds a dropped probe is left out, because it would fail.
             others = {probe.path for probe in task.examination.probes if probe not in passed}
             texts = {probe.path: write_kept(probe, check) for probe in passed if probe.path not in others}
             await asyncio.to_thread(write_files, workspace.root, texts)
@@ -192,7 +192,7 @@ class Delivery(Project, frozen=True):
 
 
 def render_run_message(run: Run, task: Task) -> str:
-    """Render one commit message for the whole run. The goal may be a page long: its first sentence is the subject."""
+    """Render one commit message for the whole run. The first sentence of the goal is the subject."""
     verdict = task.acceptance.verdict
     steps = (
         f"- {one.child}: {shorten_text(one.summary, WIDTH)}" for one in task.children.settled.values() if one.summary

@@ -1,4 +1,4 @@
-"""A whole run on a recorded model: no key and no network, but real files, real edits and real tests."""
+"""Demos: whole runs with recorded model answers, without key or network, but with real files, edits and tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bough.ports import Model
 from bough.trust.programs import run_program
 
 PACE = 0.03
-"""Speed of a replayed recording, as a share of the model's own time."""
+"""How long a replayed answer takes, as a share of the time that the model took."""
 
 NO_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 SEEN_BY_COMMANDS = "BOUGH_SANDBOX_ENV"
@@ -32,13 +32,13 @@ class Demo(Struct, frozen=True):
     goal: str
     check: str
     flat: bool = True
-    """The goal is begun as one piece of work; otherwise it is planned first."""
+    """Whether the goal is done in one piece; otherwise it is planned first."""
     jobs: int = 1
 
 
 BACKLOG = "backlog"
 LIST = "goals.md"
-"""The demo's list of goals, in its repository."""
+"""The file with the goals of the backlog demo, in its repository."""
 DEMOS = {
     "fix": Demo(
         "fix",
@@ -68,7 +68,7 @@ def find(name: str | None) -> Demo:
 
 
 def unpack(demo: Demo, folder: Path | None) -> tuple[Path, Path]:
-    """Put the demo's repository into a new folder, as a person would have it; return it and the recording."""
+    """Create the demo's git repository in a new folder, and return the paths of the repository and the recording."""
     place = folder or Path(tempfile.mkdtemp(prefix="bough-demo-"))
     if place.exists() and any(place.iterdir()):
         raise UsageError(f"{place} is not empty: give the demo a folder of its own with --dir.")
@@ -89,12 +89,12 @@ def recorded_model(recording: Path) -> Model:
 
 
 class RecordedNight:
-    """Replays the recordings of several goals: a call belongs to the goal whose text it has."""
+    """Replays the recorded answers for several goals. A call belongs to the goal whose text it contains."""
 
     window = 0
 
     def __init__(self, recording: Path, goals: Mapping[str, str]) -> None:
-        """`goals`: their texts by name."""
+        """`goals`: the texts of the goals, by name."""
         self.name = f"replay:{recording}"
         self._goals = goals
         self._model = ReplayModel(recording, PACE)
@@ -105,13 +105,14 @@ class RecordedNight:
         return await self._model.ask(replace(prompt, key=f"{name}/{prompt.key}"), progress)
 
     async def close(self) -> None:
-        """Keep it open: the next goal uses the same recording."""
+        """Do nothing: the next goal uses the same recording."""
 
 
 @contextmanager
 def own_environment() -> Iterator[None]:
-    """Make `python` the interpreter that runs bough meanwhile: it has pytest, without plugins that happen to be
-    installed. Of a person's settings only the sandbox's apply: a recording fits the rules it was made with."""
+    """Make `python` the interpreter that runs bough during this block, since it has pytest, and turn off pytest
+    plugins. Only the person's sandbox variables apply, because a recording fits only the rules that it was made
+    with."""
     before = dict(os.environ)
     for name in before:
         if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):

@@ -1,4 +1,4 @@
-"""`bough doctor`: what works here and what is missing."""
+"""Finds out for `bough doctor` what works on this machine and what is missing."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Diagnosis(Struct, frozen=True):
     ok: bool
     says: str
     needed: bool = True
-    """No run can start without it."""
+    """Whether no run can start without it."""
     fails: bool = False
-    """It exists and fails, like a check with failing tests: a run can start all the same."""
+    """Whether it exists but fails, like a check with failing tests; a run can start all the same."""
 
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
-    """Report what works here. Writes nothing and calls no model."""
+    """Report what works here, without writing anything or asking a model."""
     env = dict(os.environ)
     root = find_project_root(folder)
     rg = shutil.which("rg")
@@ -79,7 +79,7 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     findings.append(await _diagnose_sandbox(config.sandbox, env))
     findings += _examine_agents(config, env)
     models = await _diagnose_models(config, choices, env)
-    if (config.builders.main or OWN) != OWN:  # The agent answers bough's own questions too.
+    if (config.builders.main or OWN) != OWN:  # No model is needed, because the outside agent answers bough, too.
         models = [replace(found, needed=False) for found in models]
     return [*findings, *models]
 
@@ -177,7 +177,7 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
 
 
 async def run_check(folder: Path | str) -> e.BaseChecked:
-    """Run the project's check on the files as they are. Where bough has no state yet, it leaves none."""
+    """Run the project's check on the files as they are. If the project had no `.bough` folder, none is left behind."""
     home = find_project_root(folder) / ".bough"
     is_new = not home.exists()
     try:
@@ -192,7 +192,7 @@ async def run_check(folder: Path | str) -> e.BaseChecked:
 async def _load_knowledge(
     folder: Path | str, choices: Choices, setting: Setting | None = None
 ) -> tuple[settings.Config, str, Knowledge]:
-    """Load the effective settings, the main model, and the knowledge about it."""
+    """Load the effective settings, the main model's name, and what is known about the model."""
     env = dict(os.environ)
     root = find_project_root(folder)
     config = settings.load_config(root, env, make_consent(root, env))
@@ -207,7 +207,7 @@ async def _load_knowledge(
 
 
 async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis]:
-    """Have the model do three tiny tasks, and report its protocol and the results."""
+    """Let the model do three tiny tasks, and report the results, its protocol, window and price."""
     config, name, known = await _load_knowledge(folder, choices)
     env, base_url = dict(os.environ), choices.base_url or config.models.base_url
     found = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
@@ -215,7 +215,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     tried = replace(
         choices, model=name, base_url=base_url, protocol=found.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
     )
-    if found.may_change:  # The trial decides which one it gets.
+    if found.may_change:  # The tasks themselves show which protocol the model needs.
         tried = replace(tried, protocol="auto")
     solved, protocol, why, spend = await try_model(tried)
     failed = [tiny.name for tiny in TASKS if tiny.name not in solved]
@@ -235,7 +235,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
 
 
 async def forget_model(folder: Path | str, choices: Choices) -> bool:
-    """Forget what was learned about the model; return whether there was anything."""
+    """Forget what earlier runs learned about the model; return whether there was anything."""
     _, name, known = await _load_knowledge(folder, choices, "auto")
     return known.protocols.forget(name.partition("@")[0])
 
@@ -245,7 +245,7 @@ MINUTES = 5.0
 
 
 class TrialTask(Struct, frozen=True):
-    """A one-file task that its test judges."""
+    """A task in one file, and the test that judges it."""
 
     name: str
     goal: str
@@ -277,8 +277,8 @@ TEST = "import unittest\n\nimport calc\n\n\nclass Test(unittest.TestCase):\n    
 
 
 async def try_model(choices: Choices) -> tuple[list[str], str, str, Spend]:
-    """Try a model on three tiny tasks, as runs of their own in a temporary folder; return the solved ones, the last
-    protocol and why, and the spend. The result is remembered, as with any run."""
+    """Run three tiny tasks with a model in a temporary folder. Return the solved ones, the last protocol and why it was
+    chosen, and the spend. What is learned about the model is remembered, as with any run."""
     solved: list[str] = []
     protocol, why, spent = "tools", "", list[Spend]()
     with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:
@@ -303,7 +303,8 @@ _SECRET = "bough-doctor-canary"
 
 
 async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
-    """Return the number of tried escapes, and those that succeeded, as things that commands can do."""
+    """Try to escape from the sandbox. Return the number of attempts, and what commands could do in those that
+    succeeded."""
     with (
         tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
         closing(socket.create_server(("127.0.0.1", 0))) as server,

@@ -1,4 +1,4 @@
-"""The knowledge of a finished run for one that follows up on it and starts where it ended."""
+"""Loads what a new run takes over from the finished run that it continues."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ ENDS = {
 
 
 class PreviousRun(Struct, frozen=True):
-    """The legacy of a finished run for one that follows up on it."""
+    """What a run takes over from the finished run that it continues."""
 
     run: str
     base: str
-    """The starting tree; empty: the person's files, which already have the work."""
+    """The tree to start from; empty: the person's files, which already have the work."""
     origin: str
-    """The person's files as the earlier run found them: the base of both runs' changes."""
+    """The person's files before the earlier run, from which the changes of both runs are counted."""
     inherited: Inherited
     models: settings.Models | None
-    """None, and no endpoints: the person did not begin it on this machine."""
+    """The models of the earlier run. None, without endpoints, if the person did not begin that run on this machine."""
     endpoints: dict[str, str]
     check: str | None
 

@@ -1,7 +1,7 @@
-"""Examination of a change that somebody else made: a run whose work is already there.
+"""Examines a change that somebody else made, as a run whose work is already there.
 
-Its base is the base of the change, and its work is the change. Verdict, examination and end are those of every run, and
-nobody repairs anything: refuted work stays refuted.
+The run starts from the files before the change, and the change is its work. It is judged like any other run, but no
+agent repairs anything: refuted work stays refuted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bough.trust.remotes import run_theirs
 from bough.views.run_view import Outcome
 
 MOST_FILES = 3_000
-"""Most files of a change: no examiner reads more."""
+"""The most files that a change may have, because no examiner reads more."""
 FEWEST_WORDS = 3
-"""Fewest words of a goal that can ask for something."""
+"""The fewest words that a goal must have: fewer cannot ask for anything."""
 
 
 class PullRequest(Struct, frozen=True):
-    """A pull request by the person's own client, with its field names."""
+    """A pull request as `gh` reports it, with the field names of `gh`."""
 
     title: str = ""
     body: str = ""
@@ -42,7 +42,7 @@ class PullRequest(Struct, frozen=True):
 
 
 class ChangeTrees(Struct, frozen=True):
-    """A change as two trees that bough has."""
+    """A change as two trees in bough's own repository: the files before (`base`) and after (`head`)."""
 
     says: str
     base: str
@@ -50,16 +50,16 @@ class ChangeTrees(Struct, frozen=True):
 
 
 JUDGED = ("completed", "not_proven", "failed")
-"""Ends of runs that have examined a change to the end: proven, not shown, refuted."""
+"""How runs end that examined a change to the end: proven, neither proven nor refuted, refuted."""
 
 
 class Watcher(Struct):
-    """Watches an examination; by default nobody does."""
+    """Watches an examination. This default does nothing."""
 
     choices: Choices = Choices()
 
     def tell_goal(self, goal: str, where: str, says: str) -> None:
-        """Show the change's purpose, before anything is spent."""
+        """Show what the change should achieve, before anything is spent."""
 
     def notice(self, text: str) -> None:
         """Announce what is done next."""
@@ -69,7 +69,7 @@ class Watcher(Struct):
 
 
 async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
-    """Find what the person names in their repository; a pull request (`#1`) by their own client."""
+    """Find the change that the person names in their repository, or a pull request (`#1`) with their own `gh`."""
     request = re.fullmatch(r"#(\d+)", what)
     if request is None:
         return await asyncio.to_thread(PersonCommits(session.root).find_change, what, against)
@@ -77,14 +77,14 @@ async def find_change(session: Session, what: str, against: str = "") -> GivenCh
 
 
 def _find_request(session: Session, number: str, against: str) -> GivenChange:
-    """Find it by its commits where they are here, else as a patch."""
+    """Find a pull request: by its commits if they are in this repository, else as a patch."""
     ask, commits = partial(run_theirs, root=session.root), PersonCommits(session.root)
     says = f"the pull request #{number}"
     try:
         wanted = ("gh", "pr", "view", number, "--json", ",".join(PullRequest.__struct_fields__))
         told = msgspec.json.decode(ask(wanted), type=PullRequest)
     except UNREADABLE as error:
-        raise UsageError(f"What gh says about {says} cannot be read: {error}.") from None
+        raise UsageError(f"The answer of `gh` about {says} cannot be read ({error}): update `gh`.") from None
     messages = (f"{told.title}\n\n{told.body}".strip(),)
     names = (against, told.baseRefOid, f"origin/{told.baseRefName}", told.baseRefName)
     base = next((found for name in names if name and (found := commits.find(name))), "") or commits.require("HEAD")
@@ -95,7 +95,7 @@ def _find_request(session: Session, number: str, against: str) -> GivenChange:
 
 
 def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
-    """Choose the change's purpose, and name its source."""
+    """Return what the change should achieve, from `goal` or its commit messages, and a phrase for where it is from."""
     count = len(change.messages)
     text = goal.strip() or "\n\n".join(change.messages)
     messages = "its message" if count == 1 else f"its {count} messages"
@@ -104,12 +104,12 @@ def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
         raise UsageError(f"Nothing says what {change.says} should achieve: say it with --goal TEXT or --goal-file F.")
     asked = read_goal(build_goal_step(text)).requirements
     if not asked or len(re.findall(r"\w+", text)) < FEWEST_WORDS:
-        raise UsageError(f"“{text}” asks for nothing that could be shown: say with --goal TEXT what should be true.")
+        raise UsageError(f"“{text}” asks for nothing that a test could show: say with --goal TEXT what should be true.")
     return text, where
 
 
 async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
-    """Take both ends of the change as trees. Refuses a change that cannot be judged."""
+    """Store the files before and after the change as trees. Raises an error if the change cannot be judged."""
     workspaces, commits = session.workspaces, PersonCommits(session.root)
     if change.base:
         base = await asyncio.to_thread(commits.find_tree, change.base)
@@ -134,12 +134,12 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
         )
     if all(one.binary for one in await workspaces.count_changes(base, head)):
         named = ", ".join(one.path for one in changed[:3])
-        raise UsageError(f"{change.says} changes only binary files ({named}): no case can show what they are for.")
+        raise UsageError(f"{change.says} changes only binary files ({named}), which no test can examine: name another.")
     return ChangeTrees(change.says, base, head)
 
 
 async def find_examined(session: Session, trees: ChangeTrees, goal: str, check: str | None) -> Outcome | None:
-    """Find the run that has examined just this, and has not found yet what nothing needs."""
+    """Find a run that has examined this very change and passed its check, but has not looked for needless parts yet."""
     wanted = (trees.base, trees.head, goal.strip(), check)
     for name in await session.store.runs():
         run = await session.run(name)
@@ -159,7 +159,7 @@ async def examine(
 ) -> Outcome:
     step = replace(build_goal_step(goal, check=check), given=trees.head)
     rules = choices.rules(session.config.limits)
-    # The whole budget is for the examination.
+    # The examination may use the whole budget.
     acceptance = replace(rules.acceptance, examine="always", proof="difference", share=1.0)
     point = StartingPoint(base=trees.base, rules=replace(rules, acceptance=acceptance), examines=trees.says)
     return await session.start(step, choices, watch, point)

@@ -1,9 +1,9 @@
-"""The person's hooks: commands of their own settings that bough starts on events.
+"""Calls the person's hooks: commands from their own settings that bough starts on events.
 
-A process of its own delivers: a run only writes a line into its pipe, and pending notices outlive the run. The progress
-of each stream is saved in the person's state folder after each notice: a killed process repeats a notice, with the same
-id, and loses none. Only a process that starts or resumes a run, or works through a list, follows it; a worker on
-somebody else's run does not.
+A separate process delivers the notices, so that they outlive the run; a run only wakes it through a pipe. After each
+notice, the progress of each stream (a run or a backlog) is saved in the person's state folder: if the process is
+killed, a notice may be repeated, with the same id, but none is lost. Only the process that starts or resumes a run, or
+works through a backlog, reports its events; workers do not.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ BEFORE = ("before_apply", "before_push")
 REFUSED = 2
 """The exit status by which a `before_*` hook refuses."""
 LOOK = 5.0
-"""Seconds between looks at a journal that other machines write to."""
+"""Seconds between two reads of a journal that other machines write to."""
 LOG = 1_000_000
-"""The most bytes of the log of hooks, of which the newer half is kept."""
+"""The most bytes of the log of hooks. When it is full, the newer half is kept."""
 
 
 class HookCall(Struct, frozen=True):
@@ -57,14 +57,14 @@ class HookCall(Struct, frozen=True):
     event: str
     command: Command
     status: int | None
-    """None: it was killed at its time limit."""
+    """The exit status; None if the hook was killed at its time limit."""
     seconds: float = 0.0
     out: str = ""
     err: str = ""
 
     @property
     def failure(self) -> str:
-        """Describe the failure, as a phrase; empty: none."""
+        """Return a phrase about the failure; empty if the hook succeeded."""
         if self.status is None:
             return f"did not end within {self.seconds:.0f} s and was killed"
         why = f" ({cut(last_line(self.err), 200)})" if self.err.strip() else ""
@@ -72,14 +72,14 @@ class HookCall(Struct, frozen=True):
 
 
 def find_next_moment(clock: str, now: float) -> float:
-    """Return the next moment of that clock time: `07:00`."""
+    """Return when it is this time of day (`07:00`) next."""
     at, today = time.strptime(clock, "%H:%M"), time.localtime(now)
     days = (time.mktime((*today[:2], today[2] + d, at.tm_hour, at.tm_min, 0, 0, 0, -1)) for d in range(3))
     return next(moment for moment in days if moment > now)
 
 
 def find_quiet_end(hours: str, now: float) -> float:
-    """Return the end of the quiet hours (`22:00-07:00`); 0: it is not quiet now."""
+    """Return when the quiet hours (`22:00-07:00`) end; 0 if they do not apply now."""
     if not hours:
         return 0.0
     begin, end = (find_next_moment(clock, now) for clock in hours.split("-"))
@@ -87,14 +87,14 @@ def find_quiet_end(hours: str, now: float) -> float:
 
 
 class Outbox:
-    """The progress of notices in each stream of a project."""
+    """Stores up to which event each stream (a run or a backlog) of a project has been reported to hooks."""
 
     def __init__(self, root: Path, env: Mapping[str, str] = os.environ) -> None:
         name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
         self._env, self.folder = env, find_state_folder(env) / "hooks" / name
 
     def load(self) -> dict[str, tuple[int, int]]:
-        """Load the streams, each with the last event delivered, and how often following began."""
+        """Load the streams, each with the last event reported, and how often a process began to follow it."""
         try:
             return msgspec.json.decode(Place(self.folder, "told.json").read(), type=dict[str, tuple[int, int]])
         except FileNotFoundError:
@@ -103,7 +103,7 @@ class Outbox:
             raise BoughError(f"{self.folder / 'told.json'} cannot be read ({error}): remove it.") from None
 
     def follow(self, stream: str, seq: int) -> bool:
-        """Follow a stream from an event on; True: earlier events may be undelivered."""
+        """Follow a stream from this event on. Return True if earlier events may not have been reported yet."""
         with self._changing() as known:
             since, times = known.get(stream, (seq, 0))
             known[stream] = since, times + 1
@@ -115,7 +115,7 @@ class Outbox:
                 known[stream] = max(seq, known[stream][0]), known[stream][1]
 
     def forget(self, stream: str, times: int) -> None:
-        """Stop following a stream, unless somebody began to follow it again."""
+        """Stop following a stream, unless another process has begun to follow it since."""
         with self._changing() as known:
             if known.get(stream, (0, 0))[1] == times:
                 del known[stream]
@@ -155,7 +155,7 @@ class Outbox:
 
 
 class Herald:
-    """Wakes the delivering process, and starts it with the first notice."""
+    """Wakes the process that calls the hooks, and starts it when the first notice is due."""
 
     def __init__(self, root: Path, hooks: HookSettings) -> None:
         self._root = root
@@ -164,7 +164,7 @@ class Herald:
         self._process: subprocess.Popen[bytes] | None = None
 
     def observe(self, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
-        """Return the run's observer, which also reports to the hooks."""
+        """Return a function that calls `recorded` and also reports the event to the hooks."""
         if not self._wanted:
             return recorded
 
@@ -181,7 +181,7 @@ class Herald:
         try:
             if kind in TOLD or Outbox(self._root).follow(record.run, record.seq) or find_address(self._root):
                 self._wake()
-        except (OSError, BoughError) as error:  # The work itself does not depend on it.
+        except (OSError, BoughError) as error:  # The run goes on without hooks.
             logging.getLogger("bough").warning("bough: your hooks are not told: %s", error)
             self._wanted = False
 
@@ -194,7 +194,9 @@ class Herald:
             with OpenHandle(reads), OpenHandle(os.open(os.devnull, os.O_RDWR)) as nothing:
                 words = ("hooks", "deliver", "--dir", str(self._root))
                 self._process = start_own(self._root, *words, out=nothing, err=nothing, feed=reads)
-        with suppress(BlockingIOError, BrokenPipeError):  # Full: it is awake. Gone: the next process delivers.
+        with suppress(
+            BlockingIOError, BrokenPipeError
+        ):  # If the pipe is full, it is awake; if it ended, the next does.
             os.write(self._pipe, b"\n")
 
     def _drop(self) -> None:
@@ -203,11 +205,11 @@ class Herald:
             self._pipe = None
 
     def close(self) -> None:
-        """Close without waiting for hooks: the delivering process ends when everything is delivered."""
+        """Close the pipe without waiting for hooks. The delivering process ends when everything is delivered."""
         self._drop()
         if self._process is not None:
             self._process.poll()
-            self._process.returncode = self._process.returncode or 0  # It outlives us, on purpose.
+            self._process.returncode = self._process.returncode or 0  # No warning that it outlives this process.
 
 
 # ── delivering ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -219,7 +221,7 @@ def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, time
     own = {"BOUGH_EVENT": event, "BOUGH_MESSAGE": notice.message}
     try:
         said = run_hook(command, project=root, feed=msgspec.json.encode(notice), own=own, timeout=timeout)
-    except (OSError, ValueError) as error:  # It does not exist, may not be started, or has a NUL in its name.
+    except (OSError, ValueError) as error:  # The command is missing, may not be run, or has a NUL in its name.
         said = 127, "", str(getattr(error, "strerror", None) or error)
     made = HookCall(began, notice.id, event, command, said[0], time.time() - began, *said[1:])
     outbox.log(made)
@@ -227,7 +229,7 @@ def call_hook(outbox: Outbox, root: Path, command: Command, notice: Notice, time
 
 
 class NoticeDelivery:
-    """Delivers the notices of a project's streams."""
+    """Calls the hooks for the events of a project's runs and backlogs."""
 
     def __init__(self, journal: Journal, link: Link, env: Mapping[str, str] = os.environ) -> None:
         self._journal, self._link, self._env = journal, link, env
@@ -235,7 +237,8 @@ class NoticeDelivery:
         self._failing: set[str] = set()
 
     async def run(self, feed: int) -> None:
-        """Deliver whenever somebody writes to `feed`, until it is closed and everything is delivered."""
+        """Deliver notices whenever something is written to the pipe `feed`, until it is closed and all are
+        delivered."""
         shared, open_ = bool(find_address(self._journal.root)), True
         while True:
             later = await self.drain(over=not open_)
@@ -247,8 +250,8 @@ class NoticeDelivery:
                 await asyncio.sleep(min(60.0, max(0.0, later - time.time())))
 
     async def drain(self, *, over: bool = True) -> float:
-        """Deliver all pending notices. Return the time of the next look; 0: when something happens. `over`: the working
-        process has ended."""
+        """Deliver all pending notices. During quiet hours, deliver none and return when they end; otherwise return 0.
+        `over`: the working process has ended, so that its digest is due."""
         hooks = config.load_hooks(self._env)
         if later := find_quiet_end(hooks.quiet, time.time()):
             return later
@@ -280,7 +283,7 @@ class NoticeDelivery:
         return 0.0
 
     async def _look(self, stream: str) -> tuple[bool, bool]:
-        """Return whether a stream is finished, and whether it belongs to a night that continues."""
+        """Return whether a stream is finished, and whether its backlog is still being worked through."""
         store, name = self._journal.store, stream
         run = await self._journal.run(stream) if not stream.startswith(BACKLOG) else None
         if run is not None:
@@ -293,13 +296,13 @@ class NoticeDelivery:
         for command in (one for one in commands if one):
             call = call_hook(self._outbox, self._journal.root, command, notice, timeout)
             key = str(command)
-            if call.failure and key not in self._failing:  # Report once, until it works again.
+            if call.failure and key not in self._failing:  # Report a failing hook once, until it works again.
                 await self._journal.store.post(stream, CONTROL, e.HookFailed(notice.hook_event_name, call.failure))
             (self._failing.add if call.failure else self._failing.discard)(key)
 
 
 def _wait(feed: int, timeout: float | None) -> bool:
-    """Wait a while for somebody to write; False: nobody will."""
+    """Wait until something is written to the pipe, or the time is over. Return False if the pipe was closed."""
     ready, _, _ = select.select([feed], [], [], timeout)
     return not ready or bool(os.read(feed, 1 << 16))
 
@@ -308,8 +311,7 @@ def _wait(feed: int, timeout: float | None) -> bool:
 
 
 async def ask_before(journal: Journal, event: str, run: str, message: str, branch: str = "") -> None:
-    """Run a `before_*` hook. Raises `UsageError` with its reason if it refuses; a failing one is reported and stops
-    nothing."""
+    """Run a `before_*` hook. If it refuses, raise `UsageError` with its reason; if it fails otherwise, only warn."""
     hooks = config.load_hooks(os.environ)
     if not (command := getattr(hooks, event)):
         return
@@ -323,6 +325,6 @@ async def ask_before(journal: Journal, event: str, run: str, message: str, branc
     )
     call = await asyncio.to_thread(call_hook, Outbox(journal.root), journal.root, command, notice, hooks.timeout)
     if call.status == REFUSED:
-        raise UsageError(f"Your hook {event} refuses: {last_line(call.err) or 'it says no reason'}.")
+        raise UsageError(f"Your hook {event} refuses: {last_line(call.err) or 'it gives no reason'}.")
     if call.failure:
         logging.getLogger("bough").warning("bough: your hook %s %s", event, call.failure)

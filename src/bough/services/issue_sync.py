@@ -1,7 +1,6 @@
-"""A list of goals that follows the issues of a tracker: each issue is one goal, however often they are compared.
+"""Keeps a backlog up to date with the issues of a tracker. Each issue becomes one goal, however often this runs.
 
-An issue's address is its identity. Every change is one event, and the rest is found by comparing again: the next sync
-completes one that was killed.
+Issues are identified by their address. Every change is one event, so that the next sync completes one that was killed.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from bough.trust.remotes import run_theirs
 from bough.views.night import HEADINGS
 
 BY = "sync"
-"""Author of a dropped goal whose issue was closed: one that a person dropped stays dropped, whatever its issue does."""
+"""Recorded as who dropped a goal whose issue was closed. Goals that a person dropped stay dropped."""
 MARK = "<!-- bough: {} -->"
-"""Mark of bough's own comment."""
+"""The text by which bough finds its own comment on an issue."""
 
 
 class SyncReport(Struct):
@@ -36,34 +35,34 @@ class SyncReport(Struct):
     added: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     edited: list[str] = field(default_factory=list)
-    """Goals whose issue has another text now."""
+    """Goals whose issue was edited."""
     taken: list[str] = field(default_factory=list)
-    """Goals that took over the new text."""
+    """Goals that took over the edited text."""
     kept: list[str] = field(default_factory=list)
-    """Begun goals whose issue is closed."""
+    """Goals that have begun although their issue is closed now."""
     refused: dict[str, str] = field(default_factory=dict)
 
 
 def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, state: str = "open") -> list[Issue]:
-    """Read the issues with one of these labels, with the person's own client."""
+    """Read the issues that have one of these labels, with the person's own `gh` or `glab`."""
     if where == "github":
         argv = ["gh", "issue", "list", "--state", state, "--limit", str(limit)]
         argv += ["--json", "number,title,body,labels,url,state"]
     else:
         argv = ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))]
-    if len(labels) == 1:  # The client would require all of several labels.
+    if len(labels) == 1:  # With several labels the client would list only issues that have all of them.
         argv += ["--label", labels[0]]
     try:
         said = run_theirs(argv, find_project_root(folder), timeout=120)
     except Unavailable as error:
         other = f"`{' '.join(argv)} | bough backlog import {where} --stdin --yes`"
-        raise Unavailable(f"{error} Where it works, run {other}.") from None
+        raise Unavailable(f"{error} On a machine where it works, run {other}.") from None
     return [issue for issue in read_issues(said, argv[0]) if not labels or set(issue.labels) & set(labels)]
 
 
 async def sync_issues(journal: Journal, name: str, issues: Sequence[Issue], *, edits: bool = False) -> SyncReport:
-    """Add new issues, drop the goals of closed ones that have not begun, and name edited ones. `edits`: goals that have
-    not begun take over the new text."""
+    """Add goals for new issues, drop goals of closed issues that have not begun, and report edited issues. `edits`:
+    goals that have not begun take over the edited text."""
     with Outbox(journal.root).lock("sync"):
         backlog, said = await load_backlog(journal, name), SyncReport()
         texts: dict[str, set[str]] = {}
@@ -106,7 +105,7 @@ async def _compare(
     elif issue.closed:
         await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, BY))
         said.dropped.append(item.name)
-    elif issue.entry.goal not in texts:  # Otherwise the person changed the goal.
+    elif issue.entry.goal not in texts:  # A text that the goal had before means that the person changed the goal.
         said.edited.append(item.name)
         if edits and not item.run:
             try:
@@ -117,7 +116,7 @@ async def _compare(
 
 
 async def comment_on_issues(journal: Journal, name: str, now: float) -> list[str]:
-    """Write each begun goal's standing into one comment of its issue; return those that changed."""
+    """Write the status of each goal that has begun into one comment on its issue; return the goals that changed."""
 
     def api(path: str, *words: str) -> str:
         return run_theirs(["gh", "api", path, *words], journal.root, timeout=120)

@@ -1,9 +1,10 @@
-"""Needless parts of a change: they are taken out one after the other while the tests that carry the requirements run.
+"""Finds parts of a change that nothing needs: takes out one part after the other, and runs the tests that prove the
+requirements.
 
-What was not noticed stays out while the others are tried, so that all that is listed can go at once. From the bottom of
-each file up, since what is used stands above what uses it. What no test misses beside a needed part is listed only if
-the tests run it: for that it runs once with a statement that ends the program there. Each try is in the journal: a
-killed search goes on.
+A part that no test misses stays out while the others are tried, so that all parts listed can be removed together. Each
+file is tried from the bottom up, since code usually stands above what uses it. In a file with needed parts, a part
+counts as needless only if tests run it; a statement that ends the program there shows that. Each try is recorded in the
+journal, so that a killed search can continue.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from bough.services.recheck import Measuring, open_finished
 from bough.services.still_proven import THE_CHECK, find_carried
 
 NAMED = 20
-"""The most tests that a part names."""
+"""How many tests are named at most as noticing that a part is missing."""
 LISTED = 200
 RARE = 3
-"""Words of the goal on so few lines of the changed files tell what is asked."""
+"""A word of the goal counts as telling if at most so many lines of the changed files have it."""
 LIMITED = "the limit of checks was reached"
 
 Part = tuple[str, tuple[LineEdit, ...]]
-"""A path, and edits of its change."""
+"""A part of a change: a path, and edits of this file."""
 
 
 async def find_needless(session: Session, name: str, choices: Choices, limit: int) -> e.NeedlessFound:
-    """Take out parts of a finished run's change, with so many checks at most, and record the result."""
+    """Find the needless parts of a finished run's change, with at most `limit` checks, and record the result."""
     async with open_finished(session, name, choices, passed=True) as (run, task, measuring):
         changed = [one.path for one in await session.workspaces.changes(run.base, task.tree)]
         before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
@@ -66,19 +67,19 @@ class NeedlessSearch(Struct, eq=False):
     probes: tuple[Probe, ...]
     limit: int
     out: dict[str, frozenset[LineEdit]] = field(default_factory=dict)
-    """Edits that are taken out, by file."""
+    """The edits that are taken out so far, by file."""
     kept: dict[Part, e.PartTried] = field(default_factory=dict)
     tried: dict[str, e.PartTried] = field(default_factory=dict)
-    """What came of each, by the tree that ran."""
+    """The result of each try, by the tree that was run."""
     untried: list[Part] = field(default_factory=list)
     checks: int = 0
     passing: list[str] = field(default_factory=list)
     both: set[str] = field(default_factory=set)
-    """What of that passes without the change, too."""
+    """The tests of `passing` that also pass without the change."""
 
     async def search(self) -> e.NeedlessFound:
         after, before = await self._run_all(self.head), await self._run_all(self.base)
-        # A test that the change alters may have passed before, and say something else now.
+        # A test that the change alters may have passed before, and test something else now.
         _, altered = await self.measuring.run_tests(self.base, tests=self.head)
         self.checks += 1
         self.passing = [name for name, outcome in after.items() if outcome == "passed"]
@@ -87,13 +88,13 @@ class NeedlessSearch(Struct, eq=False):
         carried = [name for name in self.passing if name not in self.both]
         if not carried:
             raise UsageError(
-                "What nothing needs cannot be found: no test or case fails without the change."
-                " Add a test of what it is for, and examine it again."
+                "Needless parts cannot be found, because no test or probe fails without the change."
+                " Add a test for its purpose, and examine it again."
             )
         for path, file in self.files.items():
             await self._try_part((path, file.edits))
         for part in [part for part, loss in self.kept.items() if loss.others and self.out]:
-            await self._try_part(part)  # What used it may be out now.
+            await self._try_part(part)  # The code that used this part may be taken out now.
         entangled = [part for part, loss in self.kept.items() if loss.others]
         if len(entangled) > 1 and self.checks < self.limit and not await self._lose(entangled):
             self._take_out(entangled)
@@ -115,7 +116,7 @@ class NeedlessSearch(Struct, eq=False):
             await self._try_part((path, piece))
 
     async def _lose(self, parts: list[Part]) -> e.PartTried | None:
-        """Return what notices that these are gone, too; None: nothing does."""
+        """Return which tests fail if these parts are taken out, too; None if none does."""
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
@@ -134,14 +135,14 @@ class NeedlessSearch(Struct, eq=False):
         return self.tried[tree]
 
     async def _run_all(self, tree: str) -> dict[str, str]:
-        """Return each case and test with its outcome; if no test is known by name, the check itself."""
+        """Return the outcome of each probe and test on a tree; if no test is known by name, of the check itself."""
         self.checks += 1
         cases = await self.measuring.probe(tree, self.probes)
         ended, tests = await self.measuring.run_tests(tree)
         return cases | (tests or {THE_CHECK: ended})
 
     def _without(self, parts: list[Part]) -> dict[str, frozenset[LineEdit]]:
-        """Return the removed edits with these added."""
+        """Return the edits taken out so far, and those of these parts."""
         out = dict(self.out)
         for path, edits in parts:
             out[path] = out.get(path, frozenset()) | {*edits}
@@ -177,8 +178,8 @@ class NeedlessSearch(Struct, eq=False):
         )
 
     def _find_subject(self) -> tuple[set[str], set[str]]:
-        """Find the words that tell what the needed parts are about, in lines that a change adds and in those that it
-        takes away: new ones, rare ones that the goal has, too, functions that they change or no longer use."""
+        """Return the words that tell what the needed parts are about, in added and in removed lines: new words, rare
+        words of the goal, and functions that these parts change or no longer use."""
         files = self.files.values()
         before = Counter(word for file in files for row in file.before for word in find_words([row]))
         rare = {word for word in find_words([self.goal]) if before[word] <= RARE}
@@ -193,8 +194,8 @@ class NeedlessSearch(Struct, eq=False):
         return added, removed
 
     async def _doubt(self, part: Part, subject: tuple[set[str], set[str]]) -> str:
-        """Return why what no test misses may be needed all the same; empty: it lies in a file of its own, or tests
-        run it."""
+        """Return why a part that no test misses may be needed all the same; empty if it is in a file without needed
+        parts, or tests run it."""
         path, edits = part
         words = self.files[path].list_words(edits)
         if shared := sorted((words[0] & subject[0]) | (words[1] & subject[1])):

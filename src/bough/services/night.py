@@ -1,8 +1,9 @@
-"""Works through a backlog: every goal is a run of its own, as many at once as the person allows.
+"""Works through a backlog, which is called a night: each goal is a run, and several run at once if the person allows.
 
-`core.backlog.decide` chooses the moves, which are made here. A goal's claim is the right to work on it, and intents are
-durable first: after `kill -9` the next process finds the runs again, and no goal is taken twice, here or on another
-machine that shares the store."""
+`core.backlog.decide` chooses what to do next, and this module does it. Only who holds a goal's claim may work on it,
+and each intent is recorded first: after `kill -9` the next process finds the runs again, and no goal is taken twice,
+here or on another machine that shares the store.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ from bough.services.still_proven import recheck_night
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0
-"""Least seconds between two looks at the list, however much is written to the journal."""
+"""The fewest seconds between two reads of the backlog, however much is written to the journal."""
 
 Deliver = Callable[[Session, str, str], Awaitable[tuple[str, str]]]
 """Opens a pull request for a run's branch, and returns its address and an optional remark."""
@@ -64,27 +65,28 @@ class NightPlan(Struct, frozen=True):
     until: float = 0.0
     cost: float | None = None
     per_goal: float | None = None
-    """Most dollars for one goal."""
+    """The most dollars for one goal."""
     together: str = ""
+    """The name of a branch for the proven work of all goals; empty: none."""
     max_disk: int = 0
-    """Most bytes of bough's files for the project; 0: no limit."""
+    """The most bytes that bough's files of the project may take; 0: no limit."""
     partial: bool = False
-    """Finished work without proof gets a branch, too."""
+    """Whether finished work without proof gets a branch, too."""
     ask: bool = True
-    """A stuck goal waits for the person's answer; otherwise it is given up."""
+    """Whether a stuck goal waits for the person's answer; otherwise it is given up."""
     deliver: Deliver | None = None
 
 
 class NightObserver(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     listed: Callable[[Backlog, e.Record], None] = lambda backlog, record: None
-    """Called when something happened to the list."""
+    """Called when something happened to the backlog."""
     recorded: Callable[[e.Record], None] = lambda record: None
     """Called when something happened in a run."""
     merged: Callable[[e.Record], None] = lambda record: None
-    """Called when a goal was put onto the night branch, or left out of it."""
+    """Called when a goal was merged into the common branch, or left out of it."""
     doing: Callable[[str, str, str], None] = lambda goal, task, what: None
-    """Called with an activity of a goal's task that has no event; empty: it ended."""
+    """Called with an activity of a goal's task that has no event; empty: the activity ended."""
 
 
 class _Live(Struct, frozen=True, eq=False):
@@ -96,17 +98,17 @@ class _Live(Struct, frozen=True, eq=False):
 
 
 async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
-    """Work until nothing is left to do, or the night ends. Return the list of that moment."""
+    """Work through the backlog until nothing is left to do or a limit is reached, and return its state then."""
     if plan.together and not await asyncio.to_thread(deliver.find_commit, session.root, "HEAD"):
         raise UsageError("--apply-together needs a git repository with a commit: run `git init` and commit your files.")
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
-        if known is None or not known.together:  # Otherwise an earlier process may have made it.
+        if known is None or not known.together:  # Otherwise an earlier process of this night may have made the branch.
             deliver.require_free_branch(session.root, plan.together)
     session.require_models(replace(choices, cost=plan.cost or plan.per_goal))
     worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))
     if worker.backlog.open_night is None and await worker.has_nothing_to_do():
-        return worker.backlog  # An empty night would replace the last one on the page.
+        return worker.backlog  # On the page, an empty night would replace the last one.
 
     async def beat() -> None:
         """Renew the claims of goals whose run is just beginning or has just ended."""
@@ -138,14 +140,14 @@ class NightWorker:
         self._woken = asyncio.Event()
         self._looked = 0.0
         self._refused: set[str] = set()
-        """Goals whose claim somebody else had a moment ago."""
+        """Goals whose claim another process held a moment ago."""
         self._settling = asyncio.Lock()
         self._measured: dict[str, tuple[int, Spend]] = {}
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def has_nothing_to_do(self) -> bool:
-        """Whether no goal can begin, even with free disk space."""
+        """Return whether no goal can begin, even if there were disk space."""
         return isinstance(decide(self.backlog, replace(await self._look(), full=""))[0], End)
 
     async def begin(self) -> None:
@@ -160,7 +162,7 @@ class NightWorker:
         await self._post(e.NightStarted(base, commit, plan.cost, plan.together, find_person()))
 
     async def run_to_end(self) -> str:
-        """Run to the end; return why it ends, as a phrase."""
+        """Work on goals until the night ends; return a phrase that says why it ends."""
         with self.watch.stop.watch(self._woken.set):
             while True:
                 self._woken.clear()
@@ -190,7 +192,7 @@ class NightWorker:
                 await self._wait(until)
 
     async def _wait(self, until: float) -> None:
-        """Sleep until a goal ends, somebody writes to the journal, or that moment comes."""
+        """Sleep until a goal ends, another process writes to the journal, or the time `until` comes."""
         waits = [live.work for live in self.live.values()]
         woken, news = asyncio.create_task(self._woken.wait()), asyncio.create_task(self._news.wait())
         left = max(0.0, until - time.time()) if until else None
@@ -246,7 +248,7 @@ class NightWorker:
     # ── one goal ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _take(self, item: BacklogItem, cost: float | None) -> bool:
-        """Claim the goal and record its run; False: somebody else has it."""
+        """Claim the goal, record its run and start it. Return False if another process holds the goal."""
         store, night = self.session.store, self.backlog.open_night
         assert night is not None
         try:
@@ -256,7 +258,7 @@ class NightWorker:
                 )
                 try:
                     planned: e.GoalTaken | e.GoalSettled = await self._plan_taking(item, night, cost)
-                except (NotFound, UsageError, WorkspaceError) as error:  # The other goals do not wait for that.
+                except (NotFound, UsageError, WorkspaceError) as error:  # Only this goal fails; the others go on.
                     planned = e.GoalSettled(GoalReport("error", str(error)))
                 await store.append(claim, [planned], item.version)
                 held = holding.pop_all() if isinstance(planned, e.GoalTaken) else AsyncExitStack()
@@ -273,14 +275,15 @@ class NightWorker:
         return True
 
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
-        """Return the run for a goal: the one that began, unless it is finished or the goal has changed."""
+        """Return the event that names the run for a goal: its earlier run, unless the goal was changed since, or a new
+        one."""
         session = self.session
-        name = item.run if item.run == slug(item.run) else ""  # A journal must not lead out of the workspaces' folder.
+        name = item.run if item.run == slug(item.run) else ""  # A name from a journal must not be used as a path.
         run = await session.run(name) if name else Run("")
         again = is_of(run, make_listing(self.backlog, item.name)) and not is_outdated(run, item)
         if again or (name and item.running and not run.version):
             spent = (await session.view(item.run)).spend if run.version else Spend()
-            # Its cost in this night counts for the night, whatever happened in between.
+            # What the run has already spent this night counts towards the night's limit, even if it was halted since.
             before = night.runs[item.run].before if item.run in night.runs else spent
             reserved = cost + spent.cost - before.cost if cost is not None else None
             known = item.taken or e.GoalTaken(item.run, night.started.base, commit=night.started.commit)
@@ -294,26 +297,26 @@ class NightWorker:
             done = await session.work(other.run)
             merged = await session.workspaces.merge(done.base, base, done.tree)
             base = "" if merged.conflicts else merged.tree
-            if not base:  # They conflict.
+            if not base:  # The work of two needed goals conflicts.
                 break
         origin = night.started.base if base != night.started.base else ""
         name = await session.find_free_name()
         return e.GoalTaken(name, base, origin, cost, commit=night.started.commit, worker=worker_id())
 
     async def _run_goal(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
-        """Work on a claimed goal, and record the outcome."""
+        """Run a claimed goal, and record the outcome in the backlog."""
         async with held:
             try:
                 report = await self._work_on(item, claim, stop)
             except (ClaimHeld, ClaimLost):
-                # A person has resumed the run elsewhere, or this process was away for long and another one took the
-                # goal: that process records the outcome.
+                # A person has resumed the run in another process, or this process was suspended for long and another
+                # one took over the goal. That process records the outcome.
                 return
             except (BoughError, OSError) as error:
                 report = GoalReport("error", str(error))
             if report is None or (report.status == "stopped" and self.watch.stop.requested):
-                return  # The next process resumes it, as after a crash.
-            async with self._settling:  # Of two goals that end together, the second sees the first.
+                return  # The next process resumes the goal, as after a crash.
+            async with self._settling:  # If two goals end at once, the second must see the first for conflicts.
                 backlog = await load_backlog(self.session, self.plan.name)
                 item = backlog.items[item.name]
                 if item.dropped:
@@ -338,14 +341,14 @@ class NightWorker:
             return await self._report(item, await session.resume(item.run, choices, watch))
         step = replace(build_goal_step(item.entry.goal, check=item.entry.check or None), files=item.entry.files)
         point = StartingPoint(item.run, taken.base, taken.origin, listing)
-        if run.version:  # Another process took the name for a run of its own.
+        if run.version:  # Another process has used the name for a different run.
             again = replace(taken, run=await session.find_free_name())
             await session.store.append(claim, [again], item.version)
             return await self._work_on(replace(item, run=again.run, version=item.version + 1), claim, stop)
         return await self._report(item, await session.start(step, choices, watch, point))
 
     def _choose(self, item: BacklogItem) -> Choices:
-        """Return the person's choices for the night with the limits of this goal."""
+        """Return the person's choices for all runs, with the limits of this goal."""
         taken, entry, choices = item.taken, item.entry, self.choices
         assert taken is not None
         limits = [limit for limit in (taken.cost, self.plan.per_goal, entry.cost) if limit is not None]
@@ -364,7 +367,7 @@ class NightWorker:
         return night.runs[item.run].before if night is not None and item.run in night.runs else Spend()
 
     async def _report(self, item: BacklogItem, outcome: Outcome) -> GoalReport:
-        """Report a run's outcome, with a branch for proven work."""
+        """Return the report on a run's outcome; put proven work on a branch first."""
         session, commit_before = self.session, item.taken.commit if item.taken is not None else ""
         report = GoalReport(outcome.status, outcome.summary, outcome.spend, outcome.until)
         if outcome.status == "budget" and self._is_night_spent(item, outcome.spend):
@@ -392,7 +395,7 @@ class NightWorker:
         return report
 
     def _is_night_spent(self, item: BacklogItem, spend: Spend) -> bool:
-        """Whether it spent its part of the night's money, and its own limit, if any, is higher."""
+        """Return whether the goal stopped because its part of the night's budget is spent, not its own limit."""
         cost = item.taken.cost if item.taken is not None else None
         own = [limit for limit in (self.plan.per_goal, item.entry.cost) if limit is not None]
         spent = spend.cost - self._find_before(item).cost
@@ -401,13 +404,13 @@ class NightWorker:
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def leave(self) -> None:
-        """End everything that this process started. The next process resumes goals that are cut off."""
+        """Cancel all goals that this process works on. The next process resumes them."""
         await cancel_tasks(live.work for live in self.live.values())
         self._news.close()
 
     async def finish(self, why: str) -> Backlog:
-        """Merge the branches, if wanted and nobody works on a goal any more, and check whether the work still holds if
-        main has moved meanwhile."""
+        """End the night, unless another process still works on goals: merge the branches if the person wants that, and
+        check the work again if main has new commits."""
         await self._catch_up()
         night = self.backlog.open_night
         busy = any(item.running for item in self.backlog.items.values())
@@ -423,7 +426,7 @@ class NightWorker:
         return self.backlog
 
     async def _join(self) -> bool:
-        """Merge the branches; False: another process does."""
+        """Merge the branches of the goals. Return False if another process is doing that."""
         night = self.backlog.open_night
         assert night is not None
 

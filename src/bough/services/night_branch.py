@@ -1,4 +1,5 @@
-"""Merges the finished branches of a night: a run whose steps are finished runs."""
+"""Merges the proven goals of a night (one pass through a backlog) into one branch, by a run whose steps are their
+runs."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ from bough.views.run_view import Outcome
 async def make_branch_once(
     session: Session, run: str, branch: str, at: str, *, steps: bool = False, before: str = ""
 ) -> tuple[str, str]:
-    """Create a branch from that commit with the work of a run, or find the one of a killed process; return its name and
-    last commit. A branch is ours while its tip is a commit of this run, or the one made `before` it; any other branch
-    of that name is somebody else's, and another name is taken."""
+    """Create a branch with a run's work, starting from the commit `at`, or find the one that a killed process made;
+    return its name and last commit. An existing branch is reused if its last commit is of this run, and replaced if it
+    is the commit `before`; otherwise it belongs to somebody else, and another name is chosen."""
     root = session.root
-    at = at if await asyncio.to_thread(deliver.find_commit, root, at) else "HEAD"  # The person has rewritten it.
+    at = at if await asyncio.to_thread(deliver.find_commit, root, at) else "HEAD"  # It may be gone after a rebase.
     for number in count(1):
         name = branch if number == 1 else f"{branch}-{number}"
         tip = await asyncio.to_thread(deliver.find_commit, root, f"refs/heads/{name}")
@@ -47,8 +48,8 @@ async def make_branch_once(
 async def find_conflicts(
     session: Session, backlog: Backlog, item: BacklogItem, report: GoalReport
 ) -> dict[str, tuple[str, ...]]:
-    """Find finished goals of the night whose work does not merge with this one's. Only those that changed the same
-    files are tried."""
+    """Find finished goals of this night whose work conflicts with this goal's work, and the files in conflict. Only
+    goals that changed the same files are tried."""
     found: dict[str, tuple[str, ...]] = {}
     task = await session.task(item.run)
     for other in backlog.items.values():
@@ -63,8 +64,8 @@ async def find_conflicts(
 
 
 class NightBranch(Struct, frozen=True):
-    """Merges each goal onto the others and proves it there, by the whole check and by the tests and probes that carried
-    the goals before it."""
+    """Merges one goal after the other, and proves each merge by the whole check and by the tests and probes that proved
+    the goals merged before."""
 
     session: Session
     backlog: Backlog
@@ -97,7 +98,7 @@ class NightBranch(Struct, frozen=True):
         if is_of(await session.run(name), listing):
             return await session.resume(name, choices, watch)
         rules = choices.rules(session.config.limits)
-        proof = replace(rules.acceptance, proof="check", examine="never")  # Each goal was proven by itself.
+        proof = replace(rules.acceptance, proof="check", examine="never")  # Each goal was examined before.
         point = StartingPoint(name, self.night.started.base, "", listing, replace(rules, acceptance=proof))
         steps = tuple([await self._make_step(item) for item in done])
         goal = Step(GOAL, f"The work of {len(done)} goals, together.", steps=steps, parallel=True, join="settled")

@@ -1,4 +1,4 @@
-"""The conditions that the process of a night checks before it begins a goal."""
+"""Finds out what `bough backlog run` has to know before it begins a goal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bough.core.tree.file_overlap import Touched
 
 
 async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) -> dict[str, Touched]:
-    """Find the files that running goals have changed so far, if that could change the choice."""
+    """Find the files that running goals have changed so far; empty if at most one goal is left to choose."""
     if sum(not item.taken and not item.dropped for item in backlog.items.values()) < 2:
         return {}
 
@@ -22,7 +22,7 @@ async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) 
         try:
             task = await session.task(backlog.items[name].run)
             changes = await session.workspaces.changes(task.base, task.tree)
-        except (UsageError, WorkspaceError):  # It has not begun, or is just being written.
+        except (UsageError, WorkspaceError):  # The run has not begun, or its files are just being stored.
             return {}
         return {change.path: False for change in changes}
 
@@ -31,7 +31,7 @@ async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) 
 
 
 async def find_full_disk(session: Session, most: int, busy: bool) -> str:
-    """Explain why nothing new may begin; empty: there is room, or no limit."""
+    """Explain why the limit of disk space lets no goal begin; empty if there is room, or no limit."""
     if not most:
         return ""
     used = await asyncio.to_thread(session.size)
@@ -43,7 +43,7 @@ async def find_full_disk(session: Session, most: int, busy: bool) -> str:
 
 
 async def require_delivered(session: Session, need: BacklogItem, night: Night) -> None:
-    """Refuse a need whose run was removed, unless its work is in the person's files."""
+    """Raise an error if the run of a needed goal was removed and its work is not in the person's files."""
     made = need.report.commit if need.report is not None else ""
     there = await asyncio.to_thread(deliver.contains, session.root, night.started.commit, made)
     if not there and not (need.removed is not None and need.removed.applied):
@@ -54,7 +54,7 @@ async def require_delivered(session: Session, need: BacklogItem, night: Night) -
 
 
 def is_outdated(run: Run, item: BacklogItem) -> bool:
-    """Whether the person has changed the goal since its run finished, or the run works on another goal."""
+    """Return whether the person edited the goal so that its run no longer fits, or after the run finished."""
     goal = run.plan.goal
     other = goal.instructions != item.entry.goal.strip() or (goal.test_command or "") != item.entry.check
     return item.edited and (other or run.end is not None)

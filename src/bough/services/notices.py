@@ -1,7 +1,7 @@
-"""The notices for a person who is away: which events, and in which words.
+"""Makes the notices for a person who is away: which events they are about, and in which words.
 
-A notice is enough to act on: the question, the possible answers, the command to type and, while a dashboard is served,
-a link. It is made from the journal, so that it is the same, with the same id, if it is made again after a crash.
+A notice has everything to act on: the question, the possible answers, the command to type and, while a dashboard runs,
+a link. It is made from the journal, so that after a crash the same notice, with the same id, is made again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bough.views.vocabulary import STATUS_WORDS
 from bough.views.waiting import Waiting
 
 SHORT = 500
-"""The most characters of the message."""
+"""The most characters of a notice's message."""
 LONG = 8_000
 """The most characters of a question."""
 ASKING = ("QuestionAsked", "PlanProposed", "CommandHeld", "ChangesAsked", "TaskHalted")
 ENDING = ("RunFinished", "RunHalted", "GoalSettled", "NightEnded")
 TOLD = frozenset(getattr(e, name) for name in (*ASKING, *ENDING))
-"""Events that make a notice."""
+"""Events about which a notice is made."""
 STARTED = (e.RunStarted, e.RunResumed, e.NightStarted)
-"""Events from which a stream is followed."""
+"""Events with which hooks begin to follow a run or a backlog."""
 OUTCOMES = {"completed": "run_finished", "not_proven": "run_finished", "failed": "given_up", "error": "given_up"}
 OUTCOMES |= {"budget": "budget", "environment": "needs_you"}
 DIGEST = "digest"
@@ -42,11 +42,11 @@ DIGEST = "digest"
 ASKS = {"question": "It asks:", "plan": "It asks about its plan:", "command": "It wants to run", "tests": "Tests:"}
 
 Link = Callable[[str, Waiting], str]
-"""Returns the address at which a question of a run can be answered; empty: nobody serves it."""
+"""Returns the address of the page on which a run's question can be answered; empty if no dashboard runs."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """A hook's input, as JSON. Scripts for other tools use the first four names as well."""
+    """The input of a hook, as JSON. The first four names are those that hooks of other tools use."""
 
     hook_event_name: str
     session_id: str
@@ -60,16 +60,16 @@ class Notice(Struct, frozen=True, kw_only=True):
     cost: float = 0.0
     next: str = ""
     id: str = ""
-    """Stays the same if the same event is delivered again."""
+    """Identifies the event: it stays the same if the event is delivered again."""
     events: tuple[Notice, ...] = ()
-    """The notices of a digest."""
+    """The notices that a digest sums up."""
 
 
 Tellings = list[tuple[e.Record, Notice]]
 
 
 async def list_notices(journal: Journal, stream: str, since: int, link: Link) -> list[tuple[int, Notice]]:
-    """List the notices of a stream after an event, each with the number of its event."""
+    """List the notices about a run or backlog after the event `since`, each with the number of its event."""
     records = await journal.store.read(stream, since=since, kinds=(*ASKING, *ENDING))
     if not records:
         return []
@@ -84,7 +84,7 @@ async def list_notices(journal: Journal, stream: str, since: int, link: Link) ->
 
 
 def sum_up(notices: Sequence[Notice], name: str, root: str) -> Notice:
-    """Make one notice for the events of a night, or of the quiet hours."""
+    """Make one notice that sums up several: those of a night, or of the quiet hours."""
     asks = sum(notice.hook_event_name == "needs_you" for notice in notices)
     last = next((each for each in reversed(notices) if each.hook_event_name == "backlog_finished"), None)
     said = last.message if last else f"{len(notices)} things happened in {name}"
@@ -111,7 +111,7 @@ async def _tell_run(journal: Journal, name: str, records: Sequence[e.Record], li
     found: Tellings = []
     for record in records:
         event, waiting = record.event, asked.get(record.seq)
-        if waiting is not None:  # Questions answered meanwhile make no notice.
+        if waiting is not None:  # No notice is made about questions that are already answered.
             question, answers, command = describe_waiting(name, waiting)
             said = f"{ASKS[waiting.kind]} {first_sentence(question)}"
             notice = _describe_run(journal, view, "needs_you", "waiting", said)
@@ -161,7 +161,7 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
 
 
 async def _is_listed(journal: Journal, run: Run, record: e.Record) -> bool:
-    """Whether the list of the run's goal makes the notice, with its branch."""
+    """Return whether the backlog that the run's goal is in makes the notice instead, which also names the branch."""
     listed, _, goal = run.listed.rpartition("/")
     if not listed:
         return False
@@ -209,7 +209,7 @@ async def _tell_list(journal: Journal, stream: str, records: Sequence[e.Record])
 
 
 def make_example(event: str, root: str) -> Notice:
-    """Make an example for a hook, to try it."""
+    """Make an example notice, with which a person can try a hook."""
     asks = event == "needs_you"
     said = "amber-heron asks you something" if asks else "something happened to amber-heron"
     return Notice(

@@ -1,8 +1,8 @@
-"""A person's permissions on this machine: one file a project, in the person's own state folder.
+"""Stores a person's permissions on this machine: one file per project, in the person's own state folder.
 
-A journal, a row or a repository records deeds or wishes, and could come from anywhere; only this file grants
-permissions. A file that is torn, too large, another user's, writable by others or copied from another machine grants
-none: a sentence says so, and the next answer replaces it.
+Journals, databases and repositories could come from anywhere, so only this file grants permissions. A file that is
+damaged, too large, another user's, writable by others or copied from another machine grants none: a warning says so,
+and the person's next answer replaces it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bough.trust.files import Place
 from bough.trust.handles import OpenHandle
 
 SETTINGS = "settings"
-"""The subject of a repository's own settings; others are `run NAME` and `goal LIST/NAME`."""
+"""The subject of permissions for a repository's settings; other subjects are `run NAME` and `goal LIST/NAME`."""
 MOST = 4 << 20
 """The most bytes of the file that are read."""
 SUBJECTS = 2_000
@@ -35,13 +35,14 @@ LONG = 400
 
 
 class Answers(Struct, omit_defaults=True):
-    """A subject's requests (`network` and its value), and the person's answers."""
+    """The person's answers to what one subject asks for (`network` and its value)."""
 
     allowed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
     def rule(self, name: str, value: str) -> bool | None:
-        """Return whether that is allowed; None: not answered. By value: an answer holds for what the person saw."""
+        """Return whether this value is allowed; None if the person has not answered. Another value is another
+        question."""
         kept = shorten_value(value)
         return True if self.allowed.get(name) == kept else False if self.refused.get(name) == kept else None
 
@@ -56,7 +57,7 @@ class Permissions:
     def __init__(self, env: Mapping[str, str], folder: Path) -> None:
         self._env, self._folder = env, os.path.realpath(folder)
         place = find_state_folder(env) / "permissions"
-        # Machines that share a home have a file each.
+        # If machines share a home folder, each has its own file.
         self._machine = _find_machine(place)
         name = hashlib.sha256(os.fsencode(f"{self._machine}{self._folder}")).hexdigest()[:16]
         self.path = place / f"{name}.json"
@@ -84,14 +85,14 @@ class Permissions:
         """Record the person's answers, all at once."""
         with self._changing() as known:
             for subject, wishes in subjects.items():
-                answers = known.pop(subject, Answers())  # last, as the newest
+                answers = known.pop(subject, Answers())  # It is added again at the end, as the newest.
                 for name, value in wishes.items():
                     (answers.refused if allowed else answers.allowed).pop(name, None)
                     (answers.allowed if allowed else answers.refused)[name] = shorten_value(value)
                 known[subject] = answers
 
     def revoke(self, subject: str) -> None:
-        """Forget the answers about a subject: they are asked for again."""
+        """Forget the answers about a subject, so that the person is asked again."""
         with self._changing() as known:
             known.pop(subject, None)
 
@@ -108,7 +109,7 @@ class Permissions:
             make_state_folder(self._env)
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
             with OpenHandle(os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # Runs of a night begin at once.
+                fcntl.flock(lock, fcntl.LOCK_EX)  # Several runs of a backlog may begin at the same time.
                 known = self.all()
                 yield known
                 runs = [name for name in known if name != SETTINGS]
@@ -140,7 +141,7 @@ class Permissions:
 
 
 def _find_machine(place: Path) -> str:
-    """Identify this machine, person and state folder: a copied file is no answer of theirs."""
+    """Identify this machine, person and state folder, so that a copied file grants nothing."""
     machine = b""
     with suppress(OSError):
         machine = Place("/etc", "machine-id", links=True).read(64).strip()

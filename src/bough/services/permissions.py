@@ -1,9 +1,9 @@
-"""Permissions that a journal asks for and only a person on this machine gives.
+"""Checks what runs and goals in a journal may do here: only a person on this machine can allow it.
 
-A run, a goal or a list may come from elsewhere: with an archive, a copied folder, a shared store. Its events are facts.
-Whatever opens something here (`OPENING`) is compared with the person's own settings for a new run, their current
-options, and their earlier permissions (`Permissions`): the rest is asked about, or refused with the command that allows
-it. Runs and goals that begin here are allowed as they begin.
+A run or a backlog may come from elsewhere: with an archive, a copied folder, a shared store. What its events ask for
+(`OPENING`: network, agents, money) is compared with what the person's settings give a new run, with their current
+options, and with their earlier permissions (`Permissions`). Everything else is asked about, or refused with the command
+that allows it. Runs and goals that begin here are allowed as they begin.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ OPENING: Mapping[str, tuple[str, ...]] = {
     "GoalTaken": ("cost",),
     "NightStarted": ("cost",),
 }
-"""Fields of events that open something, weaken a verdict or spend: permissions. All others are facts."""
+"""Fields of events that need permission, because they give access, weaken a verdict or spend money."""
 _OPTIONS = {"main": "model", "fast": "fast_model", "strong": "strong_model"}
 _CHECK = "check.command"
 BEGAN = "began"
-"""The run's start, which identifies it: with it its plan, rules and rounds are allowed."""
+"""The name of the permission for a run as it began: it allows the run's plan, rules and rounds."""
 
 
 def find_subject(run: Run) -> str:
@@ -80,8 +80,8 @@ def find_subject(run: Run) -> str:
 
 
 def describe_opened(run: Run) -> dict[str, str]:
-    """Describe what a run opens by itself: the options that would allow it, each with its value. If an option can be
-    given several times, its value is part of the name."""
+    """Return what a run asks for, as the options that would allow it, each with its value. If an option can be given
+    several times, its value is part of the name."""
     agents = OutsideAgents(run.agents, (), "", run.plan.goal, run.models).names
     several = {"agent": sorted(agents), "agent_env": run.agent_env, "base_url": sorted({*run.endpoints.values()})}
     several["fallback_model"] = sorted({name for key, name in run.models.items() if key not in _OPTIONS})
@@ -92,12 +92,12 @@ def describe_opened(run: Run) -> dict[str, str]:
 
 
 def is_begun_here(journal: Journal, run: Run) -> bool:
-    """Whether the person began this run here, or has allowed it since."""
+    """Return whether the person began this run here, or has allowed it since."""
     return bool(Permissions(os.environ, journal.root).of(find_subject(run)).rule(BEGAN, repr(run.started_at)))
 
 
 async def list_wants(project: Project, run: Run, choices: Choices) -> dict[str, str]:
-    """List a run's requests that neither the person's settings nor their options nor their permissions grant here."""
+    """List what a run asks for and the person's settings, current options and permissions do not grant here."""
     answers = Permissions(project.env, project.root).of(find_subject(run))
     opened = describe_opened(replace(run, agents=choices.agents(run.agents)))
     wants = {
@@ -111,13 +111,13 @@ async def list_wants(project: Project, run: Run, choices: Choices) -> dict[str, 
 
 
 def _is_given(choices: Choices, name: str, value: str) -> bool:
-    """Whether the person gives that option now; for agents, those that they name."""
+    """Return whether the person gives this option now; for an agent, whether they name this one."""
     option = name.partition(" ")[0]
     return value in (choices.agent, choices.strong_agent) if option == "agent" else bool(getattr(choices, option, None))
 
 
 def _describe_usual(project: Project, run: Run) -> dict[str, str]:
-    """Describe what a new run of that plan opens here anyway."""
+    """Return what a new run of the same plan would get here anyway, by the person's settings."""
     from bough.app.run_models import find_substitute_model, find_usual_endpoints
 
     config, agents = project.config, project.config.builders.named()
@@ -125,7 +125,7 @@ def _describe_usual(project: Project, run: Run) -> dict[str, str]:
         models = Choices().models(config.models, find_substitute_model(run.plan.goal, agents))
     except Unavailable:
         models = {}
-    # A name with an address of its own brings the address along: that is no setting of theirs.
+    # A model name with an address (`name@address`) comes from the journal, so its address is not the person's setting.
     plain = {name for name in run.models.values() if "@" not in name}
     endpoints = find_usual_endpoints(project, {*models.values(), *plain})
     setup = config.check.setup or config.workspace.setup or ""
@@ -134,7 +134,7 @@ def _describe_usual(project: Project, run: Run) -> dict[str, str]:
 
 
 async def _list_hidden(project: Project, run: Run, choices: Choices, usual: Mapping[str, str]) -> dict[str, str]:
-    """List what the tasks of a run from elsewhere ask for: at least rounds of the person's money."""
+    """List what the tasks of a run from elsewhere ask for: other agents, rules and jobs, and at least rounds."""
     rounds, agents, rules = run.limits.rounds, set[str](), [run.rules]
     for record in await project.store.read(run.name, kinds=tuple(OPENING)):
         for value in _list_values(record.event):
@@ -163,7 +163,7 @@ def _list_values(event: e.AnyEvent) -> Iterable[Any]:
 
 
 def _flatten(rules: Rules) -> dict[str, str]:
-    """Return the rules that differ from bough's own, by name. Planning rules open nothing."""
+    """Return the rules as text by name, without those for planning, which need no permission."""
     flat: dict[str, str] = {}
 
     def add(prefix: str, table: Mapping[str, Any]) -> None:
@@ -178,7 +178,7 @@ def _flatten(rules: Rules) -> dict[str, str]:
 
 
 async def require_permission(project: Project, run: Run, choices: Choices) -> None:
-    """Raise `PermissionNeeded` for a run that asks for more than it gets here."""
+    """Raise `PermissionNeeded` if a run asks for more than the person has allowed here."""
     if wants := await list_wants(project, run, choices):
         raise PermissionNeeded(
             f"{run.name} asks for what you have not allowed on this machine: {describe_wants(wants)}. Allow it with "
@@ -187,7 +187,8 @@ async def require_permission(project: Project, run: Run, choices: Choices) -> No
 
 
 def require_check(project: Project, checks: Sequence[Check]) -> None:
-    """Raise `PermissionNeeded` for checks that only the repository names, if no sandbox confines them."""
+    """Raise `PermissionNeeded` for checks that only the repository names, unless the person allows them. Called if no
+    sandbox confines commands."""
     named = "; ".join(each.command for each in checks)
     if named and _CHECK not in project.consent({_CHECK: add_scripts(project.root, named)}):
         raise PermissionNeeded(
@@ -198,14 +199,14 @@ def require_check(project: Project, checks: Sequence[Check]) -> None:
 
 
 class PermissionRequest(Struct, frozen=True, eq=False):
-    """A request that waits for a person's answer, and the storage of the answer."""
+    """What somebody asks for, and the function that stores the person's answer."""
 
     wants: Mapping[str, str]
     answer: Callable[[bool], None]
 
 
 async def list_asked(folder: Path) -> dict[str, PermissionRequest]:
-    """List all open requests here: of the repository's settings, unfinished runs and open goals."""
+    """List all unanswered requests in a project: of the repository's settings, unfinished runs and goals."""
     from bough.app.session import open_session
     from bough.services.backlog import list_backlogs, load_backlog
     from bough.services.settings_consent import answer_wishes, list_open_wishes
@@ -242,15 +243,15 @@ def describe_wants(wants: Mapping[str, str]) -> str:
 
 
 def suggest_resume(name: str, wants: Mapping[str, str]) -> str:
-    """Return the command that gives the options again."""
+    """Return the command that resumes a run with these options."""
     options = [(f"--{want.partition(' ')[0].replace('_', '-')}", value) for want, value in wants.items()]
     options = [(option, value) for option, value in options if option not in ("--rules", "--jobs")]
     return shlex.join(["bough", "resume", name, *(word for pair in options for word in pair)])
 
 
 def list_refused(project: Project, run: Run) -> dict[str, str]:
-    """List the requests of a run of a shared journal that this worker's owner does not allow. Its models may use the
-    endpoints that this machine uses anyway."""
+    """List what a run in a shared journal asks for and the owner of this worker does not allow. Endpoints that this
+    machine uses anyway are allowed."""
     worker, known = project.config.worker, {*project.config.agents, *KNOWN}
     patterns = {"agent": worker.agents, "agent_env": worker.env, "setup": worker.setup, "base_url": worker.endpoints}
     patterns |= dict.fromkeys(("network", "agent_network"), worker.network)
@@ -270,19 +271,20 @@ def _matches(value: str, patterns: Sequence[str]) -> bool:
 
 
 def allow_run(project: Project, run: Run, wants: Mapping[str, str], allowed: bool) -> None:
-    """Store the person's answer about a run. A yes is about the run as it is now."""
+    """Store the person's answer about a run. A yes holds for the run as it is now."""
     told = {**wants, **describe_opened(run)} if allowed else {**wants, BEGAN: repr(run.started_at)}
     Permissions(project.env, project.root).keep(find_subject(run), told, allowed=allowed)
 
 
 def remember_run(project: Project, run: Run, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
-    """Return the observer, which also allows the run as it starts or resumes here, so that resuming asks nothing."""
+    """Return a function that calls `recorded`, and stores the permission for a run that starts or resumes here, so that
+    the person is not asked when they resume it."""
 
     def seen(record: e.Record) -> None:
         nonlocal run
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             run = evolve_run(replace(run, name=record.run), record)
-            with suppress(BoughError):  # If it cannot be stored, the person gives the options again.
+            with suppress(BoughError):  # If it cannot be stored, the person has to give the options again.
                 allow_run(project, run, {}, True)
         recorded(record)
 
@@ -293,7 +295,7 @@ def remember_run(project: Project, run: Run, recorded: Callable[[e.Record], None
 
 
 def allow_goals(journal: Journal, name: str, entries: Mapping[str, GoalEntry], allowed: bool = True) -> None:
-    """Store the person's answer about goals of a list: they added or changed them, or `bough trust` says so."""
+    """Store whether the person allows these goals of a backlog: yes if they add or edit them, else by `bough trust`."""
     told = {f"goal {name}/{goal}": _describe_goal(entry) for goal, entry in entries.items()}
     Permissions(os.environ, journal.root).keep_all(told, allowed=allowed)
 
@@ -304,7 +306,7 @@ def _describe_goal(entry: GoalEntry) -> dict[str, str]:
 
 
 async def list_barred(journal: Journal, backlog: Backlog) -> dict[str, str]:
-    """List goals that nobody listed or allowed on this machine, and what to do about each."""
+    """List the goals that the person did not add or allow on this machine, each with the command that allows it."""
     answers = Permissions(os.environ, journal.root).all()
     barred = {}
     for item in backlog.items.values():

@@ -1,4 +1,4 @@
-"""The text of a run's pull request."""
+"""Writes the description of a run's pull request, and opens the pull request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LISTED = 12
 
 
 async def write_description(opened: Session, name: str) -> tuple[Path, str]:
-    """Write the description of a run's pull request: its evidence, no model's words. Return the file and the goal."""
+    """Write the description of a run's pull request, from evidence and not from a model's words. Return its file and
+    the goal."""
     state, task = await opened.run(name), await opened.task(name)
     stat = await opened.diff(name, stat=True)
     goal = escape_text(state.plan.goal.instructions.strip())
@@ -48,7 +49,7 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
 
 
 async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str, str]:
-    """Push the branch and open a draft, with the person's own programs and rights; return its address, and a remark."""
+    """Push the branch and open a draft with the person's own `git` and `gh`; return its address, and a remark."""
     description, goal = await write_description(opened, run)
     create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
     remarks: list[str] = []
@@ -58,7 +59,7 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str
         said = await asyncio.to_thread(run_theirs, [*create, "--body-file", str(description)], opened.root)
     except Unavailable as error:
         if "already exists" not in str(error):
-            raise Unavailable(f"no pull request: {error}") from None
+            raise Unavailable(f"no pull request was opened: {error}") from None
         view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # opened by a process that was then killed
         said = await asyncio.to_thread(run_theirs, view, opened.root)
     return said.splitlines()[-1] if said else "", "; ".join(remarks)

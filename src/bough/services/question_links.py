@@ -1,8 +1,8 @@
-"""Links to one question each: whoever has one can read that question, and answer it once, and nothing else.
+"""Makes links to single questions. Whoever has a link can read that question and answer it once, and nothing else.
 
-A link names the run, the event that asks and its expiry, sealed with a key in the person's own state folder: no list of
-links is stored, and a journal or a repository cannot make one. It stands after `#`, so that no server, proxy or chat
-program on the way sees it. Opening it changes nothing.
+A link contains the run, the number of the event that asks, and an expiry time, signed with a key in the person's state
+folder, so that a journal or a repository cannot make one. These stand after `#` in the address, which browsers do not
+send to servers or proxies. Opening a link changes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO = frozenset({"no", "n"})
 
 
 def name_project(root: Path) -> str:
-    """Return a project's name in addresses."""
+    """Return the name by which addresses refer to a project."""
     return sha256(str(root).encode()).hexdigest()[:8]
 
 
@@ -54,7 +54,7 @@ class LinkedQuestion(Struct, frozen=True):
     command: str
     open: bool
     said: str = ""
-    """Its outcome, as a sentence; empty: it waits."""
+    """A sentence that says how the question was settled; empty if it still waits."""
 
 
 # ── making and opening ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -66,15 +66,16 @@ def make_token(root: Path, run: str, seq: int, until: float) -> str:
 
 
 def open_token(root: Path, token: str) -> tuple[str, int]:
-    """Return the run and the event that asks. Raises `NotFound` for a foreign token, `UsageError` for an old one."""
+    """Return the run and the number of the event that asks. Raises `NotFound` for a token that is not from here, and
+    `UsageError` for one that has expired."""
     named, _, seal = token.rpartition(".")
     if not token.isascii() or len(token) > 500 or not hmac.compare_digest(seal, _seal(root, named)):
         raise NotFound(
-            "This link leads nowhere: it was changed, or made on another machine. Answer with `bough answer` there."
+            "This link is not valid: it was changed, or made on another machine. Answer there with `bough answer`."
         )
     _, run, seq, until = named.split(".")
     if time.time() >= int(until):
-        raise UsageError(f"This link was good until {format_moment(int(until))}: answer at a terminal, `bough runs`.")
+        raise UsageError(f"This link expired at {format_moment(int(until))}: answer at a terminal (see `bough runs`).")
     return run, int(seq)
 
 
@@ -93,14 +94,14 @@ def _seal(root: Path, named: str) -> str:
 
 
 def announce_server(root: Path, url: str) -> None:
-    """Announce where questions can be answered, for later notices."""
+    """Store the address of this dashboard, so that later notices can link to it."""
     outbox = Outbox(root)
-    with suppress(OSError), outbox.lock(SERVER):  # Without a home there are no links.
+    with suppress(OSError), outbox.lock(SERVER):  # Without a home folder, notices have no links.
         Place(outbox.folder, SERVER).write(msgspec.json.encode({"url": url, "worker": worker_id()}), 0o600)
 
 
 def make_links(root: Path) -> Link:
-    """Return links while somebody serves the project; otherwise empty ones."""
+    """Return the function that makes links. While no dashboard of the project runs, it returns empty ones."""
 
     def link(run: str, waiting: Waiting) -> str:
         with suppress(OSError, KeyError, *UNREADABLE):
@@ -117,14 +118,14 @@ def make_links(root: Path) -> Link:
 
 
 async def _find(journal: Journal, run: str, seq: int) -> tuple[Waiting, WaitingView, bool]:
-    """Return the event's question, the facts since, and whether it still waits."""
+    """Return the question that an event asks, all questions and answers of the run, and whether it is still open."""
     seen, asked = WaitingView(), None
     for record in await journal.store.read(run, kinds=KINDS):
         seen.see(record)
         if record.seq == seq:
             asked = next((each for each in seen.open(live=True) if each.seq == seq), None)
     if asked is None:
-        raise NotFound("This question is gone: its run was removed or rewound. There is nothing to answer.")
+        raise NotFound("This question no longer exists: its run was removed or rewound. There is nothing to answer.")
     live = await journal.holder(run) is not None
     return asked, seen, any(each.seq == seq for each in seen.open(live))
 
@@ -142,7 +143,7 @@ async def read_question(journal: Journal, token: str) -> LinkedQuestion:
 
 
 async def answer_by_link(session: Session, token: str, text: str) -> str:
-    """Answer the question of a link, and no other; return its run. The first answer counts, from anywhere."""
+    """Answer the question of a link; return its run. If it was answered before, from anywhere, raise `UsageError`."""
     run, seq = open_token(session.root, token)
     waiting, seen, is_open = await _find(session, run, seq)
     if not is_open:

@@ -1,4 +1,4 @@
-"""Runs evidence again: from a receipt, or of a run on a main that has moved. No model is called."""
+"""Runs evidence again without a model: that of a receipt, or that of a finished run."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from bough.trust.files import read_own
 from bough.views.vocabulary import describe_status
 
 LARGEST = 32 << 20
-"""The most bytes of a receipt."""
+"""The most bytes that a receipt may have."""
 
 
 class Measuring(Struct, eq=False):
-    """Runs a command and probes on trees, each in a fresh checkout in the sandbox."""
+    """Runs a check and probes (extra tests) on trees, each in a fresh checkout in the sandbox."""
 
     run: Run
     ports: Ports
@@ -49,14 +49,14 @@ class Measuring(Struct, eq=False):
         return {**tests, **await self.probe(tree, probes), receipts.CHECK: ended}
 
     async def require(self, tree: str) -> None:
-        """Refuse if the check cannot run at all."""
+        """Raise an error if the check cannot run at all on a tree."""
         known = await self.ports.verifier.at_base(self._make_work(tree, tree), lambda line: None)
         if known.lacking:
             raise UsageError(f"`{self.check.command}` cannot run here: {known.lacking}. {known.way_out}".strip())
 
     async def run_tests(self, tree: str, only: Sequence[str] = (), tests: str = "") -> tuple[str, dict[str, str]]:
-        """How the check ends there, and each test that is known by name. `tests`: the tree whose tests run, if not its
-        own."""
+        """Run the check on a tree. Return how it ends, and the outcome of each test that is known by name. `tests`: the
+        tree whose tests are used, if they are not its own."""
         ran = await self.ports.verifier.run_tests(self._make_work(tests or tree), tree, tests or tree, only)
         cases: dict[str, str] = {case.id: case.outcome for case in ran.report.cases}
         return "passed" if ran.exit_status == 0 else "failed", cases
@@ -77,10 +77,10 @@ class Measuring(Struct, eq=False):
 async def open_measuring(
     session: Session, base: str, command: str, folder: str, choices: Choices
 ) -> AsyncIterator[Measuring]:
-    """Prepare the runs. `folder`: where the command runs, below the top of the project."""
+    """Open what is needed to run a check on trees. `folder`: where it runs, relative to the top of the project."""
     from bough.app.run_ports import open_ports
 
-    # A given command runs in the person's folder, a found one at the top.
+    # A command that the person gave runs in their folder, one that bough found at the top of the project.
     step = Step(GOAL, "Run it again.", test_command=command if folder else None)
     rules = choices.rules(session.config.limits)
     name = f"{INSPECTION}{os.urandom(6).hex()}"
@@ -99,12 +99,12 @@ async def open_measuring(
 async def open_finished(
     session: Session, name: str, choices: Choices, *, passed: bool = False
 ) -> AsyncIterator[tuple[Run, Task, Measuring]]:
-    """Open what judged a finished run's change. `passed`: only where the check has passed on it."""
+    """Open a finished run, to run the check that judged its change again. `passed`: require that this check passed."""
     run, task = await session.run(name), await session.work(name)
     verdict = task.acceptance.verdict
     if run.end is None or verdict is None or not verdict.command or task.base == task.tree:
         why = "it is not finished" if run.end is None else "no check has judged a change in it"
-        raise UsageError(f"{name} has nothing that could be run again: {why}.")
+        raise UsageError(f"{name} has no evidence that could be run again: {why}.")
     if passed and verdict.ruling != "passed":
         raise UsageError(f"{name} has nothing to check again: no check has passed on its change.")
     folder = run.folder if run.plan.goal.test_command else ""
@@ -116,7 +116,7 @@ async def open_finished(
 
 
 async def make_receipt(session: Session, name: str, choices: Choices) -> Receipt:
-    """See what a finished run shows once more, and add what it claims."""
+    """Run the evidence of a finished run again, and make a receipt of the results and of what the run claims."""
     view, table, records = await session.view(name), await session.evidence(name), await session.store.read(name)
     async with open_finished(session, name, choices) as (run, task, measuring):
         probes = tuple(one for one in list_live_probes(task) if one.name in task.examination.results)
@@ -144,7 +144,7 @@ def sign_receipt(session: Session, body: bytes, key: Path) -> tuple[str, bytes]:
 
 
 def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Receipt, str]:
-    """Read a receipt and its signer; empty: nobody."""
+    """Read a receipt, and the name of its signer; empty if it is not signed."""
     try:
         body = read_own(Path(file), LARGEST + 1)
     except OSError as error:
@@ -166,7 +166,7 @@ def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Rec
 
 
 async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) -> list[str]:
-    """List the differences from the receipt; empty: none. A difference that occurs only once is chance."""
+    """Run a receipt's evidence again, and list what differs. A difference that does not occur twice is left out."""
     rerun, edited = receipt.predicate.rerun, receipts.list_edits(receipt)
     if session.config.sandbox.mode == "none":
         raise UsageError(

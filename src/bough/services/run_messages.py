@@ -1,8 +1,5 @@
-"""A person's messages to a run, from any process: they are posted to the journal, and the process that runs it reads
-them.
-
-The run need not be live: unread messages are read when it is resumed.
-"""
+"""Sends a person's messages and answers to a run, from any process: they are posted to the journal, where the process
+that works on the run reads them. If there is none, they are read when the run is resumed."""
 
 from __future__ import annotations
 
@@ -31,11 +28,11 @@ from bough.views.formatting import cut, one_line
 from bough.views.waiting import KINDS, Waiting, WaitingView
 
 LONGEST = 20_000
-"""Longest message in characters: more belongs in a file of the project."""
+"""The most characters of a message; more belongs in a file of the project."""
 
 
 def find_person() -> str:
-    """Return the person's name in the system."""
+    """Return the name of the user who runs this process."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -43,8 +40,8 @@ def find_person() -> str:
 
 
 async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> str | None:
-    """Send a message to a run's agents. Returns the process that runs it, or None: then they get it when the run is
-    resumed."""
+    """Send a message to a run's agents. Return the process that is working on the run, or None if there is none and
+    they get the message when it is resumed."""
     words = clean_words(text)
     await _require_unfinished(journal, name)
     if task:
@@ -52,20 +49,20 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> 
         if found is None:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         if found.state in SETTLED and task != GOAL:
-            raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
+            raise UsageError(f"{task} of {name} is finished ({found.state}): send the message without --task.")
     await _post_drop(journal, name, words)
     await journal.store.post(name, CONTROL, e.PersonSaid(words, find_person(), task))
     return await journal.holder(name)
 
 
 async def _post_drop(journal: Journal, name: str, words: str) -> None:
-    """Post the dropped requirements of a message or an answer."""
+    """Post which requirements a message or an answer drops, if any."""
     rows = (await journal.evidence(name)).rows
     refuted = [row.requirement.number for row in rows if row.standing == "refuted"]
     dropped = read_drop(words, [row.requirement for row in rows], refuted)
     if dropped == ():
         raise UsageError(
-            f"Which requirement is dropped, or what is left without it, is unclear: name it by its number, as in "
+            f"It is unclear which requirement to drop, or none would be left: name it by its number, as in "
             f'"Drop requirement 2.". `bough report {name}` lists them; "leave it" gives the goal up.'
         )
     if dropped:
@@ -73,7 +70,8 @@ async def _post_drop(journal: Journal, name: str, words: str) -> None:
 
 
 async def restore_requirement(journal: Journal, name: str, number: int) -> str | None:
-    """Undo that a message has replaced or dropped a requirement. Returns the process that runs the run, or None."""
+    """Restore a requirement that a message replaced or dropped. Return the process that is working on the run, or
+    None."""
     rows = {row.requirement.number: row.requirement for row in (await journal.evidence(name)).rows}
     if number not in rows or rows[number].counts:
         none = f"No message has replaced or dropped requirement {number} of {name}"
@@ -84,8 +82,8 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
 
 
 async def answer_question(journal: Journal, name: str, text: str, task: str = "") -> str | None:
-    """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
-    answer waits for `resume`."""
+    """Answer the open question of a run, or of one task. Return the process that is working on the run, or None if
+    there is none and the answer is read when it is resumed."""
     words = clean_words(text)
     await _require_unfinished(journal, name)
     seen = await load_waiting(journal, name)
@@ -103,7 +101,7 @@ async def answer_question(journal: Journal, name: str, text: str, task: str = ""
 
 
 def refuse_second(name: str, seen: WaitingView, kind: str, task: str, otherwise: str, id: str = "") -> NoReturn:
-    """Tell the second of two people who answers who was first; `otherwise`: the message if nothing was asked."""
+    """Raise the error that somebody else has already answered. `otherwise`: the message if nobody has."""
     for each in seen.answered:
         if each.kind == kind and task in ("", each.task) and id in ("", each.id):
             who = f", by {each.by}" if each.by else ""
@@ -113,13 +111,13 @@ def refuse_second(name: str, seen: WaitingView, kind: str, task: str, otherwise:
 
 
 async def find_question(journal: Journal, name: str) -> str:
-    """The run's open question; empty: none."""
+    """Return the run's open question; empty if there is none."""
     asked = (await load_waiting(journal, name)).open(live=True)
     return next((each.question for each in asked if each.kind == "question"), "")
 
 
 async def load_waiting(journal: Journal, name: str, until: int = 0) -> WaitingView:
-    """Load the run's questions to a person, and their answers; as of before that event, if one is given."""
+    """Load the run's questions to a person, and their answers. `until`: only those before this event."""
     found = WaitingView()
     for record in await journal.store.read(name, kinds=KINDS):
         if not until or record.seq < until:
@@ -128,7 +126,7 @@ async def load_waiting(journal: Journal, name: str, until: int = 0) -> WaitingVi
 
 
 async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = "") -> list[Waiting]:
-    """List the open questions now: of that kind and that task, if they are given."""
+    """List the run's open questions; `kind` and `task` restrict them."""
     waiting = (await load_waiting(journal, name)).open(live=await journal.holder(name) is not None)
     return [each for each in waiting if kind in ("", each.kind) and task in ("", each.task)]
 
@@ -136,8 +134,8 @@ async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = 
 async def answer_once(
     journal: Journal, name: str, waiting: Waiting, said: e.PlanRuled | e.CommandRuled | e.ChangesAnswered | e.PersonSaid
 ) -> None:
-    """Post an answer, from any place. The journal decides which was first: that one counts, and the second person is
-    told."""
+    """Post an answer. If somebody else's answer came first, by the journal's order, raise `UsageError`: only the first
+    one counts."""
     mine = await journal.store.post(name, CONTROL, said)
     seen = await load_waiting(journal, name, until=mine.seq)
     if waiting.seq not in [each.seq for each in seen.open(live=True)]:
@@ -169,7 +167,7 @@ def read_own_plan(plan: Plan, text: str) -> Approval:
 
 
 async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Waiting, Plan]:
-    """Find the plan that waits for an answer, and its question; of several, that task's."""
+    """Find the proposed plan that waits for an answer, and its question. `task` chooses among several."""
     for each in await list_waiting(journal, name, task=task):
         if each.plan is not None:
             return each, each.plan
@@ -178,7 +176,7 @@ async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Wa
 
 
 async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: Approval) -> None:
-    """Record the answer. The process that runs the run sees it and stops asking."""
+    """Record the person's answer to a plan. The process that works on the run reads it and stops asking."""
     if approval.steps:
         step = (await journal.task(name, waiting.task)).step
         validate_plan(Plan(replace(step, steps=approval.steps)))
@@ -187,8 +185,8 @@ async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: 
 
 
 class AskAnywhere(Struct, frozen=True, eq=False):
-    """Shows a command line to the person, here and elsewhere at once; the first answer counts. Without a terminal it
-    waits `wait` seconds for an answer from elsewhere: the dashboard, or `bough approve`."""
+    """Asks the person to approve a command line, at the terminal and in other processes (the dashboard, `bough
+    approve`) at once. The first answer counts. Without a terminal it waits `_wait` seconds for one."""
 
     _inbox: Inbox
     _terminal: Permit | None
@@ -197,7 +195,7 @@ class AskAnywhere(Struct, frozen=True, eq=False):
     _recorded: Callable[[e.Record], None] = lambda record: None
 
     async def __call__(self, line: str, task: str = "") -> str | None:
-        """Return their answer; None: none came."""
+        """Return the person's answer; None if there was none."""
         post, look = self._inbox.post, self._inbox.look
         if post is None or look is None:
             return await self._terminal(line, task) if self._terminal else None
@@ -215,7 +213,7 @@ class AskAnywhere(Struct, frozen=True, eq=False):
             said = (ruled or "").strip()
             allow = said.lower() in YES
             mine = e.CommandRuled(id, allow, "" if allow else said, "" if ruled is None else self._person)
-            # The journal decides which answer was first: one may have come from elsewhere a moment ago.
+            # Another process may have posted an answer a moment ago. The journal's order decides which was first.
             await post(mine)
             await look()
             ruled = find() or mine
@@ -225,8 +223,8 @@ class AskAnywhere(Struct, frozen=True, eq=False):
 
 
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "", task: str = "") -> str:
-    """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the first one, of
-    that task if it is given."""
+    """Allow or refuse a command that a live run waits to run, and return its command line. `id` or `task` chooses among
+    several; otherwise the first is meant."""
     waiting = [each for each in await list_waiting(journal, name, "command", task) if id in ("", each.id)]
     if not waiting:
         none = f"No command of {name} is waiting for your answer: see `bough status {name}`."

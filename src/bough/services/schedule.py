@@ -1,7 +1,7 @@
-"""A night that begins without the person: a timer of their own system, by systemd or cron, whichever is there.
+"""Starts `bough backlog run` every day at a set time, with a timer of systemd or cron.
 
-One timer a list: installing it again replaces it. It starts a script in the person's state folder, so that nothing has
-to be quoted for two systems.
+Each backlog has one timer; installing it again replaces it. The timer starts a script in the person's state folder, so
+that nothing has to be quoted in two ways.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNITS = "systemd/user"
 
 
 class Schedule(Struct, frozen=True):
-    """The time at which work on a list begins, and its command."""
+    """The time of day at which work on a backlog begins, and the commands for it."""
 
     root: Path
     list: str
@@ -44,7 +44,7 @@ class Schedule(Struct, frozen=True):
         lines = [shlex.join([*own, "sync", "github", *where, *labels])] if labels else []
         lines.append(f"exec {shlex.join([*own, 'run', *where])}")
         given = [name for name in ("PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if os.environ.get(name)]
-        kept = [f"export {name}={shlex.quote(os.environ[name])}" for name in given]  # Timers have none of them.
+        kept = [f"export {name}={shlex.quote(os.environ[name])}" for name in given]  # Timers do not have these.
         return "\n".join((f"#!/bin/sh\n# {self.name} at {self.at}", *kept, "cd /", *lines, ""))
 
     def render_units(self) -> dict[str, str]:
@@ -70,7 +70,7 @@ def make_schedule(root: Path, name: str, at: str, labels: tuple[str, ...] = ()) 
 
 
 def _call(root: Path, *argv: str, feed: bytes = b"") -> str | None:
-    """Return a system program's output; None: it fails or is missing."""
+    """Return a system program's output; None if it fails or is not installed."""
     try:
         done = run_program(argv, project=root, env=make_environment(), feed=feed, timeout=30)
     except NoProgram:
@@ -79,7 +79,8 @@ def _call(root: Path, *argv: str, feed: bytes = b"") -> str | None:
 
 
 def _read_crontab(chosen: Schedule) -> list[str]:
-    """Return the person's other lines; raise if the table cannot be read, so that it is not overwritten."""
+    """Return the person's other crontab lines. Raises `Unavailable` if they cannot be read, so that they are not
+    lost."""
     done = run_program(("crontab", "-l"), project=chosen.root, env=make_environment(LC_ALL="C"), timeout=30)
     if done.returncode and b"no crontab for" not in done.stderr:
         raise Unavailable(f"`crontab -l` failed: {done.stderr.decode('utf-8', 'replace').strip() or 'no reason'}.")
@@ -90,14 +91,14 @@ def _read_crontab(chosen: Schedule) -> list[str]:
 def _write_crontab(root: Path, lines: list[str]) -> None:
     body = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
     if _call(root, "crontab", "-", feed=body) is None:
-        raise Unavailable("cron did not take the line: add it yourself, with `crontab -e`.")
+        raise Unavailable("cron did not accept the line: add it yourself with `crontab -e`.")
 
 
 def install(chosen: Schedule) -> str:
-    """Install the timer in place of an earlier one; return its system."""
+    """Install the timer in place of an earlier one; return `systemd` or `cron`."""
     systemd = _call(chosen.root, "systemctl", "--user", "show-environment") is not None
     if not systemd and find_program("crontab", chosen.root) is None:
-        raise Unavailable("Neither systemd (for users) nor cron is there: start `bough backlog run` in your own way.")
+        raise Unavailable("Neither systemd (for users) nor cron was found: start `bough backlog run` in another way.")
     remove(chosen)
     with Outbox(chosen.root).lock("schedule"):
         Place(chosen.script.parent, chosen.script.name).write(chosen.render_script().encode(), 0o700)
@@ -107,14 +108,14 @@ def install(chosen: Schedule) -> str:
             Place(_find_units(), f"{UNITS}/{name}").write(text.encode())
         _call(chosen.root, "systemctl", "--user", "daemon-reload")
         if _call(chosen.root, "systemctl", "--user", "enable", "--now", f"{chosen.name}.timer") is None:
-            raise Unavailable(f"systemd did not take {chosen.name}.timer: see `systemctl --user status`.")
+            raise Unavailable(f"systemd did not accept {chosen.name}.timer: see `systemctl --user status`.")
         return "systemd"
     _write_crontab(chosen.root, [*_read_crontab(chosen), chosen.render_line()])
     return "cron"
 
 
 def remove(chosen: Schedule) -> bool:
-    """Remove the timer; False: there is none."""
+    """Remove the timer; return False if there is none."""
     there = find(chosen)
     if there == "systemd":
         _call(chosen.root, "systemctl", "--user", "disable", "--now", f"{chosen.name}.timer")
@@ -128,7 +129,7 @@ def remove(chosen: Schedule) -> bool:
 
 
 def find(chosen: Schedule) -> str:
-    """The system that has a timer for the list; empty: none."""
+    """Return the system (`systemd`, `cron`) that has a timer for the backlog; empty if none has."""
     if Place(_find_units(), f"{UNITS}/{chosen.name}.timer").is_regular():
         return "systemd"
     listed = (
@@ -138,7 +139,7 @@ def find(chosen: Schedule) -> str:
 
 
 def find_moment(root: Path, name: str) -> str:
-    """The time at which a list is scheduled, as a sentence; empty: it is not."""
+    """Return a sentence about when the backlog is scheduled; empty if it is not."""
     chosen = Schedule(root, name, "00:00")
     try:
         first = Place(chosen.script.parent, chosen.script.name).text().splitlines()[1]

@@ -1,5 +1,5 @@
-"""The settings of a project: the source of each, and whether the repository's own may go beyond the defaults: the
-person's answers, and the one question to them."""
+"""Finds the source of each setting of a project, and decides by the person's answers which settings of the repository
+apply. A repository's setting that needs their consent is called a wish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bough.services.permission_store import SETTINGS, Permissions
 
 
 def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
-    """Return the project around a folder, and its settings' requests that the person has not answered."""
+    """Return the top of the project that contains a folder, and its wishes that the person has not answered."""
     root, env = find_project_root(folder), dict(os.environ)
     found: dict[str, str] = {}
     config.list_layers(root, env, make_consent(root, env, ask=lambda _, wishes: found.update(wishes)))
@@ -25,12 +25,12 @@ def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
 
 
 def answer_wishes(folder: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
-    """Store the person's answer in their own state, for the project around the folder."""
+    """Store the person's answer to these wishes, for the project that contains the folder."""
     Permissions(dict(os.environ), find_project_root(folder)).keep(SETTINGS, wishes, allowed=allowed)
 
 
 Ask = Callable[[Path, Mapping[str, str]], bool | None]
-"""Asks the person about wishes that they have not answered yet; None: no one is there to answer."""
+"""Asks the person about wishes that they have not answered yet; returns None if nobody answers."""
 Tell = Callable[[Mapping[str, str]], None]
 """Reports which wishes are ignored."""
 
@@ -43,7 +43,7 @@ def make_consent(
     ask: Ask | None = None,
     tell: Tell = lambda ignored: None,
 ) -> Callable[[Mapping[str, str]], Collection[str]]:
-    """Return a function that says which of that folder's wishes are allowed. With `trust` all are, from now on."""
+    """Return a function that says which wishes of a project are allowed. `trust`: allow all, now and later."""
 
     def allow(wishes: Mapping[str, str]) -> Collection[str]:
         permissions = Permissions(env, root)
@@ -72,12 +72,12 @@ class Setting(Struct, frozen=True):
     name: str
     value: str
     source: str
-    """A file, a variable, or `default`."""
+    """Where the value comes from: a file, a variable, or `default`."""
 
 
 class EffectiveSettings(Struct, frozen=True):
     person_file: str
-    """Where the person's own settings are, or would be."""
+    """The path of the person's own settings file, which may not exist."""
     project_file: str
     settings: tuple[Setting, ...]
     ignored: dict[str, str]
@@ -85,7 +85,7 @@ class EffectiveSettings(Struct, frozen=True):
 
 
 def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
-    """The settings that are set; with `everything`, the defaults too."""
+    """Return the settings that a file or variable sets; with `everything`, also the defaults."""
     env = dict(os.environ)
     root = find_project_root(folder)
     ignored: dict[str, str] = {}
@@ -108,7 +108,7 @@ def find_effective_settings(folder: Path | str, everything: bool = False) -> Eff
 
 
 def _render_value(loaded: config.Config, section: str, key: str) -> str:
-    """Render the value as in a file."""
+    """Render a value as it would be written in a file."""
     within: Any = getattr(loaded, section)
     value = within[key] if isinstance(within, dict) else getattr(within, key)
     plain = msgspec.to_builtins(value)

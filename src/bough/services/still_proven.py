@@ -1,5 +1,6 @@
-"""Whether a run's work is still proven on a main that has moved. Both are merged in a checkout of bough's own; the
-tests that carried the requirements run first, then the whole check. No model is called, and the person's files stay."""
+"""Checks whether a run's work is still proven after main has moved. Both are merged in a private checkout; the probes
+that proved the requirements run first, then the whole check. No model is called, and the person's files stay unchanged.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ from bough.views.run_view import RunView
 
 MAINS = ("refs/heads/main", "refs/heads/master", "refs/remotes/origin/HEAD", "HEAD")
 THE_CHECK = "the check"
-"""Stands for the tests where none is known by name."""
+"""Stands for the tests if none is known by name."""
 FAR = 1_000
-"""The most commits of main that are searched for the one that broke it."""
+"""How many commits of main are searched at most for the one that broke the work."""
 
 
 class CarriedProof(Struct, frozen=True):
-    """The evidence that proved a run's work."""
+    """The tests and probes (extra tests) that proved a run's work, with the trees before and after it."""
 
     base: str
     head: str
@@ -49,7 +50,8 @@ def find_carried(base: str, task: Task) -> CarriedProof:
 
 
 async def list_proven_runs(session: Session, what: str) -> list[str]:
-    """List the run of that name, or those whose work is proven: of a backlog, or (empty) of the whole project."""
+    """List the runs to check again: the proven runs of the backlog called `what`, or else the run called `what`, or all
+    proven runs of the project if it is empty."""
     if what and what in await list_backlogs(session):
         found = [item.run for item in list_proven(await load_backlog(session, what)) if item.removed is None]
     elif what:
@@ -68,8 +70,8 @@ def _has_changes(view: RunView) -> bool:
 
 
 async def recheck_night(session: Session, backlog: Backlog, choices: Choices) -> list[str]:
-    """Check a night's proven work again, if main has new commits since the night's start. Return what could not be
-    checked, a sentence each."""
+    """Check the proven work of a night (one pass through a backlog) again, if main has new commits since its start.
+    Return a sentence about each goal that could not be checked."""
     commits, night = PersonCommits(session.root), backlog.open_night
     if night is None or not (began := night.started.commit):
         return []
@@ -82,12 +84,13 @@ async def recheck_night(session: Session, backlog: Backlog, choices: Choices) ->
             try:
                 await recheck_run(session, item.run, "", choices)
             except BoughError as error:
-                failed.append(f"{item.name} could not be checked on the main of now: {error}")
+                failed.append(f"{item.name} could not be checked on the current main: {error}")
     return failed
 
 
 async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
-    """Merge, run, and record the result. `onto`: a branch or commit; empty: main."""
+    """Merge a run's work with main, run its evidence, and record the result. `onto`: a branch or commit to use instead
+    of main."""
     commits = PersonCommits(session.root)
     async with open_finished(session, name, choices, passed=True) as (run, task, measuring):
         tip = await asyncio.to_thread(_find_tip, commits, onto)
@@ -100,12 +103,12 @@ def _find_tip(commits: PersonCommits, onto: str) -> str:
     if onto:
         return commits.require(onto)
     if not (tip := next((found for name in MAINS if (found := commits.find(name))), "")):
-        raise UsageError("There is no git repository with a commit here: nothing that could have moved.")
+        raise UsageError("There is no git repository with a commit here: commit your files, or name a branch.")
     return tip
 
 
 class MovedMain(Struct, frozen=True):
-    """A main that may have moved, and the evidence that has to hold on it."""
+    """Judges whether the evidence for a run's work still holds on main, which may have moved."""
 
     session: Session
     commits: PersonCommits
@@ -133,14 +136,14 @@ class MovedMain(Struct, frozen=True):
         return tree
 
     async def _merge(self, commit: str) -> Merged:
-        """Return the work merged with that commit. Additions at one place, which bough puts one after the other in its
-        own merges, are a conflict: the person's git stops there."""
+        """Merge the work with a commit. Lines that both add in the same place count as a conflict here, although
+        bough's own merges keep both, because the person's git would stop there."""
         merged = await self.session.workspaces.merge(self.carried.base, await self._bring(commit), self.carried.head)
         return Merged(merged.tree, (*merged.conflicts, *merged.both))
 
     async def _find_failing(self, merged: str) -> list[str]:
-        """Find failures on the merge that are not main's own: the tests that carried the requirements first, since they
-        are quick. Every failure was seen twice."""
+        """Find tests and probes that fail on the merge but not on main alone. Probes run first, because they are quick.
+        Every failure must be seen twice."""
         probes = await self._list_failing_probes(merged, self.carried.probes)
         if probes:
             return probes
@@ -152,10 +155,10 @@ class MovedMain(Struct, frozen=True):
         alone, before = await self.measuring.run_tests(await self._bring(self.tip))
         if not tests and alone == "failed":
             raise UsageError(
-                f"`{self.measuring.check.command}` fails on {self.tip[:10]} without the work, too: it says nothing now."
+                f"`{self.measuring.check.command}` also fails on {self.tip[:10]} without the work: it proves nothing."
             )
         new = [name for name in failing if before.get(name) not in ("failed", "error")]
-        if new:  # not by chance
+        if new:  # Run them again, to exclude failures by chance.
             _, again = await self.measuring.run_tests(merged, new)
             new = [name for name in new if again.get(name) in ("failed", "error")]
         return [*new, *lost] or ([THE_CHECK] if not failing and ended == "failed" else [])
@@ -175,14 +178,14 @@ class MovedMain(Struct, frozen=True):
         if probes:
             return bool(await self._list_failing_probes(merged, probes))
         own = [name for name in failing if name in self.carried.tests]
-        # A test that main brings may not be there yet, and a runner that does not find one runs none.
+        # A test that came with main may be missing in older commits, and a runner that misses one test runs none.
         ended, tests = await self.measuring.run_tests(merged, own if own == failing else ())
         if not tests or failing == [THE_CHECK]:
             return ended == "failed"
         return any(tests.get(name, "failed" if name in own else "") in ("failed", "error") for name in failing)
 
     async def _find_first(self, is_bad: Callable[[str], Awaitable[bool]]) -> str:
-        """Find the first bad commit of main since the work began, by halving; empty: the start is unknown."""
+        """Find the first bad commit of main since the work began, by bisection; empty if no such commits are found."""
         commits = await asyncio.to_thread(self.commits.list_since, self.carried.base, self.tip, FAR)
         first, last = 0, len(commits) - 1
         while first < last:

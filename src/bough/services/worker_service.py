@@ -1,4 +1,4 @@
-"""A worker: runs leaf tasks of runs that other processes hold, as many at once as it has slots."""
+"""A worker process: runs single tasks of runs that other processes hold, as many at once as it has slots."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from bough.services.permissions import describe_wants, list_refused
 from bough.trust.handles import OpenHandle
 
 NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
-"""Modules that running a task loads."""
+"""Modules that are needed to run a task, loaded in advance."""
 Ended = Literal["drained", "lost"]
 Say = Callable[[str], None]
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
 
 
-_NEEDS_STORE = "Workers need a shared journal: pass --store postgresql://…."
+_NEEDS_STORE = "Workers need a shared journal: pass --store postgresql://USER@HOST/DATABASE."
 
 
 def make_worker_name(folder: Path | str) -> str:
-    """Return a name that is the same at every start, and different in every folder of every machine: two workers with
-    one name would take each other's tasks."""
+    """Return a worker name that is the same at every start, and different in every folder and machine, because two
+    workers with one name would take each other's tasks."""
     place = require_folder(folder)
     return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:6]}"
 
 
 class Serving:
-    """A worker while it serves. `drain` ends it when its tasks are finished; `end` ends it at once."""
+    """A running worker. `drain` ends it when its tasks are finished; `end` ends it at once."""
 
     def __init__(
         self, session: Session, name: str, slots: int, tags: Sequence[str], say: Say, lease: float | None = None
@@ -83,10 +83,10 @@ class Serving:
         self._ending.set()
 
     async def serve(self) -> Ended:
-        """Run tasks until it is drained, or was unresponsive for so long that others have taken its tasks."""
+        """Run tasks until the worker is drained, or was unresponsive for so long that others have taken its tasks."""
         member = self._member
         with _lock_folder(self._session.home):
-            for name in NEEDED:  # so that the first task begins as quickly as the next ones
+            for name in NEEDED:  # Load them now, so that the first task begins as quickly as the next ones.
                 await asyncio.to_thread(import_module, name)
             await asyncio.to_thread(member.join)
             intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._run_task)
@@ -95,15 +95,16 @@ class Serving:
             finally:
                 await intake.end_all()
             if ended == "lost" and self._draining.is_set():
-                return "drained"  # it has nothing left to finish
+                return "drained"  # Others have its tasks, so nothing is left to finish.
             if ended == "drained":
                 await asyncio.to_thread(intake.stop)
-                with suppress(StoreError):  # the heartbeat's end says the same
+                with suppress(StoreError):  # Without this message, others notice that its heartbeat ends.
                     await asyncio.to_thread(member.leave)
             return ended
 
     async def _start(self, intake: Intake) -> Ended | None:
-        """Start with a heartbeat: on a busy machine, starting takes longer than a lease."""
+        """Start to take tasks, with a heartbeat meanwhile, since on a busy machine this can take longer than a
+        lease."""
         starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
         while not starting.done():
             if await self._beat(intake) is None:
@@ -119,7 +120,7 @@ class Serving:
     async def _go_on(self, intake: Intake) -> Ended:
         aside = ""
         while True:
-            # A lease is several beats, however many workers there are.
+            # A lease spans several beats, however many workers there are.
             pause = min(max(1.0, intake.fleet / 200), self._member.lease / 5)
             beaten = await self._beat(intake)
             if beaten is None:
@@ -145,9 +146,9 @@ class Serving:
             await asyncio.sleep(pause)
 
     async def _beat(self, intake: Intake) -> tuple[bool, str] | None:
-        """Return whether to drain, and why this worker is set aside; None: it was removed, or the server was away for a
-        lease: others may have its tasks, and it cannot know what was recorded. So everything ends, and the worker
-        starts again as another one, which releases what this one held."""
+        """Return whether to drain, and why this worker is set aside. Return None, and end all tasks, if the worker was
+        removed or could not reach the server for a whole lease: others may have its tasks then, so it has to start
+        again under another identity."""
         try:
             return await asyncio.to_thread(self._member.beat)
         except StoreError as error:
@@ -156,7 +157,7 @@ class Serving:
             return None
 
     async def _run_task(self, handed: QueuedTask, rests: Callable[[], None]) -> str:
-        """Run one task until it halts. Errors go to the coordinator, which finds another worker."""
+        """Run one task until it is finished or halts. The coordinator gets errors, and finds another worker."""
         name = f"{handed.run} {handed.path}"
         self._say(f"{name}: started")
         try:
@@ -181,8 +182,8 @@ class Serving:
 
     @asynccontextmanager
     async def _ports(self, name: str) -> AsyncIterator[Ports]:
-        """Return the ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's.
-        More is open to the run only if the machine owner's settings allow it."""
+        """Open the ports for one task, with the run's models and limits, and this machine's keys, sandbox and set-up.
+        The run gets more access only if the settings of the machine's owner allow it."""
         run = await self._session.run(name)
         if refused := list_refused(self._session, run):
             raise PermissionNeeded(
@@ -200,7 +201,7 @@ class Serving:
             outside=outside,
             began=run.protocols,
         ) as ports:
-            # The coordinator holds the run. This worker may act as long as its own row among the workers exists.
+            # The coordinator holds the run. This worker may act only while it is listed among the workers.
             ports.fence.hold(self._check_member)
             yield replace(ports, worker=self._member.id)
 
@@ -210,18 +211,18 @@ class Serving:
 
 
 def require_shared_journal(folder: Path | str) -> None:
-    """Refuse a project whose journal no other machine can reach."""
+    """Raise an error if the project's journal is in its folder, where no other machine can reach it."""
     if not find_address(find_project_root(folder)):
         raise UsageError(_NEEDS_STORE)
 
 
 async def list_workers(store: Store) -> list[Worker]:
-    """The workers that serve the journal now."""
+    """List the workers that serve the journal now."""
     return await _require_shared_store(store).transact(list_present_workers)
 
 
 async def list_waiting(store: Store) -> list[tuple[str, str]]:
-    """List the runs that wait, and for what."""
+    """List the runs that wait, each with what it waits for."""
     query = (
         "SELECT run, to_jsonb(runs) ->> 'waiting' FROM runs WHERE to_jsonb(runs) ->> 'waiting' <> '' ORDER BY number"
     )
@@ -229,7 +230,7 @@ async def list_waiting(store: Store) -> list[tuple[str, str]]:
 
 
 async def drain_worker(session: Session, name: str) -> None:
-    """Ask a worker, here or elsewhere, to exit when its tasks are finished."""
+    """Ask a worker on any machine to exit when its tasks are finished."""
     if not await _require_shared_store(session.store).transact(lambda db: drain(db, name)):
         raise UsageError(f"There is no worker `{name}`: `bough workers` lists them.")
 
@@ -243,7 +244,7 @@ def _require_shared_store(store: Store) -> PostgresStore:
 
 @contextmanager
 def _lock_folder(home: Path) -> Iterator[None]:
-    """Lock the folder for one worker: two would share checkouts."""
+    """Lock the project's folder for one worker during this block, because two would share checkouts."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     with OpenHandle(os.open(home / "worker.lock", flags, 0o600)) as lock:
         try:
