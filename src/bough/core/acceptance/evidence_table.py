@@ -58,7 +58,7 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     commit: str = ""
     files: tuple[str, ...] = ()
     examined: str = ""
-    """Who examined the work, or why nobody did."""
+    """The examiner of the work, or the reason why nobody examined it."""
     tests: tuple[str, ...] = ()
     """Names of the tests that the task added or changed."""
     alone: bool = False

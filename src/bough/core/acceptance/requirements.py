@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from bough.core.planning.plan import Step
 
 By = Literal["person", "model", "rule"]
-"""Who divided the goal into requirements: the person listed them, a model named the beginning of each, or a rule used
-the text's own form."""
+"""The source of the division into requirements: the person listed them, a model named the beginning of each, or a rule
+used the text's own form."""
 Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
 """The evidence that a requirement needs: a test that fails without the work (behaviour); changed documents; new tests
 (coverage); a changed form of the code (restructure), time (speed) or version (upgrade); something that stays as it was
@@ -35,7 +35,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """The words before the enumeration, if the requirement is an item of one."""
     kind: Kind = "behaviour"
     source: str = ""
-    """Who asked for it in a later message, and when; empty if the goal itself asks for it."""
+    """The person who asked for it in a later message, and when; empty if the goal itself asks for it."""
     superseded: int = 0
     """The number of the later requirement that replaces this one; 0 if none does."""
     dropped: str = ""

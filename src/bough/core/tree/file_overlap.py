@@ -1,7 +1,7 @@
-"""The choice of steps that may run in parallel: the files that a step will change, and whether two steps conflict.
+"""Choose steps that may run in parallel: which files a step will change, and whether two steps conflict.
 
-A step's declared files count and, once it has changed something, those too. Two steps that both only add to a file
-(`CHANGELOG.md+`) do not conflict: both additions are kept.
+The files that a step declares count, and also those that it has actually changed. Two steps that only add to the same
+file (`CHANGELOG.md+`) do not conflict, since both additions are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from bough.core.planning.plan import Step
 
 ADDS = "+"
-"""Suffix of a declared file that the step only adds to."""
+"""Suffix that marks a declared file to which the step only adds."""
 
 Touched = dict[str, bool]
 """Files that a step changes, and whether it only adds to them."""
@@ -23,8 +23,8 @@ def find_expected_files(step: Step) -> Touched:
 
 
 def find_busy_files(running: Iterable[Step], touched: Mapping[str, Touched]) -> dict[str, tuple[str, bool]]:
-    """Find the files that running steps change: by which step, and whether it only adds. `touched`: actual changes so
-    far, by step."""
+    """Map each file that running steps change to a step that changes it, and whether that step only adds to it.
+    `touched`: actual changes so far, by step."""
     found: dict[str, tuple[str, bool]] = {}
     for step in running:
         its = find_expected_files(step)
@@ -50,7 +50,7 @@ def find_blocking_step(step: Step, files: Mapping[str, tuple[str, bool]]) -> tup
 
 
 def list_touched_files(diff: str) -> Touched:
-    """The files of a unified diff, and whether it only adds to them."""
+    """List the files of a unified diff, and whether the diff only adds to each."""
     found: Touched = {}
     path = ""
     for line in diff.splitlines():

@@ -1,4 +1,4 @@
-"""A task's knowledge from its parents and siblings when it begins."""
+"""What a task knows from its parents and siblings when it begins."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from bough.core.acceptance.verdict import AllowedChange
 
 
 class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Recorded when the task begins, so that a prompt is always a projection of the journal."""
+    """A task's knowledge from elsewhere, recorded when it begins so that prompts depend on the journal alone."""
 
     above: tuple[str, ...] = ()
-    """The purposes of the tasks above it, the goal first."""
+    """The purposes of the tasks above this one, the goal first."""
     results: tuple[str, ...] = ()
     """The results of finished siblings, one line each."""
     dead_ends: tuple[str, ...] = ()
-    """Failed approaches elsewhere."""
+    """Approaches that failed in other tasks."""
     decisions: tuple[str, ...] = ()
-    """Decisions from elsewhere that hold here too."""
+    """Decisions of other tasks that hold here too."""
     beside: tuple[str, ...] = ()
-    """The work of siblings when it begins, one line each."""
+    """The siblings that run when this task begins, one line each."""
     later: tuple[str, ...] = ()
-    """The steps after a phase, which is planned when it begins, one line each."""
+    """The steps after this one, one line each, if this one is a phase that is planned when it begins."""
     allowed: tuple[AllowedChange, ...] = ()
     """Original tests that may change, as decided elsewhere in the run."""
     requirements: tuple[Requirement, ...] = ()
-    """The goal's requirements that it has to meet, in full."""
+    """The goal's requirements that this task has to meet, in full."""
     conventions: tuple[str, ...] = ()
     """Conventions for every step of the plan."""
     interfaces: tuple[str, ...] = ()
-    """Names and signatures that the steps it needs provide, and those that it must provide to others."""
+    """Names and signatures that the steps which this one needs provide, and those that it must provide to others."""
     loop: bool = False
-    """A step above it repeats: `break` and `continue` may mean that one."""
+    """Whether a step above this one repeats, so that `break` and `continue` may mean that step."""
 
 
 class Subject(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The work that a critic judges."""
 
     since: str
-    """The change is everything since this tree."""
+    """The git tree before the change; the change is everything since then."""
     verdicts: tuple[str, ...] = ()
-    """The results of its checks."""
+    """The results of the checks of the work."""
     earlier: str = ""
     """The critic's last findings; only in old journals."""
     probes: tuple[Probe, ...] = ()
-    """Its probes that failed last time; they run again and count."""
+    """The critic's probes that failed last time; they run again and count."""

@@ -1,4 +1,4 @@
-"""The next moves of a task's smaller steps. Pure, and recomputed after every event."""
+"""Compute the next moves of a task's smaller steps, again after every event."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
 LEAST_RAISE = 3
-"""Fewest rounds by which the grant of a dispensable step is raised."""
+"""The minimum number of rounds by which the grant (share of the budget) of a dispensable step is raised."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 NOTHING: Mapping[str, Touched] = MappingProxyType({})
 LONGEST_WAIT = 86_400.0
-"""Longest wait of a retry in seconds: a day."""
+"""The longest wait before a retry, in seconds: a day."""
 AHEAD = 8
-"""Most ready steps to look for at a time: this is recomputed after every event, and a plan may have thousands."""
+"""How many ready steps are looked for at a time: moves are computed after every event, and a plan may be very large."""
 
 
 class Begin(Struct, frozen=True):
-    """Run the step."""
+    """The move that runs a step."""
 
     step: Step
     task: str
-    """The last segment of its path."""
+    """The last segment of the task's path."""
     wait: float = 0.0
     """Seconds to wait first (before a retry)."""
 
@@ -56,7 +56,7 @@ from one state to another."""
 
 
 def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
-    """List all moves that are possible now. None while running steps have to end first, or when all steps have ended.
+    """List all moves that are possible now; empty while running steps have to end first, and if all steps have ended.
     `touched`: actual changes of running steps, by step."""
     if find_fatal_step(task):
         return []
@@ -71,7 +71,7 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
 
 
 def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHeld]:
-    """List the steps held back because a running step changes the same files, if not recorded yet."""
+    """List the steps that wait because a running step changes the same files, if that is not recorded yet."""
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
@@ -91,17 +91,17 @@ def _list_running(task: Task) -> list[Step]:
 
 
 def _iter_waiting(task: Task, steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Yield the steps that are neither running nor finished, one after the other: often the first is enough."""
+    """Yield the steps that are neither running nor finished, lazily, since the first is often enough."""
     return (step for step in steps if step.name not in task.children.running and not _has_ended(task, step))
 
 
 def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
-    """Steps that can begin now."""
+    """List the steps that can begin now."""
     if task.children.running and not task.plan.parallel:
         return []
     waiting = _iter_waiting(task, task.plan.steps)
     if not task.plan.parallel:
-        # In order; but a step whose needs failed does not hold up those after it.
+        # Steps run in order, but one whose needs failed does not hold up those after it.
         found = next((step for step in waiting if _has_needs_met(task, step)), None)
         return [found] if found else []
     files = find_busy_files(_list_running(task), touched) if task.children.running else {}
@@ -115,7 +115,7 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
 
 
 def _choose_first_move(task: Task, step: Step) -> Move:
-    """Return the first move of a ready step."""
+    """Return the first move of a ready step: skip it, record its `break` or `continue`, or run it."""
     if why := control_flow.explain_skip(task, step):
         return _skip(task, step, why)
     if not step.do:
@@ -136,7 +136,7 @@ def _end_pass(task: Task) -> list[Move]:
 
 
 def _list_machine_moves(task: Task) -> list[Move]:
-    """Return the next move of a state machine: its current state, a transition, or none."""
+    """List the next moves of a state machine: run its current state, take a transition, or skip unreached states."""
     state = control_flow.find_current_state(task)
     if state is None or task.children.running:
         return []
@@ -171,9 +171,9 @@ def has_succeeded(task: Task) -> bool:
 
 
 def find_fatal_step(task: Task) -> ChildSettled | None:
-    """Find the step whose failure fails the task: `on_error = "fail"`, or its retries are exhausted."""
+    """Find the step whose failure fails the task, by its `on_error = "fail"` or after its last retry."""
     if (state := control_flow.find_current_state(task)) is not None:
-        # A state whose failure no transition handles, or a machine that loops forever.
+        # No transition handles the state's failure, or the machine has reached its limit of transitions.
         child, turn = control_flow.find_broken_state(task), control_flow.find_next_state(task)
         if child is None or turn is None or not _has_ended(task, state):
             return None
@@ -191,7 +191,7 @@ def find_fatal_step(task: Task) -> ChildSettled | None:
 
 
 def list_unsuccessful(task: Task) -> list[ChildSettled]:
-    """List the steps that failed without an excuse."""
+    """List the steps that failed and whose failure is not ignored."""
     if (state := control_flow.find_current_state(task)) is not None:
         child = control_flow.find_broken_state(task)
         return [child] if child is not None and state.on_error != "skip" else []
@@ -203,7 +203,7 @@ def list_unsuccessful(task: Task) -> list[ChildSettled]:
 
 
 def is_joined(task: Task) -> bool:
-    """Whether one step succeeded and that is enough."""
+    """Whether one parallel step succeeded and that is enough (`join = "any"`)."""
     return task.plan.parallel and task.step.join == "any" and has_succeeded(task)
 
 
@@ -225,7 +225,7 @@ def _will_retry(task: Task, step: Step) -> bool:
 
 
 def compute_wait(step: Step, tries: int) -> float | None:
-    """Return the seconds to wait before a failed step is retried, after `tries` tries; None: no retry."""
+    """Return the seconds to wait before a failed step is retried, after `tries` tries; None if it is not retried."""
     if step.on_error != "retry" or tries > step.max_retries:
         return None
     try:
@@ -235,7 +235,7 @@ def compute_wait(step: Step, tries: int) -> float | None:
 
 
 def _has_needs_met(task: Task, step: Step) -> bool:
-    """Whether the steps that it needs have succeeded. One that is no longer in the plan was given up and replaced."""
+    """Whether the steps that a step needs have succeeded; needs that are no longer in the plan do not count."""
     needed = (other for other in task.plan.steps if other.name in step.needs) if step.needs else ()
     return all(_has_ended(task, other) and _has_succeeded(task, other) for other in needed)
 
@@ -249,18 +249,18 @@ def _begin(task: Task, step: Step) -> Begin:
 
 
 def build_segment(step: Step, times: int) -> str:
-    """The path segment of the n-th run of a step."""
+    """Return the path segment of the n-th run of a step, such as `name@2`."""
     return step.name if times <= 1 else f"{step.name}@{times}"
 
 
 def is_fatal(task: Task, step: Step) -> bool:
-    """Whether its failure for lack of rounds would fail its parent: then the parent halts instead."""
+    """Whether a step's failure for lack of rounds would fail its parent, which then halts instead."""
     joins_all = not task.step.parallel or task.step.join == "all"
     return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
 
 
 def can_afford(task: Task, step: Step, spend: Spend) -> bool:
-    """Whether the step used up its grant, and the task could continue without it."""
+    """Whether the task could still continue after a step that ends with this spend."""
     charged = task.children.charged.get(task.children.running[step.name].task, Spend())
     running = {name: started for name, started in task.children.running.items() if name != step.name}
     after = replace(
@@ -272,17 +272,17 @@ def can_afford(task: Task, step: Step, spend: Spend) -> bool:
 
 
 def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
-    """Raise the used-up grant of a step's task by what the parent still has for it; None: not enough for one more
-    round."""
+    """Raise the exhausted grant of a step's task by what the parent still has for it; None if that is not enough for
+    another round."""
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
-        return None  # The ladder makes better use of so little than an agent that has used up its grant.
+        return None  # Escalation makes better use of so few rounds than an agent that has used up its grant.
     grown = add_limits(limits, added)
     return None if find_reached_limit(spend, grown, LAST_SHARE) else grown
 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
-    """Enlarge the grant of a running step that has more to do than planned: its work conflicts with the head."""
+    """Enlarge the grant of a running step that has more to do than planned, since its work conflicts with others'."""
     return add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
@@ -298,8 +298,8 @@ def _compute_raise(task: Task, step: Step) -> Limits:
 
 
 def list_regrants(task: Task) -> list[ChildStarted]:
-    """List changed grants for steps that were running before a restart: more if the budget was raised, less if the
-    reserve has since been spent elsewhere (the run was rewound)."""
+    """List the changed grants of steps that were running before a restart: larger if the budget was raised, smaller if
+    their reserve has been spent elsewhere since (after a rewind)."""
     changed: list[ChildStarted] = []
     for step in (step for step in task.plan.steps if step.name in task.children.running):
         before, now = task.children.running[step.name].grant, compute_step_grant(task, step)
@@ -315,8 +315,8 @@ def list_regrants(task: Task) -> list[ChildStarted]:
 
 
 def compute_step_grant(task: Task, step: Step) -> Limits:
-    """Compute the grant of a step that begins or resumes now, on top of earlier charges for its task: a blocked or
-    rewound one continues from there."""
+    """Compute the grant of a step that begins or resumes now. Earlier charges for its task are added, since a blocked
+    or rewound task continues to count from there."""
     again = step.name in task.children.reopened or step.name in task.children.running
     times = task.children.begun.get(step.name, 0) + (not again)
     fresh = grants.compute_grant(
@@ -332,13 +332,13 @@ def compute_step_grant(task: Task, step: Step) -> Limits:
 
 
 def _list_waiting_weights(task: Task, step: Step) -> list[int]:
-    """Weights of the other steps that have not begun."""
+    """List the weights of the other steps that need rounds and neither run nor have ended."""
     others = (other for other in task.plan.steps if other is not step and other.name not in task.children.running)
     return [other.complexity for other in others if _needs_rounds(other) and not _has_ended(task, other)]
 
 
 def _needs_rounds(step: Step) -> bool:
-    """Whether running it takes rounds: commands and checks call no model."""
+    """Whether a step takes rounds; commands and checks do not, since they call no model."""
     return classify_step(step) not in ("run", "check", "do")
 
 
@@ -346,13 +346,12 @@ def _needs_rounds(step: Step) -> bool:
 
 _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = OrderedDict()
-"""Orders of steps, looked up by identity after every event; kept together with the steps, so that no others get the
-same id."""
+"""Cache of sorted steps by the `id` of the plan's tuple, which is kept with them so that no other gets the same id."""
 
 
 def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Sort the steps by the longest chain of others that wait for them, which bounds the time of the whole plan however
-    many run in parallel; equal chains in the plan's order."""
+    """Sort the steps by the longest chain of others that wait for them, the longest first, since it bounds the time of
+    the whole plan; equal ones stay in the plan's order."""
     known = _orders.get(id(steps))
     if known is not None and known[0] is steps:
         return known[1]
@@ -365,15 +364,15 @@ def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
-    """Compute the work on the longest path from the start of each step to the end of the last that waits for it."""
+    """Compute, for each step, the work on the longest path from its start to the end of a step that waits for it."""
     named = {step.name: step for step in steps}
     needs = {step.name: set(step.needs) & named.keys() for step in steps}
     chains = dict.fromkeys(named, 0)
     try:
         order = [*TopologicalSorter(needs).static_order()]
-    except CycleError:  # such a plan is rejected elsewhere
+    except CycleError:  # Such a plan is rejected elsewhere.
         return chains
-    for name in reversed(order):  # by now it has the longest chain of those that wait for it
+    for name in reversed(order):  # The steps that wait for it come first.
         chains[name] += weight(named[name])
         for need in needs[name]:
             chains[need] = max(chains[need], chains[name])
@@ -381,7 +380,7 @@ def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
 
 
 def weight(step: Step) -> int:
-    """Return the units of work that a step takes in sequence."""
+    """Return the units of work that a step takes if its parallel steps run in parallel."""
     if not step.steps:
         return 1
     if not step.parallel:

@@ -1,12 +1,12 @@
-"""The scope of a step: its view of the tree around it, and whether it need not run.
+"""The scope of a step: what it sees of the tasks around it, and whether an earlier result can be reused.
 
 A step's view depends on its `context`:
 
     isolated    nothing of the parent's: only its own instructions
-    shared      the parent's own: its notes are the parent's too, and all who share or inherit the context see them
-    inherited   it sees the parent's, and its notes stay its own
+    shared      the parent's context, and its notes become the parent's: all who share or inherit the context see them
+    inherited   the parent's context, but its notes stay its own
 
-Everything here is a value made from the journal; a step's view is recorded when it begins.
+Everything here is computed from the journal; a step's view is recorded when the step begins.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
 
 LATER = 300
-"""The most characters of each later step that a phase sees."""
+"""The maximum number of characters that a phase (planned when it begins) sees of each later step."""
 RESULTS = 20
-"""Results of finished siblings that a step sees, besides those of the steps it needs."""
+"""The number of finished siblings whose results a step sees, besides the steps that it needs."""
 
 
 def build_inherited(task: Task, step: Step) -> Inherited:
     """Build a step's view when it begins."""
     loop = task.step.repeat > 1 or task.inherited.loop
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
-    path = "/".join((*above, step.name))  # in the written plan
+    path = "/".join((*above, step.name))  # Its path in the written plan.
     requirements = list_covered(step, path, task.asked, task.plan.steps)
-    if step.context == "isolated":  # It still gets its requirements, and the meaning of `break`.
+    if step.context == "isolated":  # Such a step still gets its requirements.
         return Inherited(loop=loop, requirements=requirements)
     needs = find_all_needs(step, task.plan.steps)
     others = [other for other in task.plan.steps if other.name != step.name]
     to_come = (other for other in others if step.plan_first and other.name not in task.children.begun)
     beside = (other for other in others if other.name in task.children.running)
-    # What it can build on, and what others need from it: exact names and signatures.
+    # Exact names and signatures that the step can use, and those that others need from it.
     there = (f"{other.name} provides: {each}" for other in others if other.name in needs for each in other.interfaces)
     users = [other.name for other in others if step.name in other.needs]
     asked = f"for {', '.join(users)}" if users else "for others"
     way, known = (*task.inherited.above, context.render_crumb(task)), task.inherited.results
     finished = _list_finished(task, needs)
-    if task.rules.planning.context == "list":  # Everything that was finished before, anywhere in the tree.
+    if task.rules.planning.context == "list":  # Show all that was finished, anywhere.
         way, results = way[:1], (*known, *finished)[-RESULTS:]
     else:
-        # Results from before the task was split: its steps replace it and need its knowledge.
+        # The steps of a task that was split replace it, so they need the results that it knew.
         results = (*known, *finished) if task.state is State.DECOMPOSED else finished
     return Inherited(
         above=way,
@@ -69,8 +69,8 @@ def build_inherited(task: Task, step: Step) -> Inherited:
 
 
 def _list_finished(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
-    """List the siblings that a step needs, and the latest, also of earlier passes: a builder that shares the context
-    knows the result of its last version."""
+    """List the results of the siblings that a step needs, and the latest others, also from earlier passes, so that a
+    step which runs again knows its last result."""
     completed = [child for child in task.children.ended.values() if child.state is State.COMPLETED]
     needed = [child for child in completed[:-RESULTS] if child.child in needs]
     return tuple(
@@ -80,20 +80,20 @@ def _list_finished(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
 
 
 def _list_decisions(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
-    """List decisions from above, and of the steps that this one builds on."""
+    """List the decisions of the parent, and of the steps that this step needs."""
     theirs = (child for child in task.children.ended.values() if child.child in needs and not child.shared)
     told = (f"{child.child}: {text}" for child in theirs for text in child.decisions)
     return tuple(dict.fromkeys((*context.list_decisions(task), *told)))[-task.rules.notes :]
 
 
 def compute_key(step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
-    """Compute a key of all that a step's outcome depends on: an agent's work is reused if its instructions, its inputs,
-    the model and the starting tree are the same. Empty for commands and checks, which always run: their results may
+    """Compute a key from all that a step's outcome depends on: an agent's work is reused if its instructions, inputs,
+    model and starting tree are the same. Empty for commands and checks, which always run, since their results may
     depend on the outside world."""
     if classify_step(step) != "agent":
         return ""
-    known = replace(told, beside=())  # Parallel work is chance.
-    # Without the fields that only decide when it runs.
+    known = replace(told, beside=())  # Which siblings run meanwhile is chance.
+    # Leave out the fields that only decide when the step runs.
     plain = Step(step.name)
     step = replace(step, needs=(), condition=None, rounds=None, title="", runs_on=())
     step = replace(step, on_error=plain.on_error, max_retries=1, retry=plain.retry)

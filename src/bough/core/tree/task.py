@@ -34,7 +34,7 @@ from bough.core.tree.task_groups import (
 from bough.core.tree.task_state import SETTLED, State
 
 ENDLESS = 60.0
-"""Shortest limit of a check in seconds, whatever others took."""
+"""The minimum time limit of a check in seconds, however short earlier checks were."""
 
 
 class Attempt(Struct, frozen=True):
@@ -47,26 +47,26 @@ class Attempt(Struct, frozen=True):
     messages: PersistentList[Message]
     rounds: int = 0
     window: int = 0
-    """The model's context window in tokens; 0: unknown."""
+    """The model's context window in tokens; 0 if unknown."""
     used: int = 0
     """Tokens of the conversation: the provider's count of the last round, plus an estimate for what came since."""
     compacted: bool = False
-    """Compacted since the last round."""
+    """Whether the conversation was compacted since the last round."""
     exceeded: str = ""
-    """The refusal, if the model refused the conversation for its length, until it is compacted."""
+    """The model's message if it refused the conversation because of its length; cleared once it is compacted."""
     useless: int = 0
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """The ladder may switch to the other protocol: it is unknown which one suits the model."""
+    """Whether escalation may switch to the other protocol, since it is unknown which one suits the model."""
     changed: bool = False
-    """It has changed a file."""
+    """Whether the agent has changed a file."""
     tactic: str = ""
-    """The form of its question, if it acts in text."""
+    """The form of the question, if the agent acts by blocks in its text."""
     agent: str = ""
-    """The name of the outside agent; empty: bough's own."""
+    """The name of the outside agent; empty for bough's own."""
     pictured: bool = False
-    """The conversation has an image."""
+    """Whether the conversation contains an image."""
 
 
 def quote_person(text: str) -> str:
@@ -91,7 +91,7 @@ class Task(Struct, frozen=True):
     """The task's view of the work around it."""
     base: str = ""
     tree: str = ""
-    """The tree of the workspace after the last finished writing call: a restore returns to it."""
+    """The git tree of the workspace after the last finished call that writes; a restore returns to it."""
     attempt: Attempt | None = None
     origin: TaskOrigin = TaskOrigin()
     budget: TaskBudget = TaskBudget()
@@ -119,13 +119,13 @@ class Task(Struct, frozen=True):
 
     @property
     def takes_spare(self) -> bool:
-        """Whether the agent's next answer was paid for with the last question."""
+        """Whether the agent's next answer is a spare one, which was paid for with the last question."""
         return bool(self.ladder.spare) and self.attempt is not None and self.attempt.rounds == 0
 
     @property
     def check_timeout(self) -> float:
-        """Return the seconds for the next check. A small model that wrote an endless loop writes it again, and each
-        would take all the time there is: after the first, a check gets ten times what others took."""
+        """Return the time limit of the next check in seconds. A small model that wrote an endless loop often writes it
+        again, so after the first one a check gets only ten times as long as the longest that ended."""
         most, known = self.rules.check_timeout, self.acceptance
         repeats = self.in_text and known.endless and known.longest > 0
         return min(most, max(ENDLESS, 10 * known.longest)) if repeats else most
@@ -137,23 +137,23 @@ class Task(Struct, frozen=True):
 
     @property
     def resting(self) -> bool:
-        """Whether there is nothing more to do for now."""
+        """Whether there is nothing more to do for now: the task has ended, is blocked or is halted."""
         return self.state in SETTLED or self.halt is not None
 
     @property
     def gathering(self) -> bool:
-        """Whether its steps do the work, and no agent of its own is active."""
+        """Whether the task's steps do the work, and no agent of its own is active."""
         carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
         return carried and bool(self.plan.steps) and self.attempt is None and self.acceptance.claim is None
 
     @property
     def proposal(self) -> str:
-        """Return the complexity gate's proposal."""
+        """Return what the estimate proposes: to plan the task or to do it as one piece of work."""
         return self.plan.estimate.proposal if self.plan.estimate else ""
 
     @property
     def left(self) -> Limits:
-        """Return what may still be spent, without the reserve for running steps."""
+        """Return what may still be spent, not counting what is reserved for running steps."""
         return compute_free(self.budget.limits, self.budget.spend, list(self.reserved.values()))
 
     @property
@@ -176,13 +176,13 @@ class Task(Struct, frozen=True):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """List people's messages about the task: no context may lose them."""
+        """List people's messages about the task, which every agent's context must contain."""
         mark = quote_person("")
         own = (note.text for note in self.talk.notes if note.text.startswith(mark))
         return tuple(dict.fromkeys((*(text for text in self.inherited.decisions if text.startswith(mark)), *own)))
 
     def situation(self, trouble: Trouble) -> Situation:
-        """The situation as the ladder sees it."""
+        """Return the situation by which escalation (the ladder) decides."""
         children = [self.children.settled[step.name] for step in self.plan.steps if step.name in self.children.settled]
         completed = sum(child.state in (State.COMPLETED, State.SKIPPED) for child in children)
         return Situation(

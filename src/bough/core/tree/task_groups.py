@@ -1,4 +1,4 @@
-"""The state of a task, grouped by topic: one small struct for each. `Task` in `task.py` holds them."""
+"""The state of a task, grouped by topic: one small struct for each topic. `Task` in `task.py` holds them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TaskOrigin(Struct, frozen=True):
     """The task's origin, which never changes."""
 
     key: str = ""
-    """Identifies the inputs: a step with the same key can reuse the result."""
+    """A key of the task's inputs: a step with the same key can reuse its result."""
     subject: Subject | None = None
     merge: Merge | None = None
     """The merge that this task resolves, if it is a merge task."""
@@ -39,12 +39,12 @@ class TaskBudget(Struct, frozen=True):
 
     limits: Limits = Limits()
     granted: bool = False
-    """The limits were raised to fit the plan."""
+    """Whether the limits were raised to fit the plan."""
     grows: bool = False
-    """The grant may still be raised, so the task rests before its hand-over round."""
+    """Whether the parent may still raise the grant, so that the task halts before its hand-over round."""
     spend: Spend = Spend()
     examining: Spend = Spend()
-    """Spent on examiners, reviewers and judges."""
+    """What was spent on examiners, reviewers and judges."""
 
 
 class TaskModels(Struct, frozen=True):
@@ -59,9 +59,9 @@ class TaskModels(Struct, frozen=True):
     calling: dict[Tier, int] = {}
     """Answers with a usable tool call in this task, minus those without one, by tier."""
     serving: dict[Tier, str] = {}
-    """The keys of the models that answer in place of the first ones of their chains, by tier."""
+    """The keys of the fallback models that answer at present, by tier."""
     quota_until: float = 0.0
-    """Time at which the first exhausted quota is back; 0: none is exhausted."""
+    """The time at which the first exhausted quota is available again; 0 if none is exhausted."""
     transport_failures: int = 0
     retry_at: float = 0.0
     retry_wait: float = 0.0
@@ -72,29 +72,29 @@ class TaskRound(Struct, frozen=True):
     """The current round: one call of the model, and the tools that it calls."""
 
     asking: bool = False
-    """The round has started and the model has not answered yet. Asking again is the same round."""
+    """Whether the round has started and the model has not answered yet. Asking again belongs to the same round."""
     last: bool = False
-    """The current round is the hand-over."""
+    """Whether the current round is the hand-over, in which the agent only reports."""
     handing_over: bool = False
-    """The hand-over was announced: the next round is the last one."""
+    """Whether the hand-over was announced, so that the next round is the last one."""
     handed_over: bool = False
-    """The hand-over round is over."""
+    """Whether the hand-over round is finished."""
     text: str = ""
     """The model's text in the current round."""
     waiting: tuple[Call, ...] = ()
-    """Calls of the last answer that have not started."""
+    """Tool calls of the last answer that have not started."""
     started: tuple[Call, ...] = ()
-    """Calls that started and have not finished. Found between effects, they were interrupted."""
+    """Tool calls that have started and not finished. If the loop finds any when nothing runs, they were interrupted."""
     started_writes: bool = False
-    """One of them may have changed the workspace."""
+    """Whether one of the started calls may have changed the workspace."""
     acts: tuple[Act, ...] = ()
     """The finished calls of the round, as the stuck detector sees them."""
     faulty: str = ""
-    """The fault of the last answer as a whole, until the agent gets it."""
+    """What is wrong with the last answer as a whole, until the agent is told."""
     faults: int = 0
-    """Unusable answers in a row, of one agent."""
+    """How many unusable answers in a row the current agent gave."""
     empty: int = 0
-    """Empty answers in a row, of all agents."""
+    """How many empty answers in a row all agents gave."""
 
 
 class TaskProgress(Struct, frozen=True):
@@ -104,17 +104,17 @@ class TaskProgress(Struct, frozen=True):
     """The number of attempts so far."""
     memory: StuckMemory = StuckMemory()
     signal: Signal | None = None
-    """Raised by the last round and not yet recorded."""
+    """The sign of being stuck that the last round gave, until it is recorded."""
     nudged: frozenset[str] = frozenset()
-    """Patterns that the current agent was nudged about."""
+    """The stuck patterns about which the current agent has been warned."""
     passing: dict[int, int] = {}
-    """The most tests that passed in each of the agents' latest test commands, by hash of the command."""
+    """The largest number of tests that passed in each of the agents' test commands, by hash of the command."""
     actions: int = 0
-    """Tool calls that changed the workspace, and checks with other failures than before."""
+    """The number of tool calls that changed the workspace and of checks with other failures than before."""
 
 
 class TaskLadder(Struct, frozen=True):
-    """The trouble, and the rungs taken against it."""
+    """The current trouble, and the rungs (steps of escalation) taken against it."""
 
     means: EscalationOptions = EscalationOptions()
     trouble: Trouble | None = None
@@ -124,9 +124,9 @@ class TaskLadder(Struct, frozen=True):
     taken: dict[Rung, int] = {}
     """How often each rung was taken."""
     tactics: dict[str, int] = {}
-    """Number of tries of each tactic."""
+    """How often each tactic was tried."""
     spare: tuple[str, ...] = ()
-    """Further answers to the last question, which were paid for and not tried yet."""
+    """Further answers to the last question, which were paid for and have not been tried yet."""
     soft_rounds: int = 0
     """Rounds since the last rung, since the current agent started, or since more tests passed than ever before."""
 
@@ -142,11 +142,11 @@ class TaskPlan(Struct, frozen=True):
     wish: str = ""
     """The person's wishes for the next proposal."""
     leaf: bool = False
-    """It runs as one piece of work, although it could have been planned."""
+    """Whether the task runs as one piece of work, although it could have been planned."""
     steps: tuple[Step, ...] = ()
     """The current steps."""
     parallel: bool = False
-    """Steps start as soon as their needs are met, several at a time."""
+    """Whether steps start as soon as their needs are met, several at a time."""
     conventions: tuple[str, ...] = ()
     """Conventions of the plan that apply to every step."""
     approaches: int = 0
@@ -154,18 +154,18 @@ class TaskPlan(Struct, frozen=True):
     split: tuple[Step, ...] = ()
     """Smaller steps that the agent asked for."""
     problems: tuple[str, ...] = ()
-    """Faults of a helper's plan, while it can still correct it."""
+    """What is wrong with the plan of a planning model, while the model can still correct it."""
     answered: str = ""
-    """A helper's last answer."""
+    """The last answer of that planning model."""
     hinted: bool = False
-    """The person has answered, and the answer has not led to a plan yet."""
+    """Whether the person has answered a question and the answer has not led to a plan yet."""
 
 
 class TaskChildren(Struct, frozen=True):
     """The state of the steps. Each runs as a task of its own, a child."""
 
     running: dict[str, e.ChildStarted] = {}
-    """Running steps, each with the grant that is reserved for it."""
+    """Running steps, each with the grant (share of the budget) that is reserved for it."""
     held: dict[str, e.ChildHeld] = {}
     """Steps that are ready but wait for a running one."""
     settled: dict[str, e.ChildSettled] = {}
@@ -179,12 +179,12 @@ class TaskChildren(Struct, frozen=True):
     reopened: frozenset[str] = frozenset()
     """Blocked steps that were resumed, until they end."""
     charged: dict[str, Spend] = {}
-    """Charges to the task for each child, by path segment. A retried child continues to spend."""
+    """What the task was charged for each child so far, by path segment. A resumed child continues to spend."""
     learned: tuple[str, ...] = ()
-    """Dead ends of the steps: for planners and other steps, not for the task's own agents."""
+    """Failed approaches of the steps, for planners and other steps but not for the task's own agents."""
     passes: int = 1
     at_state: str = ""
-    """The current state of a state machine; empty: the first."""
+    """The current state of a state machine; empty for the first."""
     turns: int = 0
     """The number of transitions so far."""
 
@@ -198,36 +198,36 @@ class Summary(Struct, frozen=True):
 
 
 class TaskAcceptance(Struct, frozen=True):
-    """The agent's claim, the check's result, and the returns of the work."""
+    """The agent's claim to be done, the check's result, and how often the work went back."""
 
     claim: str | None = None
     """The agent's summary, once it claims to be done."""
     summaries: tuple[Summary, ...] = ()
-    """The summaries of all its agents, side by side: nobody's replaces another's."""
+    """The summaries of all the task's agents; none replaces another."""
     verdict: Verdict | None = None
     best: Verdict | None = None
-    """The failing verdict with the fewest failures: a repair that made things worse is rolled back to its tree."""
+    """The failing verdict with the best score; a repair that made things worse is rolled back to its tree."""
     judged: bool = False
-    """The verdict is about the current claim."""
+    """Whether the verdict is about the current claim."""
     endless: bool = False
-    """A check was stopped because of its time."""
+    """Whether a check was stopped because it took too long."""
     longest: float = 0.0
-    """Seconds of the longest check that ended by itself."""
+    """How many seconds the longest check took that ended by itself."""
     refuted: frozenset[str] = frozenset()
-    """Trees with which the check failed."""
+    """The git trees on which the check failed."""
     repairs: int = 0
     probe_repairs: int = 0
     """How many of the repairs were for failing probes."""
     findings: int = 0
     """How often work went back to the same agent because of a finding, although the check passed."""
     found: str | None = None
-    """The tree of the last finding."""
+    """The git tree of the work that the last finding was about."""
     asked_for_test: bool = False
-    """No check was found, and an agent was asked to write a test."""
+    """Whether an agent was asked to write a test because no check was found."""
 
     @property
     def failing(self) -> Verdict | None:
-        """The verdict, unless the check passed."""
+        """Return the verdict, unless the check passed."""
         return self.verdict if self.verdict is not None and self.verdict.ruling != "passed" else None
 
 
@@ -237,7 +237,7 @@ class TaskTestChanges(Struct, frozen=True):
     allowed: tuple[AllowedChange, ...] = ()
     """Changes that were allowed here or in one of the steps."""
     disputes: dict[str, str] = {}
-    """Agents' objections to a test, by test."""
+    """Agents' objections to tests, by test."""
     ruled_by_judge: str | None = None
     """The tree that the judge last ruled on."""
     ruled_by_person: str | None = None
@@ -245,7 +245,7 @@ class TaskTestChanges(Struct, frozen=True):
     denied: str | None = None
     """The tree that the person refused."""
     decided: str = ""
-    """The latest reason why nothing was allowed."""
+    """The latest reason why no change was allowed."""
 
 
 class TaskExamination(Struct, frozen=True):
@@ -253,15 +253,15 @@ class TaskExamination(Struct, frozen=True):
 
     examined: e.Examined | e.ExaminationSkipped | None = None
     probes: tuple[Probe, ...] = ()
-    """Its own probes, and those that completed steps have passed."""
+    """The task's own probes, and those that completed steps have passed."""
     times: int = 0
-    """How often it was examined."""
+    """How often the task was examined."""
     probed: str = ""
     """The tree that the probes last ran on."""
     before: dict[str, str] = {}
     """The outcomes of probes on the files as they were before the run, by name."""
     seen: e.DifferenceSeen | None = None
-    """The work's difference from the base, as of the last look."""
+    """What bough last observed about the difference that the work makes."""
     results: dict[str, Probed] = {}
     contested: dict[str, str] = {}
     """Why a probe is contested, by name."""
@@ -276,7 +276,7 @@ class TaskTalk(Struct, frozen=True):
     heard: int = 0
     """The `seq` of the last message from a person that has reached the task."""
     read: int = 0
-    """The `seq` of the last message to the goal whose demands were read."""
+    """The `seq` of the last message to the goal that was read for new requirements."""
     unheard: tuple[str, ...] = ()
     """Messages that the current agent has not received yet."""
     question: str = ""
@@ -287,13 +287,13 @@ class TaskOutcome(Struct, frozen=True):
     """The results of the task."""
 
     commanding: e.CommandStarted | None = None
-    """The running command of a command step. Found between effects, it was interrupted."""
+    """The running command of a command step. If the loop finds one when nothing runs, it was interrupted."""
     ran: e.CommandFinished | None = None
     result: str = ""
-    """The result, if no agent states it: output of the command, or a summary of the steps."""
+    """The result, if no agent states one: the command's output, or a summary of the steps."""
     summarized: bool = False
     report: str = ""
-    """The attempts and lessons, once the task is given up."""
+    """A report of the attempts and lessons, once the task is given up."""
     files: tuple[str, ...] = ()
     """Files changed since the base, as of the last checkpoint."""
     commit: str = ""

@@ -9,11 +9,11 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
 
 ROOM = 16_000
-"""The most characters of a result."""
+"""The maximum number of characters of a result."""
 
 
 def render_task_result(task: Task) -> str:
-    """Render an agent's own summary, a command's output or a critic's failing probes; for steps, their results."""
+    """Render the result: an agent's summary, a command's output, a critic's failing probes, or the steps' results."""
     verdict, results = task.acceptance.verdict, task.examination.results
     if task.step.role == "critic":
         text = "\n\n".join(render_failing_probe(probe, results[probe.name]) for probe in list_critic_probes(task))
@@ -27,7 +27,7 @@ def render_task_result(task: Task) -> str:
 
 
 def get_summary(task: Task) -> str:
-    """Return the summary of the agent that did the work, not of those that repaired or disputed something after it."""
+    """Return the summary of the agent that did the work, not of agents that repaired or disputed something later."""
     built = [one.text for one in task.acceptance.summaries if one.role != "bug_hunter"]
     return (built[-1] if built else task.acceptance.claim or "").strip()
 
@@ -47,15 +47,14 @@ def join_step_results(task: Task) -> str:
 
 
 def list_asked_probes(task: Task) -> tuple[Probe, ...]:
-    """List its own probes and those of its steps, without those that are only about a replaced or dropped
-    requirement."""
+    """List the probes of the task and its steps, except those that are only about replaced or dropped requirements."""
     replaced = {one.number for one in task.asked if not one.counts}
     return tuple(one for one in task.examination.probes if not one.requirements or {*one.requirements} - replaced)
 
 
 def list_live_probes(task: Task) -> tuple[Probe, ...]:
-    """List the probes that count: also those of failed steps, since their requirements are still open; without those
-    that a judge dropped and those that cannot run."""
+    """List the probes that count, including those of failed steps, since their requirements are still open. Probes that
+    a judge dropped or that cannot run do not count."""
     stuck = [child for child in task.children.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
     theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
     gone = _list_dropped(task) | {
@@ -77,7 +76,7 @@ def _list_dropped(task: Task) -> set[str]:
 
 
 def has_errors(task: Task) -> bool:
-    """Whether it left a failing check; for a critic: whether one of its probes fails."""
+    """Whether the task left a failing check or command or, for a critic, whether one of its probes fails."""
     if task.step.role == "critic" and list_critic_probes(task):
         return True
     if task.outcome.ran is not None and not task.outcome.ran.ok:
@@ -86,6 +85,6 @@ def has_errors(task: Task) -> bool:
 
 
 def describe_verdict(task: Task) -> str:
-    """Return its check's result in words; empty: no check."""
+    """Return the result of the task's check in words; empty if it has no check."""
     verdict = task.acceptance.verdict
     return verdict.reason if verdict is not None and verdict.command else ""

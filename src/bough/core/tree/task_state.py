@@ -35,7 +35,7 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 }
 
 SETTLED = frozenset({S.COMPLETED, S.BLOCKED, S.SKIPPED, S.FAILED, S.CANCELLED})
-"""A leaf in one of these states is not driven any further; a rung may still reopen it from BLOCKED."""
+"""States in which bough does nothing more for a task; a step of escalation may still reopen a blocked one."""
 
 
 def check_transition(current: State, to: State) -> State:
@@ -60,4 +60,4 @@ EXIT_STATUS: dict[str, int] = {
     "waiting": 8,
     "quota": 7,
 }
-"""The program's exit status for each way a run ends or halts."""
+"""The program's exit status for each way in which a run ends or halts."""

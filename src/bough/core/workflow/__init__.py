@@ -1,7 +1,7 @@
-"""Written plans: the text of a workflow file becomes a `Plan`.
+"""Written plans: read the text of a workflow file as a `Plan`.
 
-`loading` reads a file: `keys` checks its tables against the allowed keys, `nodes` has their order and what each can
-refer to, `problems` has the messages for what cannot run, and its place. `inputs`, `placeholders` and `command_values`
-put values into texts and commands, `conditions` decides by results and moves between states. `writing` turns a plan
-into a file.
+`loading` reads a file: `keys` checks its tables against the allowed keys, `nodes` knows the order of the tables and
+what each can refer to, and `problems` collects messages about what cannot run, with line numbers. `inputs`,
+`placeholders` and `command_values` put values into texts and commands; `conditions` evaluates conditions on results,
+and transitions between states. `writing` turns a plan into a file.
 """

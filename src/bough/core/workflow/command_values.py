@@ -1,9 +1,9 @@
 """Placeholders in commands: a value reaches a command as one argument, and no shell ever reads it as code.
 
 A `run` command gets its values as environment variables: `{name}` becomes `"$INPUT_name"`. A check must stay readable
-for the code that recognises its test runner, so its inputs are filled in, quoted. Both are right only between words or
-as a part of one: a placeholder inside quotes, a comment, a here-document, arithmetic or anything else that a shell
-reads twice is rejected when the file is loaded.
+for the code that recognises its test runner, so its inputs are filled in with quotes. Both ways work only for a whole
+word or a part of one: a placeholder inside quotes, a comment, a here-document, arithmetic or anything else that a shell
+evaluates twice is rejected when the file is loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bough.core.workflow.placeholders import (
 )
 
 _SKIPPED = re.compile(r"""\\.|\$?'[^']*'|\$?"(?:\\.|[^"\\])*"|(?<![^\s;&|()])#[^\n]*""", re.DOTALL)
-"""Text that a shell takes literally: escaped characters, quoted text, comments."""
+"""Pattern for text that a shell takes literally: escaped characters, quoted text, comments."""
 _READ_TWICE = {
     "`": "backticks, $ quotes or a substitution in quotes",
     "${": "a `${`",
@@ -37,7 +37,7 @@ _READ_TWICE = {
     "[[": "`[[ … ]]`",
     "<<": "a here-document",
 }
-"""Beginnings of text that a shell may read a second time."""
+"""Beginnings of text that a shell may evaluate a second time, and how messages name them."""
 _ENDS = re.compile(r"[;&|()\n]")
 """Characters after which another command begins."""
 _STARTERS = frozenset(
@@ -46,7 +46,7 @@ _STARTERS = frozenset(
         *("exec", "env", "sudo", "nohup", "nice", "command", "builtin", "xargs"),
     )
 )
-"""Words before a command."""
+"""Words that may stand before a command."""
 _READERS = frozenset(
     "eval let declare typeset local source . trap alias unset read mapfile ssh su watch".split()  # noqa: SIM905
 )
@@ -56,7 +56,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 def explain_refusal(before: str) -> str:
-    """Say why no value is allowed after this part of a command; empty if one is."""
+    """Explain why no value is allowed right after this part of a command; empty if one is allowed."""
     plain = _SKIPPED.sub(_render_skipped, before)
     if plain.endswith("\0"):
         return "it is in a comment"
@@ -73,7 +73,7 @@ def explain_refusal(before: str) -> str:
 
 
 def _render_skipped(match: re.Match[str]) -> str:
-    """Keep what matters of skipped text: an open comment, a line that continues, a substitution within quotes."""
+    """Return a short stand-in for text that a shell takes literally: it marks an open comment or a substitution."""
     text = match[0]
     if text[0] == "#":
         return "\0" if match.end() == len(match.string) else ""
@@ -83,7 +83,7 @@ def _render_skipped(match: re.Match[str]) -> str:
 
 
 def _explain_program(command: str) -> str:
-    """Say why no value may be the next word of one simple command."""
+    """Explain why no value may be the next word of a simple command; empty if one may."""
     words = re.split(r"[\s<>]+", command.lstrip())
     while words[:-1] and (words[0] in _STARTERS or words[0][:1] == "$" or _ASSIGNMENT.match(words[0])):
         del words[0]
@@ -93,7 +93,7 @@ def _explain_program(command: str) -> str:
         return "it would be the program itself: name the program and pass the value to it"
     program, previous = words[0].rpartition("/")[2], words[-2]
     reads_option = program in _SHELLS and previous.endswith("c")
-    reads_name = program in ("printf", "test", "[") and previous == "-v"  # a variable's name may contain code
+    reads_name = program in ("printf", "test", "[") and previous == "-v"  # A name can hold code.
     if program in _READERS or reads_option or reads_name:
         return f"`{program}` would read it as code"
     return ""
@@ -111,7 +111,7 @@ def find_refusals(pieces: Parts) -> list[tuple[Input | ResultPlace, str]]:
 
 
 def load_check(pieces: Parts, values: Mapping[str, Parts]) -> str:
-    """Return a check with its inputs filled in, each quoted; one without a value stays as written."""
+    """Return a check with its inputs filled in, each quoted; an input without a value stays as written."""
 
     def fill(piece: Part) -> str:
         if isinstance(piece, str):
@@ -123,7 +123,7 @@ def load_check(pieces: Parts, values: Mapping[str, Parts]) -> str:
 
 
 def load_command(pieces: Parts, values: Mapping[str, Parts], env: dict[str, str]) -> str:
-    """Return the command of a loaded step, and put its inputs into `env`; results are left for `fill_command`."""
+    """Return the command of a loaded step, and put its inputs into `env`; `fill_command` fills in results later."""
     line = ""
     for piece in pieces:
         if isinstance(piece, str):
@@ -136,7 +136,7 @@ def load_command(pieces: Parts, values: Mapping[str, Parts], env: dict[str, str]
 
 
 def fill_step(step: Step, results: Mapping[str, str]) -> Step:
-    """Return a loaded step with the known results in its texts. For `results` see `fill_places`."""
+    """Return a loaded step with the known results filled into its texts. `results`: see `fill_places`."""
     env = {name: fill_places(text, results).replace("\0", "\ufffd") for name, text in step.env.items()}
     return replace(
         step,
@@ -148,7 +148,7 @@ def fill_step(step: Step, results: Mapping[str, str]) -> Step:
 
 
 def fill_command(command: str, results: Mapping[str, str], env: dict[str, str]) -> str:
-    """Return a loaded step's command that reads the known results from `env`."""
+    """Put the known results into `env`, and return a loaded step's command that reads them from there."""
     return "".join(
         piece if isinstance(piece, str) else _add_variable(env, f"RESULT_{piece.step}", results[piece.step])
         for piece in split_command(command, results)
@@ -156,16 +156,16 @@ def fill_command(command: str, results: Mapping[str, str], env: dict[str, str]) 
 
 
 def _add_variable(env: dict[str, str], name: str, value: str) -> str:
-    """Put a value into the environment, and return the shell's word for it."""
+    """Put a value into the environment, and return the shell word that reads it, such as `"$INPUT_name"`."""
     name = re.sub(r"\W", "_", name)
-    value = value.replace("\0", "\ufffd")  # no environment can contain a NUL character
+    value = value.replace("\0", "\ufffd")  # Not allowed in an environment.
     while env.setdefault(name, value) != value:
         name += "_"
     return f'"${name}"'
 
 
 def split_command(command: str, results: Container[str]) -> list[str | ResultPlace]:
-    """Split a loaded command into parts: known results, where a value is allowed, and text."""
+    """Split a loaded command into text and placeholders of known results; others, and misplaced ones, stay text."""
     pieces: list[str | ResultPlace] = []
     before = ""
     for piece in split_loaded(command, results):

@@ -1,4 +1,4 @@
-"""Conditions and transitions: parsed from text, answered from results, never evaluated as code.
+"""Conditions and transitions: they are parsed from text and decided by results, never evaluated as code.
 
 condition = ["not "] [STEP "."] ( "success" | "failure" | "has_errors" | "empty" | "contains:" TEXT )
 """
@@ -18,16 +18,16 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.problems import suggest_nearest
 
 BEFORE = ""
-"""The name in `results` of the previous step."""
+"""The name that the previous step has in `results`."""
 END = "end"
-"""The target of a transition that ends a state machine, with the outcome of its last state."""
+"""The target of a transition that ends a state machine; the outcome is that of its last state."""
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 _FORM = re.compile(r"(?P<not>not\s+)?(?:(?P<step>[^\s.:]+)\.)?(?P<outcome>[^\s.:]+)(?::(?P<text>.*))?", re.DOTALL)
 _WORDS = tuple("contains:TEXT" if outcome == "contains" else outcome for outcome in OUTCOMES)
 
 
 def parse_condition(text: str) -> Condition | str:
-    """The condition in a text, or a sentence about why it is not one."""
+    """Parse a condition, or return a sentence that says why the text is not one."""
     found = _FORM.fullmatch(text.strip())
     if not found:
         return (
@@ -49,7 +49,7 @@ def parse_condition(text: str) -> Condition | str:
 
 
 def render_condition(condition: Condition) -> str:
-    """The text that `parse_condition` reads as this condition."""
+    """Return the text that `parse_condition` reads as this condition."""
     text = condition.text
     quoted = f'"{text}"' if text != text.strip() or text[:1] == '"' else text
     return (
@@ -61,8 +61,8 @@ def render_condition(condition: Condition) -> str:
 def is_met(condition: Condition, results: Mapping[str, ChildSettled]) -> bool:
     """Whether a condition holds. `results` has the finished steps by name, and the previous one under `BEFORE`.
 
-    For a step that was skipped or has not run nothing is true, so only a negated condition holds. `empty` holds only
-    for steps that succeeded: a critic that failed has approved nothing.
+    For a step that was skipped or has not run, only a negated condition holds. `empty` holds only for steps that
+    succeeded, since a critic that failed has approved nothing.
     """
     result = results.get(condition.step)
     return (result is not None and _matches(condition, result)) != condition.negated
@@ -87,12 +87,12 @@ def _matches(condition: Condition, result: ChildSettled) -> bool:
 
 
 class NextState(Struct, frozen=True):
-    """The successor of a state."""
+    """What follows a finished state of a state machine."""
 
     to: str | None
     """The next state; None if the machine has ended."""
     success: bool
-    """Whether the machine succeeded, or, if it continues, a failure was handled."""
+    """Whether the machine succeeded; true if it continues."""
     why: str
     """The reason, for the journal."""
 
@@ -100,8 +100,8 @@ class NextState(Struct, frozen=True):
 def choose_next_state(machine: Machine, ended: ChildSettled, count: int) -> NextState:
     """Choose the successor of a finished state, after `count` transitions so far.
 
-    The first transition that holds is taken. A failure without one fails the machine, and so does the limit: neither a
-    failure nor an endless loop counts as success.
+    The first transition whose condition holds is taken. If a state fails and no transition applies, the machine fails;
+    it also fails at the limit of transitions, so that an endless loop does not count as success.
     """
     state, success = ended.child, ended.state is State.COMPLETED
     found = next((each for each in machine.states if each.name == state), Exits(state))

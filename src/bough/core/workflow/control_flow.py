@@ -1,7 +1,7 @@
-"""The control flow of a written plan: conditions, passes, exits from them, and states. Pure.
+"""The control flow of a written plan: conditions, passes of repeated steps, exits from passes, and states.
 
-A condition is only answered from the results of the steps; nothing in it is ever run. A plan that the ladder has
-changed is no longer the written one: then its steps run once, by their needs alone.
+A condition is decided by the results of the steps; nothing in it is ever run. If escalation has replaced the written
+plan, its steps run once, in the order that their needs demand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Do = Literal["", "break", "continue"]
 
 
 def is_as_written(task: Task) -> bool:
-    """Whether the steps are still those that were written."""
+    """Whether the task still has the steps of the written plan."""
     return task.plan.approaches <= 1
 
 
@@ -36,7 +36,7 @@ def get_machine(task: Task) -> Machine | None:
 
 
 def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]:
-    """Return the finished steps: of this pass, otherwise of an earlier one. A skipped one has no result."""
+    """Return the last result of each finished step, of this pass or else of an earlier one; skipped steps have none."""
     ended = {**task.children.ended, **task.children.settled}
     known = {name: child for name, child in ended.items() if child.state is not State.SKIPPED}
     if before is not None and before.name in task.children.settled and before.name in known:
@@ -48,7 +48,7 @@ def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]
 
 
 def explain_skip(task: Task, step: Step) -> str:
-    """Explain why a step that could start now does not run; empty if it does."""
+    """Explain why a step that could start now is skipped; empty if it runs."""
     if step.condition is None:
         return ""
     number = task.plan.steps.index(step)
@@ -62,7 +62,7 @@ def explain_skip(task: Task, step: Step) -> str:
 
 
 def find_exit_request(task: Task) -> ChildSettled | None:
-    """Find the step that asks to leave this pass, or an enclosing one."""
+    """Find the step that asks to leave this pass or that of an enclosing step (`break`, `continue`)."""
     return next((child for child in task.children.settled.values() if child.do), None)
 
 
@@ -93,13 +93,13 @@ def explain_next_pass(task: Task) -> str:
 
 
 def find_outer_exit(task: Task) -> Do:
-    """Return a finished task's request to its enclosing steps: it was left for a pass that is not its own."""
+    """Return the `break` or `continue` that a finished task passes on to its enclosing steps, if it does not repeat."""
     asking = find_exit_request(task)
     return asking.do if asking is not None and not is_repeating(task) and task.inherited.loop else ""
 
 
 def describe_passes(task: Task) -> str:
-    """Describe the end of the passes for people; empty if there is only one."""
+    """Describe for people how the passes of a repeated step ended; empty if the step does not repeat."""
     step, asking = task.step, find_exit_request(task)
     if not is_repeating(task):
         return ""
@@ -116,7 +116,7 @@ def describe_passes(task: Task) -> str:
 
 
 def find_current_state(task: Task) -> Step | None:
-    """The state that a machine is in."""
+    """Find the step that is the current state of a state machine; None if the task is not one."""
     turns = get_machine(task)
     if turns is None:
         return None
@@ -125,7 +125,7 @@ def find_current_state(task: Task) -> Step | None:
 
 
 def find_next_state(task: Task) -> NextState | None:
-    """Find the successor of the current state; None until it has ended."""
+    """Find what follows the current state; None until that state has ended."""
     turns, state = get_machine(task), find_current_state(task)
     child = task.children.settled.get(state.name) if state is not None else None
     if turns is None or child is None:
@@ -136,7 +136,7 @@ def find_next_state(task: Task) -> NextState | None:
 
 
 def find_broken_state(task: Task) -> ChildSettled | None:
-    """The state at which a machine failed."""
+    """Find the state at which a state machine failed; None if it has not failed."""
     state, ways = find_current_state(task), find_next_state(task)
     if state is None or ways is None or ways.to is not None or ways.success:
         return None
@@ -144,6 +144,6 @@ def find_broken_state(task: Task) -> ChildSettled | None:
 
 
 def has_exhausted_transitions(task: Task) -> bool:
-    """Whether a machine has used up its transitions."""
+    """Whether a state machine has reached its limit of transitions."""
     turns = get_machine(task)
     return turns is not None and task.children.turns >= turns.limit

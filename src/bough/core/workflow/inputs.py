@@ -32,12 +32,12 @@ class InputSpec(Struct, frozen=True):
     name: str
     type: str = "string"
     default: str | None = None
-    """The default as text; None: a value must be given."""
+    """The default as text; None if a value must be given."""
     description: str = ""
 
 
 def read_declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSpec]:
-    """The inputs of a file."""
+    """Read the inputs that a workflow file declares, and report wrong ones."""
     specs: dict[str, InputSpec] = {}
     for name, said in table.items():
         at: KeyPath = ("inputs", name)
@@ -57,7 +57,7 @@ def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> 
     table = read_table(source, at, said, InputKeys)
     spec = InputSpec(name, table.get("type", "string"), description=table.get("description", ""))
     if "default" not in table:
-        # A wrong default is reported once; the input counts as one that has a default.
+        # A default of a wrong type is already reported; treat it as empty, so that no missing value is reported too.
         return replace(spec, default="" if "default" in said else None)
     text, wrong = render_value(spec.type, table["default"])
     if wrong and spec.type == said.get("type", "string"):
@@ -66,7 +66,7 @@ def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> 
 
 
 def render_value(type_: str, value: Any) -> tuple[str, str]:
-    """Return a value as it is filled into texts, and what is wrong with it, if anything."""
+    """Return a value as the text that is filled in, and the end of a sentence that says what is wrong, if anything."""
     fits = {"bool": bool, "int": int, "float": int | float}.get(type_, str)
     if not isinstance(value, str) and (not isinstance(value, fits) or isinstance(value, bool) != (type_ == "bool")):
         return "", f"is not {_TYPES[type_]}"
@@ -74,7 +74,7 @@ def render_value(type_: str, value: Any) -> tuple[str, str]:
 
 
 def parse_value(type_: str, text: str) -> tuple[str, str]:
-    """Return what `render_value` does, for a value given as text."""
+    """Do the same as `render_value` for a value that is given as text."""
     if "\0" in text:
         return "", "contains a NUL character, which no command can take"
     if type_ == "bool":
@@ -104,7 +104,7 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def resolve_inputs(source: Source, specs: Mapping[str, InputSpec], values: Mapping[str, str]) -> dict[str, str]:
-    """Every input with its value, given or default."""
+    """Return every input's value, given or default; report unknown, wrong and missing ones."""
     for name in values:
         if name not in specs:
             source.wrong(("inputs",), f"There is no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}")

@@ -1,7 +1,7 @@
-"""The keys of a workflow file: each key once, with its type, its place and its purpose.
+"""The keys of a workflow file: each key with its type, its table and its purpose.
 
-The loader, the JSON schema and the messages come from these definitions, so that they cannot diverge. A table of a file
-is read key by key, so that one wrong key hides no other: that is why these are dictionaries and not structs.
+The loader, the JSON schema and the messages use these definitions, so that they cannot diverge. These are dictionaries
+and not structs, because a table is read key by key, so that one wrong key does not hide another.
 
 `read_table` reads a table by these definitions, and reports faults key by key.
 """
@@ -35,12 +35,12 @@ _SLUG = {"pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 40}
 
 
 def _key(about: str, fits: tuple[Kind, ...] = (), **more: Any) -> Meta:
-    """Return a key's purpose, and the kinds of steps in which it has an effect: all, unless some are named."""
+    """Return a key's purpose together with the kinds of steps in which it has an effect (all, without `fits`)."""
     return Meta(description=about, extra={"fits": fits or tuple(KINDS)}, **more)
 
 
 class ActionKeys(TypedDict, total=False):
-    """The action of a step without an agent."""
+    """The action of a step that runs a command, a check or another workflow."""
 
     run: Annotated[str, _key("A command that is the whole step; it is done when it exits with status 0.")]
     check: Annotated[str, _key("A command whose verdict is the whole step.")]
@@ -56,7 +56,7 @@ class RetryKeys(TypedDict, total=False):
 
 
 class TransitionKeys(TypedDict, total=False):
-    """Where to go from a state, and when."""
+    """A transition: the state that follows, and on which condition."""
 
     on: Annotated[str, _key("A condition on the finished state; without it, always.")]
     to: Required[Annotated[str, _key("The next state, or `end`.")]]
@@ -167,7 +167,7 @@ OWNERS: dict[Any, str] = {
     TransitionKeys: "A transition",
     InputKeys: "An input",
 }
-"""Names of each table in messages."""
+"""How messages name each table."""
 
 
 @cache
@@ -207,11 +207,11 @@ ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-"""Common names for keys that have another name here."""
+"""Names that people commonly use for keys which have another name here."""
 
 
 def classify_step(step: Step) -> Kind:
-    """Say what runs a step. bough itself runs a leaf that only has a check."""
+    """Return the kind of a step. A step that only has a check needs no agent."""
     if step.steps:
         return "compound"
     if step.do:
@@ -224,18 +224,18 @@ def classify_step(step: Step) -> Kind:
 
 
 def is_for_agents(step: Step) -> bool:
-    """Whether an agent works on it, or on one of its steps."""
+    """Whether an agent works on the step, or on one of its smaller steps."""
     return classify_step(step) == "agent" or any(map(is_for_agents, step.steps))
 
 
 def needs_models(step: Step) -> bool:
-    """Whether running it needs a model: for agents, and for summaries."""
+    """Whether running the step needs a model, for an agent or for a summary."""
     return classify_step(step) == "agent" or step.summarize or any(map(needs_models, step.steps))
 
 
 def is_tested_by_default(step_kind: Kind, role: str, named: bool) -> bool:
-    """Return the default of `requires_testing`. A command has its exit status and a critic changes nothing, so neither
-    needs another check, unless one is `named`."""
+    """Return the default of `requires_testing`. A command has an exit status and a critic changes nothing, so neither
+    needs a check, unless the step names one (`named`)."""
     return named or (step_kind != "run" and role != "critic")
 
 
@@ -264,11 +264,11 @@ _TABLES: dict[str, Any] = {
     "retry": Table,
     "inputs": Table,
 }
-"""Keys with tables of their own, which are read afterwards: here only their form matters."""
+"""Keys whose values are tables that are read later; at first only the form of the value is checked."""
 
 
 def read_table(source: Source, at: KeyPath, said: Table, shape: Any) -> Table:
-    """Return the valid part of a table; the rest is reported."""
+    """Return the valid keys of a table, and report the others."""
     keys = list_keys(shape)
     kept: Table = {}
     for name, value in said.items():

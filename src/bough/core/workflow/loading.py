@@ -1,4 +1,4 @@
-"""Loads the text of a workflow file as a plan: every problem is found before anything runs."""
+"""Load the text of a workflow file as a plan, and find every problem before anything runs."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def load(
 ) -> Workflow:
     """Load the workflow in a text, or raise a `WorkflowError` with all problems.
 
-    `file` is its path in the project, for messages and for the files that it names, which `read` gives. `inputs` are
-    its inputs by name; None leaves them open, to show a workflow without running it.
+    `file`: its path in the project, for messages and as the place that included files are relative to; `read` reads
+    these. `inputs`: values of the inputs by name, or None to show a workflow without values and without running it.
     """
     problems: Problems = {}
     source = Source(file, text, problems)
@@ -78,7 +78,7 @@ def load(
 
 
 def _build_step(node: Node) -> Step:
-    """Build a step from a node. Only nodes without problems make a plan, but all are checked."""
+    """Build a step from a node. Nodes with problems are built too, so that all problems are found, but never run."""
     fields = _read_fields(node)
     _check_together(node, fields)
     if "requires_testing" not in fields:
@@ -95,7 +95,7 @@ def _build_step(node: Node) -> Step:
 
 
 def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
-    """Check keys that need another key."""
+    """Report keys that need another key, or exclude it."""
     if "join" in fields and not fields.get("parallel"):
         node.wrong("join", "`join` needs `parallel = true`: add it.")
     if "until" in fields and fields.get("repeat", 1) < 2:
@@ -113,11 +113,11 @@ def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
 
 _FIELDS = {*Step.__struct_fields__} - {"name", "steps", "env"}
 _TEXTS = ("title", "test_file", "interfaces", "files")
-"""Keys that may name inputs, and are fields of a step under the same name."""
+"""Keys whose texts may contain inputs and which are fields of a step under the same name."""
 
 
 def _read_fields(node: Node) -> dict[str, Any]:
-    """Read the fields of a step, with those of the workflow that it includes."""
+    """Read the fields of a step, including those of the workflow that it includes."""
     table = node.table
     fields = {key: _read_value(node, key, value) for key, value in table.items() if key in _FIELDS}
     if "criteria" in table:
@@ -187,7 +187,7 @@ def _split_command(node: Node, key: str, text: str, *, results: bool) -> Parts:
 
 
 def _split(node: Node, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
-    """Split a text into parts with its names resolved. With `into`, inputs are filled in."""
+    """Split a text into parts, and report unknown names. With `into`, inputs are replaced by their values."""
     try:
         pieces = split_places(text)
     except NotAPlace as error:
@@ -224,7 +224,7 @@ def _look_up(node: Node, key: str, piece: Input | ResultPlace, results: bool) ->
 
 
 def _read_inputs(node: Node, included: Node) -> dict[str, Parts]:
-    """The inputs of the workflow that a node includes."""
+    """Read the values that a node gives to the inputs of the workflow that it includes."""
     file, specs = included.source.file, included.specs
     said: dict[str, Any] = node.table["action"].get("inputs", {})
     at = ("action", "inputs")
@@ -269,7 +269,7 @@ def _read_condition(node: Node, key: str) -> Condition | None:
 
 
 def _read_sibling_condition(node: Node) -> Condition | None:
-    """Read a condition on a sibling that has ended by then."""
+    """Read a condition on a sibling, and report if that step cannot have ended by then."""
     condition, level, asked = _read_condition(node, "condition"), node.above, node.number - 1
     if condition is None or level is None:
         return None
@@ -307,7 +307,7 @@ def _read_until(node: Node) -> Condition | None:
 
 
 def _build_machine(node: Node) -> Machine:
-    """Build the transitions between the states of a node."""
+    """Build a state machine from the states of a node, and report wrong names and transitions."""
     names = [each.name for each in node.nodes if each.name]
     start = node.get("start", names[0] if names else "")
     if names and start not in names:

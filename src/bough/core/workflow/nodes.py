@@ -1,7 +1,7 @@
-"""Nodes: the tables of a workflow and of the files that it includes, each with its place among the others.
+"""Nodes: the tables of a workflow and of the files that it includes, each with its parent and its steps.
 
-A node holds only valid keys; faults are reported, and the rest is still checked, so that a person sees every problem at
-once.
+A node holds only valid keys. Invalid ones are reported and the rest is still checked, so that a person sees every
+problem at once.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ class Node(Struct, eq=False):
     table: Table
     """The valid keys."""
     above: Node | None = None
-    """The node that it is a step of; None at the top of a file."""
+    """The node that contains this one as a step; None at the top of a file."""
     number: int = 0
     files: tuple[str, ...] = ()
-    """The file it is in, after those that include it."""
+    """The files that include this one, the outermost first, and the file that contains this node."""
     kind: Kind = "agent"
     nodes: list[Node] = []
-    """Its own steps or states, or those of the workflow that is included here."""
+    """The node's own steps or states, or those of the workflow that it includes."""
     numbers: dict[str, int] = {}
-    """Their numbers by name."""
+    """The indexes of the steps in `nodes`, by name."""
     specs: dict[str, InputSpec] = {}
-    """The inputs of a whole workflow."""
+    """The declared inputs, if the node is a whole workflow."""
     included: Node | None = None
-    """The workflow that is included here."""
+    """The workflow that this node includes."""
     values: Mapping[str, Parts] = {}
-    """The inputs around it."""
+    """The values of the inputs that the node's texts may use."""
 
     @property
     def name(self) -> str:
@@ -71,44 +71,44 @@ class Node(Struct, eq=False):
 
     @property
     def path(self) -> str:
-        """The path of its task; empty for the goal."""
+        """The path of the node's task; empty for the goal."""
         return "" if self.above is None else f"{self.above.path}/{self.name}".lstrip("/")
 
     @property
     def body(self) -> Node:
-        """Return the node in which its steps are written."""
+        """Return the node in which the steps are written: this one, or the workflow that it includes."""
         return self if self.included is None else self.included.body
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a key's value from here or else from the included workflow."""
+        """Return a key's value from this node, or else from the included workflow."""
         inside = default if self.included is None else self.included.get(key, default)
         return self.table.get(key, inside)
 
     @property
     def again(self) -> bool:
-        """Whether its steps may run again, so that each may use any other's last result."""
+        """Whether the node's steps may run several times, so that each may use any other's last result."""
         own = "states" in self.body.table or self.get("repeat", 1) > 1
         return own or (self.above is not None and self.above.again)
 
     def wrong(self, key: str, text: str, needle: str = "") -> None:
-        """Report a fault of a key, which may be written in the included workflow."""
+        """Report a problem with a key, at its place in this node or in the included workflow."""
         (self if key in self.said else self.body).report((key,), text, needle)
 
     def report(self, at: KeyPath, text: str, needle: str = "") -> None:
         self.source.wrong((*self.at, *at), text, needle)
 
     def take(self, nodes: list[Node]) -> None:
-        """Set these steps."""
+        """Make these nodes the steps of this one."""
         self.nodes, self.numbers = nodes, {node.name: at for at, node in reversed([*enumerate(nodes)])}
         for number, node in enumerate(nodes):
             node.above, node.number = self, number
 
     def needs(self, number: int) -> list[int]:
-        """List the steps that one of its steps names as its needs."""
+        """List the indexes of the steps that step `number` names in its `needs`."""
         return [self.numbers[name] for name in self.nodes[number].table.get("needs", ()) if name in self.numbers]
 
     def waits(self, number: int, other: int) -> bool:
-        """Whether one of its steps begins only after the other has ended."""
+        """Whether step `number` begins only after step `other` has ended."""
         return other in find_reachable(self.needs(number), self.needs) if self.get("parallel") else other < number
 
     def check_steps(self) -> None:
@@ -129,7 +129,7 @@ class Node(Struct, eq=False):
                     said += "write it before, or let the steps run in `parallel`."
                 if said:
                     node.wrong("needs", said, name)
-        # Each cycle is reported once: a step of one that was found is left out of the next search.
+        # Report each cycle once: clear the needs of one of its steps before the next search.
         waiting = {at: [need for need in self.needs(at) if need != at] for at in range(len(self.nodes)) if parallel}
         while circle := find_circle(waiting)[:-1]:
             first = circle.index(min(circle))
@@ -138,7 +138,7 @@ class Node(Struct, eq=False):
             waiting[circle[first]] = []
 
     def find_result(self, name: str) -> tuple[str, str]:
-        """Find the path of the task whose result `name` means here, or say why there is none."""
+        """Return the path of the task whose result `name` means here, and why it cannot be used, if so."""
         chain = [self] if self.above is not None else []
         """The nodes from the top of the file down to this one."""
         while chain and (top := chain[0].above) is not None and top.included is None and top.above is not None:
@@ -161,7 +161,7 @@ class Node(Struct, eq=False):
 
 
 def _explain_too_early(chain: list[Node], segments: list[str]) -> str:
-    """Explain why the result of the step at `segments` does not exist yet; empty if it does."""
+    """Explain why the step at `segments` has no result yet when the last node of `chain` starts; empty if it has."""
     same = 0
     while same < min(len(segments), len(chain)) and chain[same].name == segments[same]:
         same += 1
@@ -189,7 +189,7 @@ class Reader(Struct, eq=False):
     _steps: int = 0
 
     def whole(self, source: Source, depth: int = 0, around: tuple[str, ...] = ()) -> Node:
-        """Read a file. `around` are the files that include it, at that depth."""
+        """Read a workflow file. `around`: the files that include it; `depth`: how deeply it is nested."""
         table = read_table(source, (), source.table, WorkflowKeys)
         node = Node(source, (), source.table, table, files=(*around, source.file))
         node.specs = read_declared(source, table.get("inputs", {}))
@@ -272,7 +272,7 @@ class Reader(Struct, eq=False):
             node.kind = "run" if way == "run" else "check"
 
     def _include(self, node: Node, said: str, depth: int) -> str:
-        """Read a file for a step; return why it cannot be included, if so."""
+        """Include a workflow file in a step, or return the reason why that is impossible."""
         file = resolve_file(node.source.file, said)
         if file is None:
             return f"`{shorten_line(said)}` is not a file of this project: write a path relative to this file."
@@ -293,7 +293,7 @@ class Reader(Struct, eq=False):
 
 
 def resolve_file(file: str, said: str) -> str | None:
-    """Return the path in the project of a file that another names; None if it is outside the project."""
+    """Return the path, in the project, of the file that `file` names as `said`; None if it is outside the project."""
     if said.startswith(("/", "~")) or "\\" in said or "\0" in said or not said.strip():
         return None
     path = posixpath.normpath(posixpath.join(posixpath.dirname(file), said))

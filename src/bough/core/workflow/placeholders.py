@@ -1,8 +1,8 @@
 """Placeholders in texts: `{name}` for an input, `{steps.NAME.result}` for another step's result, `{{` for a brace.
 
-A file's texts are split into parts when it is loaded, and inputs are filled in then. Results are left for later: in a
-loaded step's texts `{steps.PATH.result}`, with the path of the task, is a placeholder, `{brace}` is a literal `{`, and
-everything else is plain text. So a text that never came from a file is taken literally, braces included.
+When a file is loaded, its texts are split into parts, and inputs are filled in. Results are filled in later: in a
+loaded step's texts, `{steps.PATH.result}` with the path of the task is a placeholder, `{brace}` is a literal `{`, and
+everything else is plain text. So a text that did not come from a file is taken literally, braces included.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LIVE = r"\{(?:steps\.([a-z0-9/-]+)\.result|brace)\}"
 
 
 class Input(Struct, frozen=True):
-    """The placeholder of an input."""
+    """A placeholder for an input."""
 
     name: str
 
 
 class ResultPlace(Struct, frozen=True):
-    """The placeholder of a step's result: by name as written, by the task's path once resolved."""
+    """A placeholder for a step's result. `step`: the name as written or, once resolved, the task's path."""
 
     step: str
 
@@ -39,7 +39,7 @@ Parts = tuple[Part, ...]
 
 
 class NotAPlace(Exception):
-    """The text in braces is not a placeholder. `piece` is the text as written."""
+    """Raised if a text in braces is not a placeholder. `piece`: the text as written."""
 
     def __init__(self, said: str, piece: str) -> None:
         super().__init__(said)
@@ -47,7 +47,7 @@ class NotAPlace(Exception):
 
 
 def split_places(text: str) -> Parts:
-    """A file's text, split into parts."""
+    """Split a file's text into plain texts and placeholders."""
     if "{" not in text and "}" not in text:
         return (text,)
     at, parts = 0, list[Part]()
@@ -76,7 +76,7 @@ def _read_place(piece: str) -> Part:
 
 
 def merge_texts(pieces: Iterable[Part]) -> list[Part]:
-    """Return the parts with adjacent texts joined, and no empty ones."""
+    """Return the parts with adjacent texts joined and empty texts left out."""
     whole: list[Part] = []
     for piece in pieces:
         if isinstance(piece, str) and whole and isinstance(whole[-1], str):
@@ -87,17 +87,17 @@ def merge_texts(pieces: Iterable[Part]) -> list[Part]:
 
 
 def render_loaded(pieces: Parts) -> str:
-    """Render the text of a loaded step, for `fill_places`. An input without a value stays as written."""
+    """Render parts as the text of a loaded step, which `fill_places` reads. Inputs without a value stay as written."""
     return "".join(protect_text(p) if isinstance(p, str) else render_place(p) for p in pieces)
 
 
 def protect_text(text: str) -> str:
-    """Escape plain text for a loaded step: text that only looks like a placeholder stays text."""
+    """Escape plain text for a loaded step, so that text which only looks like a placeholder stays text."""
     return re.sub(LIVE, lambda found: f"{{brace}}{found[0][1:]}", text)
 
 
 def render_plain(pieces: Parts) -> str:
-    """Render the text with nothing to fill in later."""
+    """Render parts as plain text, in which nothing is filled in later."""
     return "".join(p if isinstance(p, str) else render_place(p) for p in pieces)
 
 
@@ -106,7 +106,7 @@ def render_place(place: Input | ResultPlace) -> str:
 
 
 def split_loaded(text: str, results: Container[str]) -> Iterator[str | ResultPlace]:
-    """Yield the parts of a loaded step's text: known results, and text."""
+    """Yield the parts of a loaded step's text: plain texts, and placeholders of results that are in `results`."""
     at = 0
     for match in re.finditer(LIVE, text):
         yield text[at : match.start()]
@@ -121,12 +121,12 @@ def split_loaded(text: str, results: Container[str]) -> Iterator[str | ResultPla
 def fill_places(text: str, results: Mapping[str, str]) -> str:
     """Fill all known results into a loaded step's text.
 
-    `results` has those of the run's finished tasks by path; skipped ones are empty. Values are never expanded again: a
-    result with braces in it stays as it is. A placeholder without a known value stays.
+    `results`: the results of the run's finished tasks by path; those of skipped tasks are empty. Values are never
+    expanded again: braces in a result stay as they are. A placeholder without a known value stays.
     """
     return "".join(piece if isinstance(piece, str) else results[piece.step] for piece in split_loaded(text, results))
 
 
 def escape_braces(text: str) -> str:
-    """Return plain text as written in a file."""
+    """Escape the braces in plain text, so that it can be written in a file."""
     return text.replace("{", "{{").replace("}", "}}")

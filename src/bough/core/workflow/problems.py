@@ -1,7 +1,7 @@
-"""The problems of a workflow file: all at once, each with its place and a fix.
+"""The problems of a workflow file: all are reported at once, each with its line and a way to fix it.
 
-The standard library's parser gives the meaning of a TOML text but no places: to report a problem, an accepted text is
-cut into its statements, which are parsed one by one.
+The standard library's TOML parser does not tell on which line a value is. To find the line of a problem, a text that
+the parser accepts is cut into statements, which are parsed one by one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 
 
 def find_offsets(text: str) -> dict[KeyPath, int]:
-    """Find the offset of the line on which a key, a table or an element of an array begins."""
+    """Find the offset of the line on which each key, table and element of an array begins."""
     offsets: dict[KeyPath, int] = {(): 0}
     numbers: dict[KeyPath, int] = {}
     """The number of the last element of each array of tables."""
@@ -65,7 +65,7 @@ def _list_paths(value: Any, at: KeyPath) -> Iterator[KeyPath]:
 
 
 LONGEST_LIST = 12
-"""Most words that a message lists if none is close."""
+"""The maximum number of words that a message lists if none is similar."""
 
 
 class Problem(Struct, frozen=True):
@@ -80,7 +80,7 @@ class Problem(Struct, frozen=True):
 
 
 class WorkflowError(UsageError):
-    """A workflow that cannot run as written. It has at least one problem."""
+    """Raised for a workflow that cannot run as written, with its problems (at least one)."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(" ".join(map(str, problems)))
@@ -88,11 +88,11 @@ class WorkflowError(UsageError):
 
 
 Problems = dict[Problem, None]
-"""All problems in the order they are found, each once: a file that is used twice is reported once."""
+"""All problems in the order in which they are found, each only once, even if its file is included twice."""
 
 
 class Source:
-    """One workflow file: its text, its TOML value, and the places in it."""
+    """One workflow file: its text, its TOML value, and the lines of its keys."""
 
     def __init__(self, file: str, text: str, problems: Problems) -> None:
         self.file = file
@@ -104,14 +104,14 @@ class Source:
             self.table = parse_toml(self._text)
         except RecursionError:
             self._add(_find_crowded_line(self._text, r"[\[{]"), "Values are nested too deeply.")
-        except ValueError as error:  # TOMLDecodeError is one; so is a number with thousands of digits
+        except ValueError as error:  # A TOMLDecodeError, or a number with thousands of digits.
             self._add(*_explain_refusal(self._text, str(error)))
 
     def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
-        """Record a problem with the value of a key; `needle` is the part of the value it is about."""
+        """Record a problem with the value at a key path. `needle`: the part of the value that the problem is about."""
         self._offsets = self._offsets or find_offsets(self._text)
         if not needle and at in self._offsets and isinstance(key := (at or (0,))[-1], str):
-            needle = key  # The value around it may take several lines.
+            needle = key  # The statement may take several lines: find the key's own line.
         while at not in self._offsets:
             at = at[:-1]
         offset = self._offsets[at]
@@ -134,19 +134,19 @@ def _explain_refusal(text: str, said: str) -> tuple[int, str]:
 
 
 def _find_crowded_line(text: str, pattern: str) -> int:
-    """Find the line with the most matches: the likeliest one, if the parser names none."""
+    """Find the line with the most matches, which is probably at fault if the parser names no line."""
     counts = [len(re.findall(pattern, line)) for line in text.split("\n")]
     return counts.index(max(counts)) + 1
 
 
 def raise_for(problems: Problems, first: str) -> None:
-    """Raise all problems as one error, if any: those of the file itself first, by line."""
+    """Raise all problems, if there are any, as one error: those of the file `first` come first, by line."""
     if problems:
         raise WorkflowError(sorted(problems, key=lambda problem: (problem.file != first, problem.file, problem.line)))
 
 
 def suggest_nearest(word: str, words: Iterable[str]) -> str:
-    """Return the end of a sentence: the nearest known word, or all known ones."""
+    """Return the end of a sentence that suggests the most similar known word, or lists the known words."""
     known = list(words)
     if close := suggest_word(word, known):
         return f"did you mean `{shorten_line(close)}`?"
@@ -158,7 +158,7 @@ def suggest_nearest(word: str, words: Iterable[str]) -> str:
 
 
 def decode_text(body: bytes, file: str) -> str:
-    """The text of a file's bytes."""
+    """Decode a workflow file's bytes as UTF-8, or raise an error that names the line."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Writes a plan as the text of a workflow file that loads as the same plan, to edit and run."""
+"""Write a plan as the text of a workflow file, which a person can edit and run, and which loads as the same plan."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bough.core.workflow.problems import WorkflowError
 _DEFAULT = Step("")
 _OWN_WAY = ("name", "steps", "criteria", "env", "retry", "test_command", "requires_testing")
 _KEYS = [key for key in list_keys(StepKeys) if key in Step.__struct_fields__ and key not in _OWN_WAY]
-"""Fields of a step that are keys of the same name, and are written as they are."""
+"""Fields of a step that are written as keys of the same name without conversion."""
 
 
 def write_workflow(plan: Plan) -> str:
-    """Write the plan as a workflow file. Raises `UsageError` for a plan that a file cannot express."""
+    """Write the plan as the text of a workflow file; raise `UsageError` if a file cannot express the plan."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
     title = slug(goal.title or shorten_line(goal.instructions, 60))
@@ -42,7 +42,7 @@ def write_workflow(plan: Plan) -> str:
         line = text.split("\n")[said.line - 1]
         raise UsageError(f"The plan cannot be written as a workflow, at `{shorten_line(line)}`: {said.text}") from None
     if again.plan != plan:
-        raise UsageError("The plan cannot be written as a workflow: a file cannot express all of it.")
+        raise UsageError("The plan cannot be written as a workflow: a file cannot express some of its steps' settings.")
     return text
 
 
@@ -85,7 +85,7 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
     kind = classify_step(step)
 
     def write(text: str) -> str:
-        """Write a text that may name the results of other steps."""
+        """Render a text that may contain placeholders of other steps' results."""
         return _render_file_text(split_loaded(text, known), around)
 
     said: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
 
 
 def _render_file_text(pieces: Iterable[str | ResultPlace], around: tuple[frozenset[str], ...]) -> str:
-    """Render a text for a file. If a nearer step has the name of one at the top, the latter is named by path."""
+    """Render a text for a file. A top step is named by its path (`/name`) if a nearer step has the same name."""
     text = ""
     for piece in pieces:
         if isinstance(piece, str):
@@ -139,7 +139,7 @@ def _render_file_text(pieces: Iterable[str | ResultPlace], around: tuple[frozens
 
 
 def _render_value(value: Any) -> str:
-    """Render a value as TOML, which writes texts, numbers and truth as JSON does."""
+    """Render a value as TOML, which has the same form as JSON for texts, numbers, true and false."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_render_value(each)}" for key, each in value.items()) + " }"
     if isinstance(value, list):
