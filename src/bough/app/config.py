@@ -120,8 +120,7 @@ def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
 def load_settings(
     folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
 ) -> tuple[Config, dict[str, str]]:
-    """Return the settings, and those among them that the repository's file decided, by name. `outside`: commands run
-    without a sandbox."""
+    """Return the settings, and those that the repository's file decided, by name. `outside`: without a sandbox."""
     layers, merged = list_layers(folder, env, allow, outside=outside), Table()
     for _, table in layers:
         for section, values in table.items():

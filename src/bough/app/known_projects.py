@@ -23,8 +23,7 @@ def list_known_projects() -> list[Path]:
 
 
 def remember_project(root: Path) -> None:
-    """Put a project first in the list. If the list cannot be written, because the home folder is missing or read-only,
-    nothing happens."""
+    """Put a project first in the list. Do nothing if the list cannot be written, as in a read-only home folder."""
     known = list_known_projects()
     if known[:1] == [root] or "\n" in str(root):
         return
@@ -34,8 +33,7 @@ def remember_project(root: Path) -> None:
 
 
 def write_private_page(name: str, page: str) -> Path | None:
-    """Write a page into the person's state folder, not into a project without runs, and return its path; None if it
-    cannot be written."""
+    """Write a page into the person's state folder, and return its path; None if it cannot be written."""
     try:
         file = Place(make_state_folder(), name)
         file.write(page.encode(), 0o600)

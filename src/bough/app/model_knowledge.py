@@ -37,8 +37,7 @@ class Knowledge(Struct, frozen=True):
         return next((why[0] for why in whys if all(why)), "")
 
     def window(self, name: str, configured: int) -> int:
-        """Return a model's context window in tokens: what its server reports, or less if the person sets less; 0:
-        unknown."""
+        """Return a model's context window in tokens: the server's value, or the person's if lower; 0: unknown."""
         asked = self.said[name].window if name in self.said else 0
         return min(asked, configured) if asked and configured else asked or configured
 

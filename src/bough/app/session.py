@@ -139,8 +139,7 @@ class Session(Delivery, frozen=True):
         return await self.outcome(name)
 
     async def _find_base(self, earlier: PreviousRun | None, at: StartingPoint) -> str:
-        """Find the files that a run starts from: those of the run that it continues, those of its starting point, or
-        the person's own."""
+        """Find the files that a run starts from: of the run it continues, of its starting point, or the person's."""
         return (earlier.base if earlier else at.base) or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:

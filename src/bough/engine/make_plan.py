@@ -129,8 +129,7 @@ def _find_advice(task: Task) -> ApprovalAdvice:
 
 
 async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> Batches:
-    """Show the proposed plan and record the person's answer: yes, no (do it in one piece), a wish for another plan, or
-    their own steps."""
+    """Show the proposed plan, and record the person's answer: yes, no (one piece), another plan, or their own steps."""
     answer, by = await ask_about_plan(task, _find_advice(task), runtime.ports)
     if answer is None:
         return

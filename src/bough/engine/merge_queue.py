@@ -80,8 +80,7 @@ class MergeQueue:
     async def turn(
         self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
     ) -> AsyncIterator[QueuedStep]:
-        """Wait for the step's turn, and hold the head alone in this block. During the wait, `guess` tries the step on
-        the expected head."""
+        """Hold the head alone in this block. While the step waits for that, `guess` tries it on the expected head."""
         await self._places.acquire()
         queued = QueuedStep(need, self._queued[-1] if self._queued else None)
         self._queued.append(queued)

@@ -95,8 +95,7 @@ def _take_summary(heard: TurnEnded) -> str:
 
 
 async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime: TaskRuntime) -> Sequence[e.AnyEvent]:
-    """Record the end of the agent's turn. The agent and its processes are ended first, because they could change files
-    during the check."""
+    """Record the end of the agent's turn, after ending its processes, which could change files during the check."""
     if not said.calls:
         return [said]  # The answer was cut short, or the agent refused: it gets a message to continue.
     await runtime.hang_up()

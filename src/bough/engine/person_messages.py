@@ -171,8 +171,7 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
 
 
 def _change_plan(task: Task, changed: Step) -> list[e.AnyEvent]:
-    """Return the events that add a step to the plan, or replace one that has not begun. A task that was about to end
-    continues."""
+    """Return the events that add a step to the plan, or replace one that has not begun, so that the task continues."""
     later = [step for step in task.plan.steps if step.name not in task.children.begun]
     names = [step.name for step in later]
     steps = [changed if step.name == changed.name else step for step in later]
@@ -231,8 +230,7 @@ async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tu
 
 
 async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.ChangesAnswered | str | None:
-    """Return the person's decision about changes to existing tests: text from the terminal, or an event that another
-    process posted."""
+    """Return the person's decision about changes to existing tests: a text, or an event from another process."""
     posted = partial(_find_ruling, e.ChangesAnswered, task, ports)
     return await ports.inbox.first(posted, _ask_person(question, ports))
 

@@ -289,8 +289,7 @@ WORDS: dict[Rung, str] = {
 
 
 def render_report(task: Task, why: str, *, asks: bool = False) -> str:
-    """Write the report on a stuck task in Markdown. `asks`: it is part of a question to the person, before giving
-    up."""
+    """Write the report on a stuck task in Markdown. `asks`: it is part of a question, before the task is given up."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     open_ = [step for step in task.plan.steps if step.name not in {child.child for child in done}]
     left_out = ("give_up", "ask") if asks else ("give_up",)

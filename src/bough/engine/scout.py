@@ -119,8 +119,7 @@ class _Scouting:
         return results
 
     async def _ask(self, prompt: Prompt) -> Answer | None:
-        """Return the model's next answer; None if it is unavailable or the budget is spent. Transport errors are
-        retried."""
+        """Return the model's answer, with retries; None if the model is unavailable or the budget is spent."""
         ports, rules = self._ports, self._task.rules
         if spent := find_reached_limit(self._spend, self._run.limits):
             self._refuse("", f"the budget of {spent} is spent")

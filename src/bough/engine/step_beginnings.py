@@ -110,8 +110,7 @@ class StepStarter(Struct, eq=False):
     # ── what a critic judges ────────────────────────────────────────────────────────────────────────────────────────
 
     def _build_subject(self, task: Task, step: Step) -> Subject:
-        """Build what a critic judges: the changes since the nearest task above that has some began, and the results of
-        its steps' checks."""
+        """Build what a critic judges: the changes of the nearest task above that has some, and its steps' results."""
         earlier = task.children.ended.get(step.name)
         above, path = [task], parent_path(task.id)
         while path is not None:

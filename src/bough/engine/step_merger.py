@@ -34,8 +34,7 @@ RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Tas
 
 
 async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
-    """List the tasks in which agents tried to merge a step's work, including those undone by a rewind, because their
-    cost still counts."""
+    """List the tasks that merged a step's work, even those undone by a rewind, because their cost still counts."""
     found: list[Task] = []
     while records := await ports.store.read(run, path := context.build_merge_path(child, len(found) + 1)):
         found.append(fold_task(path, records))
@@ -72,8 +71,7 @@ class StepMerger(Struct, eq=False):
     run_step: RunStep
 
     async def guess(self, child: Task, queued: QueuedStep, head: str) -> Guess | None:
-        """Merge and prove the step on a head that is expected; None if there are conflicts or nothing is to be
-        merged."""
+        """Merge and prove the step on an expected head; None if there are conflicts, or nothing to merge."""
         # There is nothing to merge, so guessing would save no time.
         if head in (child.base, child.tree):
             return None
@@ -90,8 +88,7 @@ class StepMerger(Struct, eq=False):
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def merge(self, step: Step, child: Task, again: Tier | None, queued: QueuedStep) -> MergedStep:
-        """Merge the step's work onto the head. `again`: retry a merge that was given up, with the model of this
-        tier."""
+        """Merge the step's work onto the head. `again`: retry a merge that was given up, with this tier's model."""
         # The journal shows merges that an earlier process began and did not finish.
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]

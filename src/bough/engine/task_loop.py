@@ -56,8 +56,7 @@ class TaskStream(Struct, eq=False):
                 raise
 
     async def hear(self, look: bool = False) -> bool:
-        """Record people's messages to the task; return whether there were any. `look`: first read what is new in the
-        journal."""
+        """Record people's messages to the task; return whether there were any. `look`: read the journal first."""
         inbox, before = self._ports.inbox, self.task.version
         if look and inbox.look is not None:
             await inbox.look()
@@ -108,8 +107,7 @@ async def read_messages(stream: TaskStream, runtime: TaskRuntime) -> None:
 
 
 async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -> None:
-    """Carry out a command. If the task's time is spent before, cut it off and halt the task; on resume it is recovered
-    as after a crash."""
+    """Carry out a command. If the task's time runs out, cut it off and halt; resuming recovers it as after a crash."""
     timer, before = runtime.ports.timer, stream.task.budget.spend.seconds
     began, limits = timer(), stream.task.budget.limits
     long = isinstance(command, LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")

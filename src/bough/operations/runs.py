@@ -305,8 +305,7 @@ async def plan(
 async def command(
     opened: Session, run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
 ) -> AnsweredRun:
-    """Answer a live run that asks before it runs a command. `id` or `task` chooses among several; `say`: what to do
-    instead."""
+    """Answer a live run that asks about a command. `id` or `task` chooses among several; `say`: what to do instead."""
     from bough.services.run_messages import rule_on_command
 
     line = await rule_on_command(opened, run, allow, say, id, task)

@@ -1,5 +1,4 @@
-"""The interfaces (ports) that the engine uses. Each is a Protocol; adapters implement them, `bough.testing` has
-fakes."""
+"""The interfaces (ports) that the engine uses, as Protocols. Adapters implement them; `bough.testing` has fakes."""
 
 from __future__ import annotations
 
@@ -191,8 +190,7 @@ class WorkFolder(Protocol):
 
     @property
     def env(self) -> Mapping[str, str]:
-        """Return additional variables for its commands: PATH with the project's environment, `$BOUGH_TASK`, `$PORT`
-        …"""
+        """Return additional variables for its commands: PATH with the project's environment, `$BOUGH_TASK` …"""
 
     async def own(self, mount: Mount) -> bool:
         """Replace the link to a mount with a copy that commands may write to. Return False if there is no link."""
@@ -215,8 +213,7 @@ class Workspace(WorkFolder, Protocol):
         packages. The workspace must have been restored to this tree."""
 
     async def lends(self, tree: str) -> bool:
-        """Return whether installed packages that are not in the tree could be lent to another checkout (see
-        `Workspaces.open`)."""
+        """Return whether it has installed packages that another checkout can borrow (see `Workspaces.open`)."""
 
     async def list_others(self, tree: str) -> list[str]:
         """List the topmost paths that `clear` would remove."""
@@ -291,8 +288,7 @@ class Workspaces(Protocol):
         """List the path of every file in a tree."""
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        """Return the texts (of long files, the beginning) of those paths that exist in a tree. Bytes that are not UTF-8
-        are replaced."""
+        """Return the texts (or their beginnings) of those paths that exist in a tree; invalid UTF-8 is replaced."""
 
     async def contents(self, tree: str) -> Contents:
         """Return the files of a tree, for callers that need few of many."""
@@ -350,8 +346,7 @@ class Executor(Protocol):
         """Return whether a worker should run this task."""
 
     async def run_task(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
-        """Run the task until it is finished or halts, as `TaskRunner.run_task` does. If cancelled, stop the worker
-        first."""
+        """Run the task until it is finished or halts, as `TaskRunner.run_task` does. If cancelled, stop the worker."""
 
 
 class Approval(Struct, frozen=True):
@@ -411,8 +406,7 @@ class Ports(Struct, frozen=True):
     leave: Callable[[WorkFolder], Awaitable[None]] = nothing_runs
     """Ends processes that tools left running in a workspace. Called before a check, and when its task halts."""
     prepare: Callable[[WorkFolder], Awaitable[ToolServersListed | None]] | None = None
-    """Asks MCP servers, in the first workspace that needs them, which tools they offer; returns None once that is
-    known."""
+    """Asks MCP servers in the first workspace that needs them for their tools; returns None once they are known."""
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
     executor: Executor | None = None

@@ -38,8 +38,7 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Talk(Protocol):
-    """A conversation with a running outside agent. Methods raise `TransientError` if it has ended or does not
-    respond."""
+    """A conversation with a running outside agent. Methods raise `TransientError` if it does not respond."""
 
     async def say(self, text: str) -> None:
         """Send a text, which starts a new turn. A turn that is still going on is cancelled first."""

@@ -77,8 +77,7 @@ class Verifier(Protocol):
         """Start to run the check on a task's base in the background."""
 
     def before(self, task: Task, check: Check) -> str | None:
-        """Describe in a sentence the check's result on the base; empty if there is nothing to say, None if it has not
-        ended yet."""
+        """Describe the check's result on the base; empty if there is nothing to say, None if it has not ended yet."""
 
     async def judge(
         self,
@@ -109,8 +108,7 @@ class Verifier(Protocol):
         """Return the check's result on the task's base; run it now if the result is not known."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        """Return what a probe (an extra test) has to look like in this project, and the beginning of an existing
-        test."""
+        """Return the form of a probe (an extra test) in this project, and the beginning of an existing test."""
 
     async def probe(
         self, work: Work, chosen: Sequence[Probe], say: Callable[[str], None], once: bool = False

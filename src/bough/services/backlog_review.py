@@ -1,5 +1,4 @@
-"""Lets a model review the goals of a backlog before they are worked on: each once, and again if the person changes
-it."""
+"""Lets a model review the goals of a backlog before work begins: each once, and again after an edit."""
 
 from __future__ import annotations
 

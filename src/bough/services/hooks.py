@@ -237,8 +237,7 @@ class NoticeDelivery:
         self._failing: set[str] = set()
 
     async def run(self, feed: int) -> None:
-        """Deliver notices whenever something is written to the pipe `feed`, until it is closed and all are
-        delivered."""
+        """Deliver notices whenever something is written to the pipe `feed`, until it is closed and nothing is left."""
         shared, open_ = bool(find_address(self._journal.root)), True
         while True:
             later = await self.drain(over=not open_)

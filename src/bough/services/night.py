@@ -275,8 +275,7 @@ class NightWorker:
         return True
 
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
-        """Return the event that names the run for a goal: its earlier run, unless the goal was changed since, or a new
-        one."""
+        """Return the event that names the run for a goal: its earlier run if that still fits the goal, or a new one."""
         session = self.session
         name = item.run if item.run == slug(item.run) else ""  # A name from a journal must not be used as a path.
         run = await session.run(name) if name else Run("")

@@ -1,5 +1,4 @@
-"""Merges the proven goals of a night (one pass through a backlog) into one branch, by a run whose steps are their
-runs."""
+"""Merges the proven goals of a night (one pass through a backlog) into one branch. Each goal's run is a step of it."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ class Answers(Struct, omit_defaults=True):
     refused: dict[str, str] = field(default_factory=dict)
 
     def rule(self, name: str, value: str) -> bool | None:
-        """Return whether this value is allowed; None if the person has not answered. Another value is another
-        question."""
+        """Return whether this value is allowed; None if not answered. An answer holds only for one value."""
         kept = shorten_value(value)
         return True if self.allowed.get(name) == kept else False if self.refused.get(name) == kept else None
 

@@ -22,8 +22,7 @@ LISTED = 12
 
 
 async def write_description(opened: Session, name: str) -> tuple[Path, str]:
-    """Write the description of a run's pull request, from evidence and not from a model's words. Return its file and
-    the goal."""
+    """Write a pull request's description, from evidence and not from a model's words. Return its file and the goal."""
     state, task = await opened.run(name), await opened.task(name)
     stat = await opened.diff(name, stat=True)
     goal = escape_text(state.plan.goal.instructions.strip())

@@ -70,8 +70,7 @@ async def _post_drop(journal: Journal, name: str, words: str) -> None:
 
 
 async def restore_requirement(journal: Journal, name: str, number: int) -> str | None:
-    """Restore a requirement that a message replaced or dropped. Return the process that is working on the run, or
-    None."""
+    """Restore a requirement that a message replaced or dropped. Return the process that works on the run, or None."""
     rows = {row.requirement.number: row.requirement for row in (await journal.evidence(name)).rows}
     if number not in rows or rows[number].counts:
         none = f"No message has replaced or dropped requirement {number} of {name}"
@@ -134,8 +133,7 @@ async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = 
 async def answer_once(
     journal: Journal, name: str, waiting: Waiting, said: e.PlanRuled | e.CommandRuled | e.ChangesAnswered | e.PersonSaid
 ) -> None:
-    """Post an answer. If somebody else's answer came first, by the journal's order, raise `UsageError`: only the first
-    one counts."""
+    """Post an answer. Raises `UsageError` if another answer is earlier in the journal: only the first one counts."""
     mine = await journal.store.post(name, CONTROL, said)
     seen = await load_waiting(journal, name, until=mine.seq)
     if waiting.seq not in [each.seq for each in seen.open(live=True)]:

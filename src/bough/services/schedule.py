@@ -79,8 +79,7 @@ def _call(root: Path, *argv: str, feed: bytes = b"") -> str | None:
 
 
 def _read_crontab(chosen: Schedule) -> list[str]:
-    """Return the person's other crontab lines. Raises `Unavailable` if they cannot be read, so that they are not
-    lost."""
+    """Return the person's other crontab lines. Raises `Unavailable` if they cannot be read, so that none is lost."""
     done = run_program(("crontab", "-l"), project=chosen.root, env=make_environment(LC_ALL="C"), timeout=30)
     if done.returncode and b"no crontab for" not in done.stderr:
         raise Unavailable(f"`crontab -l` failed: {done.stderr.decode('utf-8', 'replace').strip() or 'no reason'}.")

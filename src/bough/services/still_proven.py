@@ -89,8 +89,7 @@ async def recheck_night(session: Session, backlog: Backlog, choices: Choices) ->
 
 
 async def recheck_run(session: Session, name: str, onto: str, choices: Choices) -> e.Rechecked:
-    """Merge a run's work with main, run its evidence, and record the result. `onto`: a branch or commit to use instead
-    of main."""
+    """Merge a run's work with main (or the commit `onto`), run its evidence, and record the result."""
     commits = PersonCommits(session.root)
     async with open_finished(session, name, choices, passed=True) as (run, task, measuring):
         tip = await asyncio.to_thread(_find_tip, commits, onto)

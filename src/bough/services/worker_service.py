@@ -103,8 +103,7 @@ class Serving:
             return ended
 
     async def _start(self, intake: Intake) -> Ended | None:
-        """Start to take tasks, with a heartbeat meanwhile, since on a busy machine this can take longer than a
-        lease."""
+        """Start to take tasks, with a heartbeat, since on a busy machine this can take longer than a lease."""
         starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
         while not starting.done():
             if await self._beat(intake) is None:

@@ -1,4 +1,4 @@
-"""Tools for tests of programs that use bough, and for its own: a scripted model, a journal in memory, a fault fuse."""
+"""Tools for tests of bough and programs that use it: a scripted model, a journal in memory, simulated crashes."""
 
 from __future__ import annotations
 

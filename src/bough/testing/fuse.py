@@ -17,14 +17,14 @@ WORKSPACES, WORKSPACE = ("open", "discard", "merge"), ("snapshot", "restore", "c
 
 
 class Blown(BaseException):
-    """The process would be dead now. Not an `Exception`: nothing may catch it and continue."""
+    """Raised where the process would die. It is not an `Exception`, so that no code catches it and continues."""
 
 
 class Fuse:
-    """Counts the points that the engine passes and blows at number `at` (from 0); with None it only counts.
+    """Counts the points that the engine passes, and blows at number `at` (from 0); with None it only counts.
 
-    A point lies before and after every append and every effect: `before append ToolStarted`, `after ask`, `before
-    snapshot` … With `kill` the process gets a real SIGKILL, else `Blown` is raised.
+    There is a point before and after every append and every action: `before append ToolStarted`, `after ask`, `before
+    snapshot` … With `kill` the process gets a real SIGKILL; otherwise `Blown` is raised.
     """
 
     def __init__(self, at: int | None = None, *, kill: bool = False) -> None:
@@ -35,7 +35,7 @@ class Fuse:
     def pass_by(self, name: str) -> None:
         number = len(self.points)
         self.points.append(name)
-        if self.at is not None and number >= self.at:  # Dead is dead, for concurrent work too.
+        if self.at is not None and number >= self.at:  # Concurrent work must not go on after the fuse has blown.
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise Blown(name)
@@ -60,7 +60,8 @@ Naming = Callable[..., str] | None
 
 
 class _Wired:
-    """Passes calls on to the target. The fuse may blow before and after the named methods, also of opened objects."""
+    """Passes calls on to the target. The fuse may blow before and after the named methods, and likewise for the
+    workspaces that `open` returns."""
 
     def __init__(self, target: Any, fuse: Fuse, methods: dict[str, Naming]) -> None:
         self._target, self._fuse, self._methods = target, fuse, methods

@@ -1,4 +1,4 @@
-"""A `Store` that keeps the journal in memory: for tests, and for runs that need not be resumed."""
+"""A `Store` that keeps the journal in memory, for tests, and for runs that need not be resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bough.ports import Claim
 
 
 class MemoryStore:
-    """Keeps every promise of a `Store` except durability. `gone` says which workers are known to have ended."""
+    """Does everything that a `Store` must do, except that its events are lost when the process ends."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class MemoryStore:
         steady: Callable[[], float] = time.monotonic,
         gone: Callable[[str], bool] = lambda worker: False,
     ) -> None:
-        """`clock` dates events; leases run out by `steady`, which never jumps."""
+        """`clock` dates events; `steady`, which never jumps, measures leases; `gone` tells if a worker has ended."""
         self._clock = clock
         self._steady = steady
         self._gone = gone
@@ -121,4 +121,4 @@ class MemoryStore:
         return self._blobs[name]
 
     async def close(self) -> None:
-        """Nothing to do; what was kept can still be read."""
+        """Do nothing: the events can still be read."""

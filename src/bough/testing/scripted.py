@@ -1,4 +1,4 @@
-"""A model that says what a test wrote down for it.
+"""A model whose answers a test writes down in advance.
 
 model = ScriptedModel([call("write", path="a.py", content="x = 1\n"), call("done", summary="written")])
 """
@@ -20,19 +20,19 @@ Item = Answer | Callable[[Prompt], Reply] | BaseException
 
 
 class ScriptExhausted(AssertionError):
-    """The engine asked once more than the test expected."""
+    """Raised if the engine asks the model more often than the test expected."""
 
 
 class ScriptedModel:
-    """Answers in the order of its script, and keeps the prompts it got.
+    """Gives the answers of its script in order, and keeps the prompts in `prompts`.
 
-    In place of a list it takes one function of the prompt, which is then asked every time.
+    The script is a list, or one function that makes every answer from the prompt.
     """
 
     def __init__(
         self, script: Sequence[Item] | Callable[[Prompt], Reply], name: str = "scripted:model", window: int = 0
     ) -> None:
-        """`window`: the context window in tokens; 0: unlimited."""
+        """`window`: the context window in tokens; 0: unknown."""
         self.name = name
         self.window = window
         self.prompts: list[Prompt] = []
@@ -51,11 +51,11 @@ class ScriptedModel:
         return replace(answer, calls=self._add_ids(answer.calls), model=answer.model or self.name)
 
     async def close(self) -> None:
-        """Close; nothing is held."""
+        """Do nothing: there is nothing to close."""
 
     @property
     def left(self) -> int:
-        """How many items of the script have not been used."""
+        """Return how many items of the script have not been used."""
         return 0 if callable(self._script) else len(self._script) - self._next
 
     def _take(self, prompt: Prompt) -> Item:
@@ -75,22 +75,22 @@ class ScriptedModel:
 
 
 def say(text: str) -> Answer:
-    """An answer without a tool call."""
+    """Return an answer without a tool call."""
     return Answer(text=text)
 
 
 def call(tool: str, /, **arguments: Any) -> Answer:
-    """An answer that calls one tool."""
+    """Return an answer that calls one tool."""
     return Answer(calls=(Call("", tool, msgspec.json.encode(arguments).decode()),), stop="calls")
 
 
 def raw_call(tool: str, arguments: str) -> Answer:
-    """An answer that calls one tool with these exact arguments, malformed or not."""
+    """Return an answer that calls one tool with these exact arguments, malformed or not."""
     return Answer(calls=(Call("", tool, arguments),), stop="calls")
 
 
 def combine_answers(*answers: Answer) -> Answer:
-    """One answer with the text and the calls of several: a round with parallel calls."""
+    """Return one answer with the texts and the calls of several, for a round with parallel calls."""
     text = "\n".join(answer.text for answer in answers if answer.text)
     calls = tuple(c for answer in answers for c in answer.calls)
     return Answer(text=text, calls=calls, stop="calls" if calls else "end")

@@ -1,4 +1,4 @@
-"""The rules by which bough's own, unconfined process deals with what others prepared, each in one place: the only way
-to a file (`files`), to start a program (`programs`) and to a remote (`remotes`), and what a repository may set
-(`wishes`). `docs/design/threat-model.md` says what they stop; `tests/test_architecture.py` finds code that goes around.
-"""
+"""The rules by which bough's own process, which no sandbox confines, handles files and settings that others wrote. Each
+is in one place: the only way to open a file (`files`), start a program (`programs`) and use a remote (`remotes`), and
+what a repository may set (`wishes`). `docs/design/threat-model.md` says which attacks they stop;
+`tests/test_architecture.py` finds code that bypasses them."""

@@ -1,14 +1,15 @@
 """The only way to files that others write: those of a repository, a checkout, an environment, or bough's own folder in
 a project.
 
-A `Place` is a path beneath a root that bough knows. It is no path of the system, so nothing else can open it. It is
-opened beneath its root, through no link (or, where the caller asks, only through links that stay inside), and only when
-it is a regular file or a folder: a pipe would block bough, and a device may be endless. Reading stops at a size.
+A `Place` is a path below a root folder that bough knows. It is not an `os.PathLike`, so that it can only be opened
+here. It is opened below its root, without following links (or, if the caller asks, only those that stay inside), and
+only if it is a regular file or a folder: a pipe would block bough, and a device may be endless. Reading stops at a
+given size.
 
-Linux does all of that in one call (`openat2`); elsewhere folders are walked by handle, name by name.
+Linux does all of that in one call (`openat2`); on other systems, folders are opened one below the other by handle.
 """
 
-# What is opened is what was checked: by handle, not by another look at the path.
+# Everything is opened and checked by handle, so that nobody can replace a file between the check and its use.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from typing import Literal
 from bough.trust import handles
 
 LONGEST = 4 << 20
-"""The most bytes of a file that are read, unless the caller wants others."""
+"""The most bytes of a file that are read, unless the caller gives another limit."""
 MOST = 20_000
-"""Names of a folder that are listed."""
+"""The most names of a folder that are listed."""
 _OPENAT2 = 437
 _NO_MAGIC, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -41,12 +42,12 @@ _KINDS |= {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
 class Place:
-    """A path beneath a root, as `root / "package.json"`. Deliberately not `os.PathLike`."""
+    """A path below a root folder, as `root / "package.json"`. Deliberately not `os.PathLike`."""
 
     __slots__ = ("_links", "name", "root")
 
     def __init__(self, root: Path | str, name: str = "", *, links: bool = False) -> None:
-        """Make a place. `links`: follow those that stay beneath the root."""
+        """Make a place. `links`: follow links that stay below the root."""
         self.root, self.name, self._links = os.fspath(root), name.strip("/"), links
 
     def __truediv__(self, name: str) -> Place:
@@ -57,16 +58,16 @@ class Place:
 
     @property
     def shown(self) -> Path:
-        """Return the path as text for messages, and for a sandbox's own view; bough itself never opens it."""
+        """Return the path for messages, and for commands in a sandbox. bough itself must never open it."""
         return Path(str(self))
 
     def above(self) -> Place:
-        """The folder that it is in."""
+        """Return the folder that contains this place."""
         return Place(self.root, self.name.rpartition("/")[0], links=self._links)
 
     @property
     def kind(self) -> Kind:
-        """Return what is there; empty: nothing that can be reached."""
+        """Return what is at this place; empty if nothing is there, or it cannot be reached."""
         try:
             with self._open_parent() as (parent, last):
                 found = os.stat(last or ".", dir_fd=parent, follow_symlinks=False)
@@ -91,14 +92,14 @@ class Place:
             return _read_regular(handle, str(self), most)
 
     def text(self, most: int = LONGEST) -> str:
-        """Read as text; empty if it cannot be read."""
+        """Read the beginning of a regular file as text; empty if it cannot be read."""
         try:
             return self.read(most).decode(errors="replace")
         except OSError:
             return ""
 
     def list(self) -> list[tuple[str, Kind]]:
-        """List the names in a folder with their kinds, sorted; empty if it is no folder."""
+        """List the names in a folder with their kinds, sorted; empty if this place is not a folder."""
         try:
             with self._opened(os.O_DIRECTORY) as handle, os.scandir(handle) as entries:
                 return sorted((entry.name, _get_kind(entry)) for entry, _ in zip(entries, range(MOST), strict=False))
@@ -108,7 +109,7 @@ class Place:
             raise
 
     def copy_to(self, target: Place) -> None:
-        """Copy a regular file, with its mode; what is at the target is replaced."""
+        """Copy a regular file with its mode, and replace what is at the target."""
         with self._opened(0) as source, target._open_parent() as (parent, last):
             mode = os.fstat(source).st_mode
             if not stat.S_ISREG(mode):
@@ -121,18 +122,18 @@ class Place:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
 
     def make_parents(self) -> None:
-        """Create its parent folders, where nothing is in their way."""
+        """Create the missing parent folders of this place, unless something else has their name."""
         names = self.name.split("/")[:-1]
         for depth in range(1, len(names) + 1):
             handles.make_folder(os.fsencode(self.root), os.fsencode("/".join(names[:depth])))
 
     def write(self, body: bytes, mode: int = 0o644, *, keep_mode: bool = False) -> None:
-        """Replace it in one step; a link there is replaced, not followed. Its folder must exist. `keep_mode`: an
-        existing file passes its mode on."""
+        """Write a file atomically, in place of what is there; a link is replaced, not followed. The folder must exist.
+        `keep_mode`: use the mode of an existing file."""
         with self._open_parent() as (parent, last):
             part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
             try:
-                # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read it.
+                # The file has its mode from the start, since before a later chmod anyone could read it for a moment.
                 with os.fdopen(os.open(part, handles.NEW_FILE, mode, dir_fd=parent), "wb") as file:
                     file.write(body)
                     if keep_mode and self.is_regular():
@@ -146,10 +147,10 @@ class Place:
 
     @contextmanager
     def _open_parent(self) -> Iterator[tuple[int, str]]:
-        """Open its folder; return the handle and its name there."""
+        """Open the folder that contains this place; yield the folder's handle, and the name in it."""
         above, _, last = self.name.rpartition("/")
         if last in ("..", "."):
-            raise OSError(errno.ENOENT, "is not a path beneath its root", str(self))
+            raise OSError(errno.ENOENT, "leads outside the folder that it must stay in", str(self))
         with Place(self.root, above, links=self._links)._opened(os.O_DIRECTORY) as handle:
             yield handle, last
 
@@ -162,13 +163,13 @@ class Place:
 
 
 def read_own(path: Path, most: int = LONGEST) -> bytes:
-    """Read the beginning of a file of the person's own, which may be a link: settings in the home often are."""
+    """Read the beginning of one of the person's own files, which may be a link, as settings often are."""
     with handles.OpenHandle(os.open(path, _FLAGS)) as handle:
         return _read_regular(handle, str(path), most)
 
 
 def _read_regular(handle: int, path: str, most: int) -> bytes:
-    # Before a file object is made of it: Python refuses a folder's handle there, and leaves it open.
+    # Check this before `os.fdopen`, which refuses the handle of a folder and leaves it open.
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         raise OSError(errno.EINVAL, "is not a regular file", path)
     with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:
@@ -183,7 +184,7 @@ def _get_kind(entry: os.DirEntry[str]) -> Kind:
 
 def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> int:
     if ".." in name.split("/"):
-        raise OSError(errno.ENOENT, "is not a path beneath its root", name)
+        raise OSError(errno.ENOENT, f"leads outside the folder {root}", name)
     if "/" not in name and not links:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=top)
     call = _find_openat2()
@@ -193,7 +194,7 @@ def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> in
     if links:
         real = os.path.realpath(os.path.join(root, name))
         if not f"{real}/".startswith(f"{os.path.realpath(root)}/"):
-            raise OSError(errno.EXDEV, "leads out of its root", name)
+            raise OSError(errno.EXDEV, f"leads outside the folder {root}", name)
         name = os.path.relpath(real, os.path.realpath(root))
     parent, _, last = name.rpartition("/")
     with handles.open_folder(os.fsencode(root), os.fsencode(parent)) as folder:
@@ -202,7 +203,7 @@ def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> in
 
 @lru_cache(maxsize=1)
 def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
-    """Return the call; None: an older kernel, another system, a filter that denies it."""
+    """Return a function that calls `openat2`; None on another system, an older kernel, or if a filter denies it."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -215,7 +216,7 @@ def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
             handle = libc.syscall(_OPENAT2, top, ctypes.c_char_p(name), ctypes.c_char_p(how), len(how))
             if handle >= 0:
                 return int(handle)
-            if ctypes.get_errno() != errno.EAGAIN:  # a rename somewhere, perhaps none of ours
+            if ctypes.get_errno() != errno.EAGAIN:  # Any rename on the system, related or not, can cause EAGAIN.
                 break
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(name))
 

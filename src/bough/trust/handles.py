@@ -1,9 +1,10 @@
-"""Folders by handle: a folder swapped for a link meanwhile does not lead bough elsewhere.
+"""Opens, creates and removes folders by handle, so that a folder that is replaced by a link cannot lead bough
+elsewhere.
 
-A path below `top` is walked name by name without following any link, since an agent wrote what is in a checkout.
+A path below `top` is opened name by name without following links, since agents can put links into their checkouts.
 """
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be valid text.
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ def open_top(top: bytes, own: bool = True) -> int:
 
 
 def _make_searchable(handle: int) -> int:
-    if (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # it can be listed, and nothing more
+    if (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # Its files could be listed, but not opened.
         os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
     return handle
 
 
 class OpenHandle:
-    """A handle that is closed at the end. A class, because a generator takes longer than opening a file."""
+    """Closes a handle at the end of a block. A generator instead of a class would take longer than opening a file."""
 
     __slots__ = ("_handle",)
 
@@ -58,7 +59,7 @@ class OpenHandle:
 
 @contextmanager
 def open_folder(top: bytes, path: bytes) -> Iterator[int]:
-    """The folder at a path below `top`."""
+    """Open the folder at a path below `top` during this block, and yield its handle."""
     handle = open_top(top)
     try:
         for name in path.split(b"/") if path else ():
@@ -71,8 +72,8 @@ def open_folder(top: bytes, path: bytes) -> Iterator[int]:
 
 
 class Folders:
-    """Handles of folders below `top`, few at a time, for callers that read many. `own`: inaccessible ones are made
-    accessible. `make`: missing ones are created."""
+    """Opens folders below `top` for callers that read many, with few open handles at a time. `own`: make inaccessible
+    folders accessible. `make`: create missing folders."""
 
     def __init__(self, top: bytes, own: bool, make: bool = False) -> None:
         self._own = own
@@ -80,7 +81,7 @@ class Folders:
         self._open = {b"": open_top(top, own)}
 
     def at(self, path: bytes) -> int:
-        """Return a handle that is valid until the next call. Raises `NotADirectoryError` if no folder is there."""
+        """Return a folder's handle, valid until the next call. Raises `NotADirectoryError` if it is not a folder."""
         if (known := self._open.get(path)) is not None:
             return known
         above, names = path, []
@@ -88,7 +89,7 @@ class Folders:
             above, _, name = above.rpartition(b"/")
             names.append(name)
         handle = self._open[above]
-        # The next one is often a sibling, so the parent's handle is kept.
+        # The next folder is often a sibling, so the parent's handle is kept.
         self._forget(above)
         for name in reversed(names):
             handle = self._open_below(handle, name)
@@ -118,7 +119,7 @@ class Folders:
 
 
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
-    """Open a folder in a folder; make one of our own accessible (or writable) if it is not."""
+    """Open a folder in a folder. If its mode forbids that (or, with `writing`, forbids changes), change the mode."""
     handle = read_with_access(parent, name, partial(os.open, name, _FOLDER, dir_fd=parent))
     if writing and not (mode := os.fstat(handle).st_mode) & stat.S_IWUSR:
         os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
@@ -126,9 +127,9 @@ def open_below(parent: int, name: bytes, writing: bool = False) -> int:
 
 
 def make_folder(top: bytes, path: bytes) -> None:
-    """Create a folder below `top` where nothing is in its way; what exists stays as it is."""
+    """Create a folder below `top`, unless something of that name exists."""
     parent, _, name = path.rpartition(b"/")
-    # Something that is not a folder is in its way, or part of the path is gone.
+    # Errors are ignored if something of that name exists, or part of the path is missing or not a folder.
     with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), open_folder(top, parent) as handle:
         _retry_with_access(handle, partial(os.mkdir, name, dir_fd=handle))
 
@@ -148,7 +149,7 @@ def _make_below(parent: int, name: bytes) -> int:
 
 
 def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Create something new in a folder; whatever is in its place is removed."""
+    """Create something in a folder by `action`, and remove what is in its place before."""
     for _ in range(8):
         try:
             return _retry_with_access(parent, action)
@@ -184,16 +185,16 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
     """Move an entry of a folder to another folder, if it exists."""
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
-            os.close(open_below(parent, name, writing=True))  # moving a folder writes to it
+            os.close(open_below(parent, name, writing=True))  # A folder must be writable to be moved.
         _retry_with_access(parent, partial(os.rename, name, fresh, src_dir_fd=parent, dst_dir_fd=target))
 
 
 def _empty_folder(parent: int, name: bytes) -> None:
-    """Empty a folder without recursion, and with few handles at a time: an agent can create folders deeper than both
-    allow. Deep folders are moved up to the top and emptied there."""
+    """Empty a folder without recursion and with few handles at a time, because an agent can nest folders deeper than
+    either would allow. Inner folders are moved up to the top and emptied there."""
     with OpenHandle(open_below(parent, name)) as top:
         waiting = _remove_files(top)
-        # Another name each time: a killed removal leaves its folders behind.
+        # The names are new each time, because a killed removal leaves its folders behind.
         moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
@@ -206,7 +207,7 @@ def _empty_folder(parent: int, name: bytes) -> None:
 
 
 def _remove_files(handle: int) -> list[bytes]:
-    """Remove everything but the folders in a folder, whose names are returned."""
+    """Remove everything in a folder except its subfolders, and return their names."""
     folders = []
     with os.scandir(handle) as entries:
         found = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -220,7 +221,7 @@ def _remove_files(handle: int) -> list[bytes]:
 
 
 def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
-    """Act; if a folder of our own forbids it, make it accessible and retry."""
+    """Call `action`; if the folder's mode forbids it, make the folder accessible and try again."""
     try:
         return action()
     except PermissionError:
@@ -229,10 +230,10 @@ def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
 
 
 def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Use a file or folder of our own in a folder; if it is not readable, make it so and retry."""
+    """Call `action`; if the mode of this file or folder forbids it, make it readable for its owner and try again."""
     with suppress(PermissionError):
         return action()
-    # A link that replaces it at this moment is not followed: changing its own mode fails.
+    # If a link replaces the file at this moment, the link is not followed, and the change of its mode fails.
     with OpenHandle(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):

@@ -1,7 +1,7 @@
-"""Whether an existing `.bough` is one that bough made for this person.
+"""Checks that an existing `.bough` folder was made by bough for this person.
 
-It may have come with an unpacked archive or a clone, or belong to another user who can write to a folder above. Git
-would take programs, objects and whole repositories from where it points, and bough would resume its runs.
+It may have come with an unpacked archive or a clone, or belong to another user who can write to a folder above. Then
+its files could make git start programs or read other repositories, and bough would resume runs of strangers.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from bough.trust.files import Place
 _FOLDERS = ("", "work", "scratch", "repo.git", *(f"repo.git/{name}" for name in ("objects", "refs", "info", "log")))
 _FILES = ("journal.db", "journal.db-wal", "journal.db-shm", "repo.git/config", "repo.git/HEAD", "repo.git/info/exclude")
 _NEVER_MADE = ("commondir", "hooks", "config.worktree", "worktrees", "modules", "objects/info/alternates", "shallow")
-"""Files that lead git elsewhere or start programs in a repository, and that bough never creates."""
+"""Files of a git repository that make git read other folders or start programs, and that bough never creates."""
 
 
 _CHECKOUTS = ("work", "scratch", "spare", "trash", "desk")
-"""Folders with files of the project, links and pipes among them; bough enters them by handle."""
+"""Folders that may hold links and pipes, because they have files of the project. bough opens these by handle only."""
 
 
 def is_mine(home: Path) -> bool:
-    """Whether a folder is this user's; another user's, above a project, does not concern it."""
+    """Return whether a folder belongs to this user."""
     try:
         return home.lstat().st_uid == os.geteuid()
     except OSError:
@@ -32,7 +32,7 @@ def is_mine(home: Path) -> bool:
 
 
 def check_home(home: Path) -> None:
-    """Raise `WorkspaceError` if it exists and cannot be trusted."""
+    """Raise `WorkspaceError` if the `.bough` folder exists and cannot be trusted."""
     for name in (*_FOLDERS, *_FILES):
         _check(home, home / name, folder=name in _FOLDERS)
     for name in _NEVER_MADE:
@@ -42,7 +42,7 @@ def check_home(home: Path) -> None:
 
 
 def _check_below(home: Path, folder: Place, depth: int) -> None:
-    """Check that nothing in it is a link, a pipe or a device: bough, git and SQLite open its files by path."""
+    """Check that a folder holds no link, pipe or device, because bough, git and SQLite open its files by path."""
     for name, kind in folder.list():
         place = folder / name
         if kind not in ("file", "folder"):

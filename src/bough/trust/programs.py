@@ -1,11 +1,11 @@
 """The only way to start a program outside the sandbox.
 
-A program is found on the person's PATH, in folders that no repository can write to: not in relative ones, and not in
-the project at hand. It starts in a folder of bough's own, with variables from a list. bough itself starts without the
-current folder or the project on its module path, so that a `click.py` of a repository stays text.
+Programs are looked for on the person's PATH, but not in relative folders or in the project, to which a repository could
+have added them. They start in `/`, and see only the variables in a list. bough itself starts without the current folder
+or the project on its module path, so that a repository's `click.py` is never imported.
 """
 
-# Strings, as in PATH; and quicker.
+# Paths are strings here, as in PATH, because that is quicker.
 # ruff: noqa: PTH100, PTH111, PTH113
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import asyncio
 
 ELSEWHERE = "/"
-"""The folder in which programs start: it exists everywhere, and nobody prepared it."""
+"""The folder in which programs start. It exists on every system, and no repository can write to it."""
 HOOK_OUTPUT = 4_000
 """The most bytes of a hook's output that are kept."""
 _NAMES = frozenset(
@@ -40,27 +40,27 @@ _NAMES = frozenset(
     GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE
     """.split()  # noqa: SIM905
 )
-"""The person's variables that programs see: none of bough's keys, and none that names another repository."""
+"""The person's variables that programs see: no API keys, and none that makes git use another repository."""
 _PREFIXES = ("LC_", "XDG_", "SSL_CERT_")
 _TRACKERS = {
     "gh": re.compile(r"(GH|GITHUB)_(ENTERPRISE_)?TOKEN|GH_(HOST|REPO|CONFIG_DIR)"),
     "glab": re.compile(r"GITLAB_((ACCESS_)?TOKEN|HOST|URI|REPO)|GLAB_CONFIG_DIR|GL_HOST"),
 }
-"""Variables that identify the person at a tracker, or choose it: for that program only."""
+"""Variables with the person's login at a tracker, or that choose it. Only the tracker's own program sees them."""
 _PYTHON = frozenset(
     """
     PYTHONDONTWRITEBYTECODE PYTHONUTF8 PYTHONIOENCODING PYTHONUNBUFFERED PYTHONHASHSEED PYTHONNOUSERSITE PYTHONUSERBASE
     PYTHONWARNINGS
     """.split()  # noqa: SIM905
 )
-"""The variables that Python itself reads and that load no code."""
+"""Variables for Python that cannot make it load code."""
 
 
 _INTERPRETER = re.compile(r"python[\d.]*")
 
 
 class NoProgram(FileNotFoundError):
-    """A program that is not on PATH, or only where a repository could have put it."""
+    """Raised if a program is not on PATH, or only in a folder where a repository could have put it."""
 
 
 @lru_cache(maxsize=64)
@@ -69,20 +69,20 @@ def _find(name: str, path: str, project: str) -> str | None:
         program = f"{folder}/{name}"
         if not folder.startswith("/") or not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
-        # Both the folder and the target of a link in it: `~/bin/x` may be a link into the project.
+        # Check both the folder and the program itself: `~/bin/x` may be a link into the project.
         if not project or not any(is_within(os.path.realpath(place), project) for place in (folder, program)):
             return program
     return None
 
 
 def is_within(place: str, folder: str) -> bool:
-    """Whether a place is the folder, or lies in it. Both are real paths."""
+    """Return whether a path is the folder, or is inside it. Both must be resolved paths."""
     return f"{place}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def find_program(name: str, project: Path | None, env: Mapping[str, str] = os.environ) -> str | None:
-    """Find the program of that name on the person's PATH, outside the project. A path that the person wrote is taken as
-    it is: `~/bin/x`, `./x`."""
+    """Find a program on the person's PATH, outside the project; None if there is none. A name with a slash is a path
+    that the person wrote, and is used as it is: `~/bin/x`, `./x`."""
     if "/" in name:
         place = os.path.abspath(os.path.expanduser(name))
         return place if os.access(place, os.X_OK) else None
@@ -97,30 +97,30 @@ def list_program_folders(project: Path | None, env: Mapping[str, str]) -> str:
 
 
 def resolve_command(argv: Sequence[str], project: Path | None, env: Mapping[str, str]) -> list[str]:
-    """Resolve a command line of the person's for the sandbox before it enters a checkout, in which other programs may
-    have its name. A path stays as written."""
+    """Return the person's command line with the full path of its program, for use in a checkout, where another program
+    may have the same name. A path stays as it is written."""
     if "/" in argv[0]:
         return [os.path.expanduser(argv[0]), *argv[1:]]
     if (program := find_program(argv[0], project, env)) is None:
         raise NoProgram(2, "is not on your PATH (programs in the project do not count: write their path)", argv[0])
-    # The current folder is the checkout: `python -m NAME` must not find a `NAME.py` there.
+    # With `-P`, `python -m NAME` does not import a `NAME.py` from the checkout, which is the current folder.
     safe = ["-P"] if _INTERPRETER.fullmatch(argv[0]) else []
     return [program, *safe, *argv[1:]]
 
 
 def make_shell_argv(command: str) -> list[str]:
-    """A command line for the sandbox, run by the person's bash, or by `sh` where there is none."""
+    """Return the arguments that run a command line in bash, or in `sh` if there is no bash."""
     return [shutil.which("bash") or "sh", "-c", command]
 
 
 def make_environment(**own: str) -> dict[str, str]:
-    """The person's variables that programs see, and further ones."""
+    """Return the person's variables that programs may see, and those given here."""
     kept = {name: value for name, value in os.environ.items() if name in _NAMES or name.startswith(_PREFIXES)}
     return kept | own
 
 
 def make_tracker_environment(program: str, **own: str) -> dict[str, str]:
-    """The same as `make_environment`, for the person's program of a tracker (`gh`, `glab`), with their rights there."""
+    """Return the variables for the program of a tracker (`gh`, `glab`), including the person's login there."""
     rights = _TRACKERS.get(program)
     return make_environment(**{key: os.environ[key] for key in os.environ if rights and rights.fullmatch(key)}, **own)
 
@@ -149,7 +149,7 @@ def run_program(
 def start_program(
     argv: Sequence[str], *, project: Path | None, env: Mapping[str, str], stdin: IO[bytes] | int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    """Start it, with its output to read."""
+    """Start a program in the background, with a pipe to read its output."""
     words, pipe = _prepare(argv, project), subprocess.PIPE
     return subprocess.Popen(words, cwd=ELSEWHERE, env=env, stdin=stdin, stdout=pipe, stderr=subprocess.DEVNULL)
 
@@ -160,9 +160,9 @@ def start_program(
 def run_hook(
     command: str | Sequence[str], *, project: Path, feed: bytes, own: Mapping[str, str], timeout: float
 ) -> tuple[int | None, str, str]:
-    """Run a command that the person wrote in their own settings, with their own environment; only programs that a
-    repository could have put in its way are out of reach. Returns the exit status, and the end of its output and of its
-    errors. None: it was killed, with all that it started."""
+    """Run a command from the person's own settings in their environment, but with a PATH without folders that a
+    repository can write to. `feed`: its input; `own`: extra variables. Returns the exit status (None if it was killed
+    after `timeout` seconds, with its process group), and the end of its output and of its errors."""
     env = {**_make_own_environment(project), "PATH": list_program_folders(project, os.environ), **own}
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else _prepare(command, project)
     pipe = subprocess.PIPE
@@ -173,7 +173,7 @@ def run_hook(
     ends = {"out": b"", "err": b""}
 
     def give(pipe: IO[bytes]) -> None:
-        with suppress(OSError), pipe:  # It need not read it.
+        with suppress(OSError), pipe:  # The hook need not read its input.
             pipe.write(feed)
 
     def drain(pipe: IO[bytes], name: str) -> None:
@@ -191,7 +191,7 @@ def run_hook(
     except subprocess.TimeoutExpired:
         os.killpg(hook.pid, signal.SIGKILL)
         hook.wait()
-    for worker in workers:  # Its background processes may hold its output open for long.
+    for worker in workers:  # Background processes of the hook may keep its output open for long.
         worker.join(1.0)
     out, err = (ends[name].decode("utf-8", "replace") for name in ("out", "err"))
     return status, out, err
@@ -201,7 +201,7 @@ _BROWSERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "x-www-brows
 
 
 def open_page(page: Path, *, project: Path) -> bool:
-    """Show a page of bough's own in the person's browser; False when there is none."""
+    """Show a page that bough made in the person's browser; return False if there is no browser."""
     program = next((found for name in _BROWSERS if (found := find_program(name, project))), None)
     if program is not None:
         quiet, argv = subprocess.DEVNULL, [program, page.as_uri()]
@@ -214,14 +214,13 @@ def open_page(page: Path, *, project: Path) -> bool:
 
 
 def _make_own_command(arguments: Sequence[str]) -> list[str]:
-    # `-P`: neither the current folder nor the project is on the module path. Not `-I`, which would lose what the person
-    # installed for themselves (`pip install --user`).
+    # `-P` keeps the current folder off the module path. `-I` would also hide what the person installed for themselves
+    # (`pip install --user`).
     return [sys.executable, "-P", "-m", "bough", *arguments]
 
 
 def _make_own_environment(project: Path) -> dict[str, str]:
-    """Return the person's variables, keys included, without those that would make Python load code of the project or of
-    the current folder."""
+    """Return the person's variables, keys included, without those that make Python load code of the project."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _PYTHON}
     root = os.path.realpath(project)
     places = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place.startswith("/")]
@@ -237,14 +236,14 @@ def start_own(
     err: IO[bytes] | int = subprocess.PIPE,
     feed: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start `bough ARGUMENTS` for a project, in a session of its own: it gets no Ctrl-C from the terminal, and does not
+    """Start `bough ARGUMENTS` for a project in a new session, so that it gets no Ctrl-C from the terminal and does not
     end with this process."""
     argv, env = _make_own_command(arguments), _make_own_environment(project)
     return subprocess.Popen(argv, cwd=ELSEWHERE, env=env, stdin=feed, stdout=out, stderr=err, start_new_session=True)
 
 
 async def open_own(project: Path, *arguments: str, out: int, new_session: bool) -> asyncio.subprocess.Process:
-    """The same as `start_own`, without blocking the event loop."""
+    """Start `bough ARGUMENTS` for a project, without blocking the event loop."""
     import asyncio
 
     argv, env, nothing = _make_own_command(arguments), _make_own_environment(project), subprocess.DEVNULL

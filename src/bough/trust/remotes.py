@@ -1,8 +1,9 @@
-"""The only way to a remote: git and the clients of forges run in a repository of bough's own.
+"""The only way to a remote: git and the clients of forges (`gh`, `glab`) run in a temporary repository that bough
+makes.
 
-That has the project's objects, one branch and the address of the project's `origin`, and nothing else of it: no hooks,
-helpers, monitors, ssh command, receive-pack, includes or rewritten addresses, which an archive's `.git` could bring.
-The person's own settings (`~/.gitconfig`, their keys and credentials) apply as ever.
+It has the project's objects, one branch and the address of the project's `origin`, but none of the project's git
+settings (hooks, helpers, ssh command, rewritten addresses), which could start programs if its `.git` came in an
+archive. The person's own settings (`~/.gitconfig`, keys and credentials) apply as usual.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c"
 """Options that keep a repository's own settings from starting programs while bough only reads it."""
 _RECEIVE = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false"
 _RECEIVE += " -c receive.denyCurrentBranch=refuse receive-pack"
-"""The program that receives a push on this machine, where a repository may have come in an archive: it runs no
-hooks."""
+"""The program that receives a push on this machine. It runs no hooks: the repository may come from an archive."""
 _REMOTE = re.compile(r"(?:https?|ssh|git)://[^-\s]\S*|(?:[\w.-]+@)?\w[\w.-]*:(?![:/])\S+")
 _LFS = b"version https://git-lfs"
 _POINTER = 1024
@@ -33,7 +33,7 @@ _POINTER = 1024
 
 @contextmanager
 def open_clean_repository(root: Path, branch: str = "") -> Iterator[Path]:
-    """Open a repository with the address of the project's `origin`, if it has one, and with that branch."""
+    """Make a temporary repository with the address of the project's `origin`, if any, and one of its branches."""
     with tempfile.TemporaryDirectory(prefix="bough-remote-") as made:
         own = Place(made, ".git/config")
         own.make_parents()
@@ -56,7 +56,7 @@ def open_clean_repository(root: Path, branch: str = "") -> Iterator[Path]:
 
 
 def push_branch(root: Path, branch: str, timeout: float) -> list[str]:
-    """Push a branch to `origin` with the person's own rights; return a remark for them."""
+    """Push a branch to `origin` with the person's own credentials; return remarks for them."""
     if not (url := _find_address(root)):
         raise Unavailable("The repository has no remote `origin`: add one with `git remote add origin URL`.")
     if lfs := _find_lfs(root, branch):
@@ -71,7 +71,7 @@ def push_branch(root: Path, branch: str, timeout: float) -> list[str]:
 
 
 def _find_address(root: Path) -> str:
-    """Return the address that the project pushes to; raise `Unavailable` if its kind could start programs."""
+    """Return the address that the project pushes to. Raises `Unavailable` for an address that could start programs."""
     url = _read_setting(root, "remote.origin.pushurl") or _read_setting(root, "remote.origin.url")
     local = url.removeprefix("file://")
     safe = local.startswith("/") and not is_within(os.path.realpath(local), os.path.realpath(root))
@@ -84,7 +84,7 @@ def _find_address(root: Path) -> str:
 
 
 def _find_lfs(root: Path, branch: str) -> str:
-    """Find a file that the branch changes and that is a pointer of Git LFS; empty: none."""
+    """Find a file that the branch changes and that Git LFS manages; empty if there is none."""
     for line in _ask(root, "diff-tree", "-r", "--no-ext-diff", "HEAD", f"refs/heads/{branch}").splitlines():
         head, _, path = line.partition("\t")
         blob = head.split()[3]
@@ -100,12 +100,12 @@ def _find_common(root: Path) -> str:
 
 
 def _read_setting(root: Path, name: str) -> str:
-    """Return the first value in the repository's own file."""
+    """Return the first value of a setting in the repository's own git configuration."""
     return next(iter(_ask(root, "config", "--local", "--no-includes", "--get-all", name).splitlines()), "")
 
 
 def _ask(root: Path, *args: str) -> str:
-    """Return git's answer about the project; empty if it fails. Nothing that it reads starts a program."""
+    """Return git's answer about the project; empty if git fails. The project's settings cannot start programs here."""
     done = run_program(("git", *HARMLESS, *args), project=root, env=make_git_environment(), cwd=root, timeout=60)
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
@@ -118,11 +118,11 @@ def _run(
     name: str = "git push",
     env: Mapping[str, str] | None = None,
 ) -> str:
-    """Return what a program prints; `Unavailable` when it fails. `name`: what people know it by."""
+    """Run a program and return what it prints. Raises `Unavailable` if it fails. `name`: its name in messages."""
     try:
         done = run_program(argv, project=root, env=env or make_git_environment(), cwd=folder, timeout=timeout)
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"`{name}` did not end within {timeout:.0f} seconds.") from None
+        raise Unavailable(f"`{name}` did not finish within {timeout:.0f} seconds: try again.") from None
     if done.returncode:
         why = (done.stderr or done.stdout).decode(errors="replace").splitlines()
         raise Unavailable(f"`{name}` failed: {'; '.join(line.strip() for line in why if line.strip()) or 'no reason'}")
@@ -130,16 +130,16 @@ def _run(
 
 
 def make_git_environment() -> dict[str, str]:
-    """What git sees of the person's variables. It asks nothing and starts no program but ssh for an address."""
-    # Reading must not refresh the person's index: their own git would find it locked. In a partial clone, looking at a
-    # file would otherwise start a download.
+    """Return the variables for git. With them it asks no questions, and uses only the allowed protocols."""
+    # Reading must not lock the person's index (GIT_OPTIONAL_LOCKS). In a partial clone, reading a file must not start a
+    # download (GIT_NO_LAZY_FETCH).
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
     return make_environment(GIT_ALLOW_PROTOCOL=PROTOCOLS, **quiet)
 
 
 def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
-    """Run a client of a forge (`gh`, `glab`) with the person's rights and return its output. It runs in a repository of
-    bough's own, since it starts git, which would start programs that the project names. It may ask nothing."""
+    """Run a client of a forge (`gh`, `glab`) with the person's login, without questions, and return its output. It runs
+    in a temporary repository, because it starts git, which would start programs that the project's settings name."""
     env = make_tracker_environment(argv[0], GIT_TERMINAL_PROMPT="0", GH_PROMPT_DISABLED="1")
     try:
         with open_clean_repository(root) as clean:
