@@ -1,5 +1,5 @@
-"""The content of a change: the public interface of changed files (names, signatures and documentation, without bodies),
-whether it has code that runs, and whether public names differ."""
+"""Describe the content of a change: the public interface of changed files (names, signatures and documentation, without
+bodies), whether code that runs differs, and whether public names differ."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bough.core.verdict.paths import find_stem, find_suffix
 from bough.core.verdict.registry import NEUTRAL, find_language
 
 DOC = 1_500
-"""The most characters of one docstring."""
+"""The maximum number of characters of one docstring."""
 NEAR = 12
-"""Lines after a declaration that count as its own."""
+"""The number of lines after a declaration that count as part of it."""
 _DECLARES = re.compile(
     r"^\s*(export\b|pub\b|public\b|func\b|fn\b|def\b|class\b|struct\b|enum\b|interface\b|trait\b|type\b|impl\b|module\b"
     r"|function\b|async function\b|module\.exports|exports\.|const\b[^=]*=\s*(async\s*)?(\(|function)|static\b|extern\b"
@@ -27,8 +27,8 @@ _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
 def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str]) -> str:
-    """Show as much of these files as fits, and list what is left out. A file that existed `before` is shown with its
-    additions and changes only: the rest is not part of the work."""
+    """Show as much of these files as fits, and list what is left out. Of a file that existed `before`, only additions
+    and changes are shown: the rest is not part of the work."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():
@@ -47,7 +47,7 @@ def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str
 
 
 def list_declarations(path: str, text: str) -> list[str]:
-    """The names that a file defines, with their arguments."""
+    """List the names that a file defines, with their arguments."""
     if not path.endswith((".py", ".pyi")):
         return [line.strip() for line in text.splitlines() if _DECLARES.match(line)]
     tree = parse_python(text)
@@ -65,7 +65,7 @@ def outline_entry(path: str, text: str) -> str:
 
 
 def extract_added_lines(text: str, before: str | None) -> str:
-    """Extract the additions and changes in a document, with one line of context; a new one in full."""
+    """Extract the additions and changes in a document, with one line of context; return a new document in full."""
     if before is None:
         return text
     import difflib
@@ -142,7 +142,7 @@ def _outline_other(text: str, before: str | None) -> str:
 
 
 def _find_new_lines(text: str, before: str | None) -> set[int]:
-    """Numbers of the lines that have changed."""
+    """Return the numbers of the lines that have changed."""
     lines = text.splitlines()
     if before is None:
         return {*range(len(lines))}
@@ -160,7 +160,7 @@ def fit_texts(parts: Mapping[str, str], limit: int) -> dict[str, str]:
 
 
 def split_diff(diff: str) -> dict[str, str]:
-    """A diff as the diffs of its files."""
+    """Split a diff into the diffs of its files, by path."""
     found: dict[str, str] = {}
     for part in re.split(r"(?m)^(?=diff --git )", diff):
         if part:
@@ -188,7 +188,7 @@ def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tu
         elif old is None or new is None or language.strip_comments(old) != language.strip_comments(new):
             code = True
         elif old != new:
-            documents = True  # only comments or layout differ
+            documents = True  # Only comments or layout differ.
         if language is NEUTRAL and not is_document(path):
             version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
     interface = _declare(before) != _declare(after)

@@ -1,7 +1,8 @@
-"""Compaction of a long conversation: its older part becomes a summary, and essential facts stay word for word.
+"""Compact a long conversation: its older part becomes a summary, and essential facts stay word for word.
 
-After a compaction the conversation is the brief as it was, one message with the summary and the pinned facts, and the
-newest exchanges as they were. Until the next one it only grows, so that providers' prompt caches hit.
+After a compaction the conversation consists of the unchanged brief, one message with the summary and the essential
+(pinned) facts, and the unchanged newest exchanges. Until the next compaction it only grows, so that providers' prompt
+caches can be used.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ HEADINGS = ("Key decisions", "Errors and solutions", "Modified files", "Critical
 """The sections of a summary, in this order; no others."""
 NOTHING = "(nothing)"
 LEAST = 300
-"""Fewest tokens of a summary, however small the window is."""
+"""The minimum number of tokens for a summary, however small the model's context window is."""
 LARGEST = 8_000
-"""Most tokens of a summary, however large the window is: more is not read."""
+"""The maximum number of tokens for a summary, however large the window is: models do not use more."""
 READS = 40
-"""The most files (or pages of them) in the list of what was read; the newest."""
+"""The maximum number of files (or pages of files) in the list of what was read; the newest are listed."""
 PICTURE = 1_500
-"""Tokens of an image: about what providers count for one that fills their frame."""
+"""The estimated tokens of an image: about what providers count for an image of the maximum size."""
 USEFUL = 0.8
 """A compaction helped if what is left is at most this share of the conversation."""
 
@@ -58,7 +59,7 @@ def is_due(used: int, window: int, rules: CompactionRules) -> bool:
 
 
 def measure_messages(messages: Iterable[Message]) -> int:
-    """An estimate of the tokens of a conversation."""
+    """Estimate the tokens of a conversation."""
     return sum(map(_measure_message, messages))
 
 
@@ -70,17 +71,17 @@ def _measure_message(message: Message) -> int:
 
 
 def compute_target(messages: Iterable[Message], rules: CompactionRules, window: int = 0) -> int:
-    """Compute the target size in tokens. The conversation may be much longer than the window of a model that takes
-    over."""
+    """Compute the size in tokens to compact to. The conversation may be much longer than the window of the model that
+    continues it."""
     size = measure_messages(messages)
     return int((min(size, window) if window else size) * rules.target)
 
 
 def find_cut(messages: PersistentList[Message], target: int) -> int:
-    """Find the index from which messages stay: at least 1, since the brief stays; 1 if nothing can go.
+    """Find the index from which messages are kept as they are; 1, right after the brief, if nothing can be removed.
 
-    The newest exchanges that fit into half of the target stay. So do the last answer and its results, even if they are
-    larger, since the agent is about to act on them; unless they are more than half of everything. No call is separated
+    The newest exchanges that fit into half of the target stay. The last answer and its results stay even if they are
+    larger, since the agent is about to act on them, unless they are more than half of everything. No call is separated
     from its result.
     """
     listed = list(messages)
@@ -96,13 +97,13 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
 
 
 def compute_room(messages: PersistentList[Message], at: int, target: int) -> int:
-    """Compute the tokens for the summary, with pinned facts, of a conversation that is cut there."""
+    """Compute the tokens that are left for the summary and the pinned facts if a conversation is cut at `at`."""
     kept = measure_messages((messages[0], *messages.since(at))) if len(messages) else 0
     return min(max(target - kept, LEAST), LARGEST)
 
 
 def compact_messages(messages: PersistentList[Message], at: int, summary: str) -> PersistentList[Message]:
-    """Return the conversation from now on: the brief, the summary of all before the cut, and the rest as it was."""
+    """Return the compacted conversation: the brief, the summary of the messages before `at`, and the other messages."""
     return PersistentList((messages[0], Said(summary), *messages.since(at)))
 
 
@@ -112,7 +113,7 @@ def has_helped(before: int, after: int) -> bool:
 
 
 def count_useless(count: int, before: int, after: int) -> int:
-    """Return the count of useless compactions in a row after one more."""
+    """Return the number of useless compactions in a row, including the one from `before` to `after` tokens."""
     return 0 if has_helped(before, after) else count + 1
 
 
@@ -128,8 +129,8 @@ READ = "What was read (sha256 of the text that was shown; of a whole file it is 
 
 
 def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> str:
-    """Render the facts that no summary may lose, word for word: the task, its criteria and check, the last verdict,
-    dead ends, and hashes of files that were read. Text that the brief repeats is left out."""
+    """Render the facts that must not get lost, word for word: the task, its criteria and check, the last verdict, dead
+    ends, and hashes of files that were read. Text that is already in the brief is left out."""
     brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], Said) else ""
 
     def new(*facts: str) -> list[str]:
@@ -147,7 +148,7 @@ def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> 
 
 
 def _normalize_lines(text: str) -> str:
-    """A text for comparison: without list markers and the space around its lines."""
+    """Remove list markers and the space around lines from a text, to compare it."""
     lines = (line.strip().removeprefix("- ").removeprefix("dead end: ") for line in text.strip().splitlines())
     return "\n".join(line.rstrip() for line in lines)
 
@@ -159,8 +160,8 @@ _REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
 
 
 def list_reads(messages: Iterable[Message], editors: Container[str] = EDITORS) -> list[str]:
-    """List what was read, newest last: `src/app.py: all of it, sha256 0a1b…`; also from before an earlier
-    compaction."""
+    """List the files that were read, the newest last, as in `src/app.py: all of it, sha256 0a1b…`, including those from
+    before an earlier compaction."""
     calls: dict[str, Call] = {}
     known: dict[str, str] = {}
     for message in messages:
@@ -189,7 +190,7 @@ def _record_read(known: dict[str, str], call: Call, text: str, editors: Containe
 
 
 def _parse_read_output(shown: str) -> tuple[str, str]:
-    """Return what a `read` showed, as a phrase, and the text without line numbers: for a whole file, its content."""
+    """Return which part a `read` call showed, as a phrase, and the text without line numbers."""
     body, _, foot = shown.rpartition("\n")
     whole, page = re.match(_WHOLE, foot), re.match(_PAGE, foot)
     if not whole and not page:
@@ -209,10 +210,10 @@ def _parse_read_output(shown: str) -> tuple[str, str]:
 def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:
     """Turn a model's answer into a summary with exactly the four sections, and the pinned facts below.
 
-    It fits into `limit` tokens; only the pinned facts, which are never shortened, can exceed it. `changed`: files known
-    to have changed; unnamed ones are added.
+    It fits into `limit` tokens, unless the pinned facts, which are never shortened, are larger. `changed`: files known
+    to have changed; those that the answer does not name are added.
     """
-    # The four sections of an answer, however it writes their headings. Text before them is kept as context, unless it
+    # Find the four sections, however the answer writes their headings. Text before them is kept as context, unless it
     # only announces a summary.
     before, *pieces = re.split(_HEAD, contain_markdown(answer))
     found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}

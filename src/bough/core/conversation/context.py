@@ -1,4 +1,4 @@
-"""The texts for agents. A prompt is a projection of the journal: a text rendered here is recorded as an event."""
+"""Render texts for agents from the journal alone; a text rendered here is recorded as an event."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 
 CRUMB = 600
-"""The most characters of a task's instructions that its steps see; the goal's are cut at `GOAL_CRUMB`."""
+"""The maximum number of characters of a task's instructions that its steps see; for the goal it is `GOAL_CRUMB`."""
 GOAL_CRUMB = 2_500
 GOAL_FILE = "goal.md"
-"""The whole goal, as a file next to the checkout that agents can read: `$TMPDIR/goal.md`."""
+"""The file with the whole goal, outside the checkout, that agents can read: `$TMPDIR/goal.md`."""
 RESULT = 400
-"""The most characters of a finished step's result that its siblings see; those that need it see all."""
+"""The maximum number of characters of a finished step's result that its siblings see; those that need it see all."""
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
 """Beginnings of the reason for a task that only ran out of rounds."""
 MERGE = "merge"
-"""The last segment of a task that merges a step's work onto a head that has moved on."""
+"""The last path segment of a task that merges a step's work with work that was merged meanwhile (the head)."""
 MERGE_BESIDE = "merge-work"
-"""The name that is used if the step has a smaller step of that name."""
+"""The segment that is used instead of `MERGE` if the step has a smaller step of that name."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -42,22 +42,22 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 
 def render_breadcrumb(task: str) -> str:
-    """`goal › buffer › insert-line`"""
+    """Render a task's path for people, as in `goal › buffer › insert-line`."""
     return GOAL if task == GOAL else " › ".join((GOAL, *task.split("/")))
 
 
 def render_section(heading: str, text: str) -> str:
-    """A part of a brief with its heading, or nothing if it is empty."""
+    """Render a part of a brief with its heading; empty if the text is empty."""
     return f"\n## {heading}\n\n{text}\n" if text else ""
 
 
 def render_instructions(instructions: str) -> str:
-    """The repository's own instructions for agents."""
+    """Render the repository's own instructions for agents."""
     return render_section("The repository's own instructions for agents", instructions)
 
 
 def render_place(task: Task) -> str:
-    """Where a task is in the tree, as a part of a heading; empty for the goal."""
+    """Render the place of a task in the tree, as a part of a heading; empty for the goal."""
     return "" if task.id == GOAL else f" ({render_breadcrumb(task.id)})"
 
 
@@ -82,11 +82,11 @@ def render_notes(kept: tuple[Note, ...]) -> str:
 
 
 def render_disagreements(found: Iterable[Disagreement]) -> str:
-    """Original tests that fail on the new code, each with what it expected, for agents, judges and people."""
+    """Render original tests that fail on the new code, with their expectations, for agents, judges and people."""
     shown: set[str] = set()
     texts = []
     for one in found:
-        # Indistinguishable tests of a file share one source: show it once.
+        # Tests of a file that cannot be told apart have the same source: show it once.
         texts.append(_render_disagreement(one, again=one.source in shown))
         shown.add(one.source)
     return "\n\n".join(texts)
@@ -116,14 +116,15 @@ def render_failure(verdict: Verdict) -> str:
 
 
 def list_known_notes(task: Task) -> tuple[Note, ...]:
-    """List decisions and dead ends, inherited ones first, without those that its steps noted for themselves."""
+    """List the task's decisions and dead ends, inherited ones first, without those that its steps noted for
+    themselves."""
     around = (Note("dead_end", text) for text in task.inherited.dead_ends)
     decided = (Note("decision", text) for text in task.inherited.decisions)
     return tuple(dict.fromkeys((*decided, *around, *task.talk.notes)))
 
 
 def list_learned_notes(task: Task) -> tuple[Note, ...]:
-    """List the notes for the planner of its steps, with the steps' own dead ends."""
+    """List the notes for the planner of the task's steps, including the dead ends of earlier steps."""
     return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.children.learned))))
 
 
@@ -132,22 +133,22 @@ def list_decisions(task: Task) -> tuple[str, ...]:
 
 
 def list_dead_ends(task: Task) -> tuple[str, ...]:
-    """Dead ends that this task knows: inherited ones, and those of its own agents."""
+    """List the dead ends that this task knows: inherited ones, and those of its own agents."""
     return tuple(dict.fromkeys((*task.inherited.dead_ends, *_list_own(task, "dead_end"))))[-task.rules.notes :]
 
 
 def _list_own(task: Task, kind: str) -> list[str]:
-    """What its own agents noted."""
+    """List what the task's own agents noted, of one kind."""
     return [note.text for note in task.talk.notes if note.kind == kind]
 
 
 def list_lessons(task: Task) -> tuple[str, ...]:
-    """List the dead ends for the task's steps, with those of their siblings."""
+    """List the dead ends that the task's steps should know, including those of their siblings."""
     return tuple(dict.fromkeys((*list_dead_ends(task), *task.children.learned)))[-task.rules.notes :]
 
 
 def _find_verdict_on_tree(task: Task) -> Verdict | None:
-    """Find the verdict on the current workspace: after a rolled-back repair that is an earlier one."""
+    """Find the verdict on the current files; after a repair was rolled back, that is an earlier verdict."""
     if task.acceptance.best is not None and task.acceptance.best.tree == task.tree:
         return task.acceptance.best
     return task.acceptance.verdict
@@ -165,7 +166,7 @@ def render_crumb(task: Task) -> str:
 
 
 def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
-    """The result of a finished step, for its siblings and its parent; without a limit, all of it."""
+    """Render the result of a finished step for its siblings and its parent; in full if `limit` is None."""
     more = " …" if len(child.files) > FILES else ""
     files = f" (changed {', '.join(child.files[:FILES])}{more})" if child.files else ""
     said = (child.result or child.why).strip()
@@ -183,7 +184,7 @@ def build_planner_goal(task: Task) -> Step:
 def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
     """Build the event for a step's end."""
     ends = _list_own(child, "dead_end")
-    # A step that only ran out of rounds was not wrong: the next agent gets no warning.
+    # A step that only ran out of rounds did nothing wrong, so the next agent gets no warning.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
         about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
         tried = shorten_text(about, RESULT).rstrip(".")
@@ -219,8 +220,8 @@ def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
 
 
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
-    """Update a step's end after the merge, since the result there counts. `work`: the task that merged it; `said`: the
-    summaries of the agents that resolved conflicts."""
+    """Update the event of a step's end after its work was merged, since the merged result counts. `work`: the task that
+    merged it; `said`: the summaries of the agents that resolved conflicts."""
     rulings = work.examination.rulings if work.origin.merge is not None else {}
     dropped = {name for name, ruling in rulings.items() if not ruling.demanded}
     return replace(
@@ -235,7 +236,7 @@ def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | Non
 
 
 def list_passed_probes(task: Task) -> tuple[Probe, ...]:
-    """List the probes that a task's work passed: they run again on the whole."""
+    """List the probes that a task's work passed; they run again on the whole work."""
     return tuple(
         probe
         for probe in task_result.list_asked_probes(task)
@@ -244,7 +245,7 @@ def list_passed_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def build_merge_path(task: Task, times: int) -> str:
-    """The path of the task that merges a task's work onto the head, for the n-th time."""
+    """Return the path of the task that merges a task's work for the n-th time."""
     name = MERGE if all(step.name != MERGE for step in task.plan.steps) else MERGE_BESIDE
     return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
 
@@ -261,7 +262,7 @@ def is_merge_segment(task: Task, segment: str) -> bool:
 
 
 def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
-    """Build the step that merges a step's work onto a head that has moved on."""
+    """Build the step that merges a step's work with work that was merged meanwhile."""
     return replace(
         step,
         name=MERGE,
@@ -279,7 +280,7 @@ def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) 
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Shorten a text to its beginning: up to the end of a sentence if one is near, otherwise of a word."""
+    """Shorten a text to its beginning, up to the end of a sentence if one is near, or else of a word."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -293,7 +294,7 @@ ASKED = "What the goal asks of this step, in its own words"
 
 
 def render_requirements(task: Task) -> str:
-    """Render a task's requirements in full; without those already stated elsewhere."""
+    """Render a task's requirements in full, without those that other parts of the brief already state."""
     said = " ".join("\n".join((task.step.instructions, *task.step.criteria, *task.inherited.above)).split())
     # An isolated step sees only the requirements that it names.
     own = task.step.context != "isolated" or bool(task.step.covers)

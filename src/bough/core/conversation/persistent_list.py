@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class PersistentList(Generic[T]):
-    """The first `len(items)` items of an append-only list that later ones share.
+    """The first `len(items)` items of an append-only list, which longer sequences share.
 
     `items.then(x)` is a new sequence and costs the same at 400 items as at 10; the old one still sees only its own
     items. Because the shared list only ever grows, a caller that encoded the first n items may keep the bytes:
@@ -24,14 +24,14 @@ class PersistentList(Generic[T]):
 
     def then(self, *more: T) -> PersistentList[T]:
         grown: PersistentList[T] = PersistentList.__new__(PersistentList)
-        # The list has already grown past this one: branch off with a copy, so that none sees another's items.
+        # If the shared list has already grown beyond this sequence, copy it, so that neither sees the other's items.
         grown._items = self._items if len(self._items) == self._length else self._items[: self._length]
         grown._items.extend(more)
         grown._length = self._length + len(more)
         return grown
 
     def since(self, start: int) -> list[T]:
-        """The items from `start` on, without walking the ones before."""
+        """Return the items from `start` on, without visiting those before."""
         return self._items[start : self._length]
 
     def same_root(self, other: PersistentList[T]) -> bool:

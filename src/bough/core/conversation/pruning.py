@@ -1,8 +1,8 @@
-"""A fresh context for a stuck agent: the part of a long conversation that the task needs.
+"""Build a fresh context for a stuck agent from the parts of a long conversation that the task needs.
 
-A fast model sees the whole conversation in parts and extracts the findings. The facts themselves (the task, its
-criteria and check, dead ends, errors, the current changed files) are never left to it: `prune_context` inserts them
-word for word. `prune_plainly` does the same without a model, if the call fails.
+A fast model sees the whole conversation in parts and extracts the findings. It does not repeat the facts themselves
+(the task, its criteria and check, dead ends, errors, changed files): `prune_context` inserts these word for word. If
+the call fails, `prune_plainly` does the same without a model.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result,
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 
 LIMIT = 2_000
-"""Tokens of a pruned context."""
+"""The maximum number of tokens of a pruned context."""
 FRAME = 250
-"""Tokens of the limit for the template itself."""
+"""The tokens of `LIMIT` that are reserved for the template itself."""
 EXTRACT = 300
-"""Most words requested from the fast model."""
+"""The maximum number of words that the fast model is asked for."""
 ERRORS = 6
 """Number of newest errors kept."""
 ERRORS_OF_A_TOOL = 3
-"""Most errors kept of one tool: repeated wrong calls of one must not displace the tests' messages."""
+"""The maximum number of errors kept of one tool, so that its repeated wrong calls do not displace tests' messages."""
 ERROR = 400
 """Tokens to keep of an error."""
 SAME = 200
-"""Results of at least this many characters that equal an earlier one are shown once."""
+"""A result of at least this many characters that equals an earlier one is shown only once."""
 WHOLE = 10**9
 """Unlimited room."""
 AROUND = 8
-"""Tokens of the marks of a heading or a code block."""
+"""The tokens of the marks around a heading or a code block."""
 
 
 class EssentialFacts(Struct, frozen=True):
@@ -60,12 +60,12 @@ class EssentialFacts(Struct, frozen=True):
     files: Mapping[str, str] = {}
     """The changed files and their current content, the last edited one last."""
     errors: tuple[str, ...] = ()
-    """The most recent distinct ones, newest last: see `list_errors`."""
+    """The most recent distinct errors, newest last: see `list_errors`."""
     dead_ends: tuple[str, ...] = ()
     verdict: str = ""
     """The check's last failure."""
     why: str = ""
-    """Why the conversation is pruned: the signal's diagnosis."""
+    """Why the conversation is pruned: the stuck detector's diagnosis."""
     editors: frozenset[str] = EDITORS
     """Tools that change files."""
 
@@ -74,7 +74,7 @@ class EssentialFacts(Struct, frozen=True):
 
 
 def find_seams(messages: Sequence[Message]) -> list[int]:
-    """List the indexes where a conversation may be cut: before each, no call waits for its result. 0 is one."""
+    """List the indexes at which a conversation may be cut, since no call before them waits for its result; 0 is one."""
     waiting: set[str] = set()
     found: list[int] = []
     for at, message in enumerate(messages):
@@ -88,7 +88,7 @@ def find_seams(messages: Sequence[Message]) -> list[int]:
 
 
 def render_transcript(messages: Iterable[Message]) -> list[str]:
-    """Render each message as plain text. A long result that came before is only named.
+    """Render each message as plain text. A long result that equals an earlier one is only mentioned.
 
     Opaque data for providers (`extra`) is left out.
     """
@@ -112,10 +112,10 @@ def _render_message(message: Message, seen: dict[str, str]) -> str:
 
 
 def split_transcript(messages: Iterable[Message], most: int) -> list[str]:
-    """The whole conversation, cut into parts of at most `most` tokens; joined they are the transcript again.
+    """Cut the whole conversation into parts of at most `most` tokens; joined, they are the transcript again.
 
-    A call and its results stay together, unless they are larger than a part: then they are cut between messages, a
-    message between lines, a line anywhere.
+    A call and its results stay together, unless they are larger than a part. If so, they are cut between messages, a
+    large message between lines, and a long line anywhere.
     """
     listed = list(messages)
     written = render_transcript(listed)
@@ -133,7 +133,7 @@ _HEADS = r"(?m)^(?=\[(?:result of|call) )"
 
 
 def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
-    """Join neighbours as long as they fit; cut a piece that does not fit on its own more finely."""
+    """Join neighbouring pieces as long as they fit into `room`; a piece that does not fit alone is cut further."""
     packed: list[str] = []
     open_: list[str] = []
     left = room
@@ -151,7 +151,7 @@ def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[
 
 
 def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str = "") -> dict[str, str]:
-    """Build the question about one part. `so_far`: the answer on earlier parts; the last answer covers all."""
+    """Build the question about one part. `so_far`: the answer about earlier parts; the last answer covers all parts."""
     return build_material(part, number, of, needed, so_far, EXTRACT) | {
         "why": needed.why or "it made no progress",
         "files": ", ".join(needed.files) or "none",
@@ -160,9 +160,9 @@ def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_f
 
 
 def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, words: int) -> dict[str, str]:
-    """The values of a template that shows a part of a conversation to a model."""
+    """Build the values for a template that shows a part of a conversation to a model."""
     so_far = shorten_middle(so_far.strip(), words * 3)
-    # No text can contain its own hash, so none can fake the closing fence.
+    # No text can contain its own hash, so no text can imitate the line that closes it.
     fence = f"===== {hash_text(part + so_far):012x} ====="
     before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
     which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
@@ -179,7 +179,7 @@ def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_f
 
 
 def is_usable(answer: Answer) -> bool:
-    """Whether a model's answer has content; otherwise the plain way is used."""
+    """Whether a model's answer has content; if not, the way without a model is used."""
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
@@ -191,11 +191,11 @@ _FAILED = (
     r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
 )
 INTERRUPTED = "Interrupted: "
-"""Beginning of the result of a call that bough interrupted: it says nothing about the work."""
+"""How the result of a call begins that bough interrupted; such a result says nothing about the work."""
 
 
 def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Result]]:
-    """Each result with its call; None: the call is no longer in the conversation."""
+    """Yield each result with its call, or with None if the call is no longer in the conversation."""
     calls: dict[str, Call] = {}
     for message in messages:
         if isinstance(message, Replied):
@@ -205,10 +205,10 @@ def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Res
 
 
 def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tuple[str, ...]:
-    """The distinct unresolved errors of a conversation, newest last, each with the call that it came from.
+    """List the distinct unresolved errors of a conversation, the newest last, each with the call that caused it.
 
-    A call failed, or a command succeeded but printed an error. Two that differ only in volatile text are one. An error
-    is resolved when the same call, or for a file the same tool, succeeds later.
+    An error is a failed call, or a successful command that printed an error. Two that differ only in volatile text
+    count as one. An error is resolved if the same call, or the same tool on the same file, succeeds later.
     """
     found: dict[int, tuple[int, str, str]] = {}
     for known, message in pair_results(messages):
@@ -232,7 +232,7 @@ def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) 
 
 
 def label_call(call: Call) -> str:
-    """A call in one line: `$ pytest -q`, `edit src/app.py`."""
+    """Render a call in one line, as in `$ pytest -q` or `edit src/app.py`."""
     given = parse_arguments(call)
     command, path = given.get("command"), given.get("path")
     if isinstance(command, str):
@@ -246,7 +246,7 @@ def label_call(call: Call) -> str:
 
 
 def parse_arguments(call: Call) -> dict[str, Any]:
-    """The arguments of a call, or nothing if they are not readable."""
+    """Parse the arguments of a call; empty if they cannot be parsed."""
     try:
         return msgspec.json.decode(call.arguments, type=dict[str, Any])
     except UNREADABLE:
@@ -254,7 +254,7 @@ def parse_arguments(call: Call) -> dict[str, Any]:
 
 
 def list_edited(messages: Iterable[Message], editors: Container[str] = EDITORS) -> list[str]:
-    """The files that these tools wrote to, the last one last."""
+    """List the files that these tools wrote to; the most recent comes last."""
     found: dict[str, None] = {}
     for call, message in pair_results(messages):
         given = parse_arguments(call) if call and message.ok and call.name in editors else {}
@@ -265,7 +265,7 @@ def list_edited(messages: Iterable[Message], editors: Container[str] = EDITORS) 
 
 
 def list_statements(messages: Iterable[Message], most: int) -> list[str]:
-    """The agent's last statements, each once, newest last."""
+    """List the agent's last statements, each once, the newest last."""
     found: dict[str, str] = {}
     for message in messages:
         if isinstance(message, Replied) and message.text.strip():
@@ -276,12 +276,12 @@ def list_statements(messages: Iterable[Message], most: int) -> list[str]:
 
 
 def list_calls(messages: Iterable[Message], most: int) -> list[str]:
-    """The last calls, each once with its last result, newest last."""
+    """List the last calls, each once with its last result, the newest last."""
     found: dict[str, str] = {}
     for call, message in pair_results(messages):
         if call is not None and call.name not in ("note", "done"):
             label, how = label_call(call), "ok" if message.ok else "failed"
-            if "path" not in parse_arguments(call):  # Else it was about a file, which can be read.
+            if "path" not in parse_arguments(call):  # A file can be read again.
                 lines = clip_text(message.text).splitlines()
                 printed = [line.strip() for line in lines if line.strip() and line[0] != "("]
                 how += f": {shorten_middle(printed[-1], 38)}" if printed else ""
@@ -294,7 +294,7 @@ def list_calls(messages: Iterable[Message], most: int) -> list[str]:
 
 
 def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
-    """Build the fresh context: the findings among the facts, which are inserted word for word.
+    """Build the fresh context from the findings and the facts, which are inserted word for word.
 
     Together with the template, it fits into `limit` tokens. The task, its criteria and its check are never shortened:
     if they take more than half of the limit, the rest still gets half. The dead ends, the last error and the last
@@ -330,7 +330,7 @@ def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: in
 
 
 def _contain(found: str, needed: EssentialFacts) -> str:
-    """Remove lines that repeat inserted facts, and keep the text within its section."""
+    """Remove lines that repeat inserted facts, and demote headings so that the text stays within its section."""
     facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
     told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
     lines = (line for line in found.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)
@@ -338,18 +338,19 @@ def _contain(found: str, needed: EssentialFacts) -> str:
 
 
 def _fit_block(head: str, text: str, form: Callable[[str], str], most: int) -> str:
-    """A heading and as much of the text as fits below it."""
+    """Render a heading, and as much of the text as fits below it."""
     text = text.strip("\n")
     if not text.strip():
         return ""
     short = shorten_middle(text, most - estimate_tokens(head) - AROUND)
     framed = render_heading(head, form(short))
-    # A text full of backticks needs a fence longer than itself.
+    # For a text full of backticks, the marks of the code block may be longer than the text.
     return framed if estimate_tokens(framed) <= most else render_heading(head, short)
 
 
 def _render_files(files: Mapping[str, str], most: int) -> str:
-    """The files: the last in full or its ends, and those before it while there is room; the others by name."""
+    """Render the files: the last in full or its beginning and end, those before it as long as there is room, and the
+    others by name."""
     most -= AROUND * 2 + sum(estimate_tokens(path) + AROUND for path in files)
     shown: list[str] = []
     for older, path in zip(reversed(range(len(files))), [*files][::-1], strict=True):

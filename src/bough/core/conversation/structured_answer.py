@@ -1,8 +1,8 @@
 """Structured answers of models, the same for every provider.
 
 The model is offered one tool whose parameters are the JSON schema of the answer. The answer is the arguments of that
-call; if the model answers in text instead, it is the first JSON object in the text that fits. In any case it is
-untrusted: the result is checked and bounded, or it is a sentence that the model can act on. Nothing here raises.
+call; if the model answers in text instead, it is the first JSON object in the text that fits. Either is untrusted: the
+result is checked and bounded, or replaced by a sentence that tells the model what is wrong. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from msgspec import Struct
 from bough.core.messages import Answer, ToolSpec
 
 LONGEST = 200_000
-"""The most characters of an answer that are examined: a plan has a tenth of that."""
+"""The maximum number of characters of an answer that are examined; a plan has about a tenth of that."""
 STARTS = 40
-"""The most brackets in a text that are tried as the answer's beginning."""
+"""The maximum number of brackets in a text that are tried as the beginning of the answer."""
 
 T = TypeVar("T", bound=Struct)
 Schema = Mapping[str, Any]
@@ -51,7 +51,7 @@ def parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping
 
 
 def describe_tool(spec: ToolSpec) -> str:
-    """The instructions for a model that is not offered a tool."""
+    """Render the tool as instructions for a model that is not offered tools."""
     needed = spec.parameters.get("required", ())
     fields = (
         f"- `{name}` ({_describe_kind(schema)}{'' if name in needed else ', optional'}): "
@@ -74,7 +74,7 @@ def _describe_kind(schema: Schema) -> str:
 
 
 def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
-    """Return the arguments of the one call. Only one tool was offered, so a call by another name is a slip."""
+    """Return the arguments of the one call. Only one tool was offered, so a call with another name means it too."""
     named = [call for call in answer.calls if call.name == spec.name] or list(answer.calls)
     if len({call.arguments for call in named}) > 1:
         return f"You called `{spec.name}` {len(named)} times: call it once, with everything in that one call."
@@ -91,7 +91,7 @@ def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> di
 
 
 def _read_text(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
-    """The first object in the text that has a field of the answer."""
+    """Find the first object in the text that has a field of the answer."""
     text = answer.text.rpartition("</think>")[2][:LONGEST]
     known = spec.parameters["properties"].keys()
     known |= {word for word, name in aliases.items() if name in known}
@@ -112,7 +112,7 @@ def _list_fields(spec: ToolSpec) -> str:
 
 
 def _find_objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
-    """Every object in a text, whatever is around it, outermost only."""
+    """Yield every outermost JSON object in a text, whatever is around it."""
     at = 0
     for _ in range(STARTS):
         start = _BRACKET.search(text, at)
@@ -131,13 +131,13 @@ _TRAILING = r'(?s)("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])'
 
 
 def _decode_value(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins at a bracket and where to continue; None if there is none."""
+    """Return the JSON value that begins at a bracket (None if there is none), and the offset to continue at."""
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         if not _CLOSING.match(text, error.pos):
             return None, start + 1
-    except ValueError:  # a number with thousands of digits
+    except ValueError:  # A number has thousands of digits.
         return None, start + 1
     # A comma before a closing bracket outside strings has no other meaning: removing it is safe.
     repaired = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
@@ -169,7 +169,7 @@ def _unwrap(value: Any, spec: ToolSpec) -> Any:
 
 
 def _parse_json(text: str) -> Any:
-    """The value of a JSON string; None if it is not JSON."""
+    """Parse a JSON text; None if it is not JSON."""
     text = text.strip()
     if not text.startswith(("{", "[")):
         return None
@@ -202,7 +202,7 @@ def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
         return [_fit(item, schema["items"], aliases) for item in value if item is not None or not texts]
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    # No journal can store control characters and lone surrogates.
+    # Remove control characters and lone surrogates, which the journal cannot store.
     return re.sub(_CONTROL, "", value).strip() if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""The size of texts in a model's context: measuring, shortening and containing them."""
+"""Measure texts, shorten them for a model's context, and keep them within their section."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 BYTES = 3
-"""Bytes per token. Providers' own counts are between 3 (code, logs) and 4.5 (English prose): this errs on the safe side
-for both, and counts a Chinese character as one token."""
+"""Assumed bytes per token. Providers count between 3 (code, logs) and 4.5 (English prose), so this is on the safe side;
+a Chinese character counts as one token."""
 _HEAD = 0.4
-"""Share of the head in a shortened text: the end of an output usually shows the result."""
+"""The share of the beginning in a shortened text; the end gets more, since it usually shows the result."""
 _SHORTEST = 40
-"""Tokens below which the note about the omission would be most of the text."""
+"""Below this number of tokens, the note about the omission would be most of a shortened text."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -20,7 +20,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def count_bytes(text: str) -> int:
-    """Count bytes; for joined pieces, exactly their sum."""
+    """Count the bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -42,7 +42,7 @@ def shorten_middle(text: str, most: int) -> str:
 
 
 def keep_ends(text: str, most: int) -> str:
-    """Return head and tail of a text of more than `most` characters; more of the tail, which shows the result."""
+    """Shorten a text to `most` characters: its beginning and more of its end, which usually shows the result."""
     text = text.strip()
     if len(text) <= most:
         return text
@@ -51,15 +51,15 @@ def keep_ends(text: str, most: int) -> str:
 
 
 def take_head(text: str, most: int) -> str:
-    """The beginning of a text in at most `most` bytes."""
+    """Return the beginning of a text in at most `most` bytes."""
     if text.isascii():
         return text[: max(most, 0)]
-    # What was cut in half is dropped.
+    # A character that was cut in half is dropped.
     return text[: max(most, 0)].encode("utf-8", "surrogatepass")[: max(most, 0)].decode("utf-8", "ignore")
 
 
 def take_tail(text: str, most: int) -> str:
-    """The end of a text in at most `most` bytes."""
+    """Return the end of a text in at most `most` bytes."""
     if most <= 0:
         return ""
     if text.isascii():
@@ -68,7 +68,7 @@ def take_tail(text: str, most: int) -> str:
 
 
 def share_room(wants: Sequence[int], room: int) -> list[int]:
-    """Share room evenly: nobody gets more than they want, and others get what is left."""
+    """Divide room evenly: none gets more than it wants, and the others get what that leaves."""
     given = [0] * len(wants)
     waiting = sorted((want, place) for place, want in enumerate(wants) if want > 0)
     for taken, (want, place) in enumerate(waiting):
@@ -89,7 +89,7 @@ def render_bullets(items: Iterable[str]) -> str:
 
 
 def fence_text(text: str, language: str = "") -> str:
-    """The text as a code block that it cannot close itself."""
+    """Render a text as a Markdown code block whose marks the text cannot close."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
@@ -102,7 +102,7 @@ _LONG_FENCE = r"`{4,}"
 
 
 def contain_markdown(text: str) -> str:
-    """Text that stays within its section: its headings are demoted, and code blocks that it opens are closed."""
+    """Make a text stay within its section: demote its headings, and close code blocks that it opens."""
     if wrapped := re.match(_WRAPPED, text):
         text = wrapped[2]
     text = re.sub(_HEADING, "####", re.sub(_LONG_FENCE, "```", text.strip()))

@@ -1,7 +1,7 @@
-"""Planning turns a goal into steps and a stuck task into smaller ones, from checked answers of planners.
+"""Planning turns a goal into steps, and a stuck task into smaller ones, from answers of planning models that it checks.
 
-Everything here is pure. A model is asked with a prompt and one tool (`tool_specs`); its answer becomes steps, or
-`Problems`: sentences that go back to it once (the prompt `plan_repair`), after which the answer is rejected.
-`similarity` tells when a step only restates another one and when a criterion is vague; `prompt_values` has the values
-of each prompt.
+Nothing here has side effects. A model gets a prompt and one tool (`tool_specs`); its answer becomes steps, or
+`Problems`: sentences that go back to the model once (the prompt `plan_repair`), after which the answer is rejected.
+`similarity` finds steps that only restate another one, and vague criteria; `prompt_values` has the values that fill
+each prompt.
 """

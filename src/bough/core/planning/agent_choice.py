@@ -1,4 +1,4 @@
-"""The choice of who does the work: bough's own agent with one of its models, or an outside agent of the person's."""
+"""Choose who does the work: bough's own agent with one of its models, or an outside agent that the person has."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bough.core.settings.agent_settings import OWN
 from bough.core.workflow.keys import is_for_agents
 
 DONE = 40
-"""The most calls shown to an agent that resumes a conversation."""
+"""The maximum number of earlier calls that are shown to an agent which resumes a conversation."""
 
 
 def choose_agent(agents: Mapping[str, str], models: Mapping[str, str], step: Step, role: Role, tier: Tier) -> str:
-    """Choose the outside agent for an attempt; empty: bough's own. `agents`: by role, or by tier. A step's own choice
-    comes before the general one, except on the strong tier, which is for work that others are stuck on."""
+    """Choose the outside agent for an attempt; empty for bough's own. `agents`: names by role or tier. A step's own
+    choice has precedence, except on the strong tier, which is for work on which others are stuck."""
     if tier == "strong":
         found = agents.get("strong") or ("" if _has_stronger_model(models) else _choose_usual(agents, step, role))
     else:
@@ -38,7 +38,7 @@ def has_stronger(agents: Mapping[str, str], models: Mapping[str, str]) -> bool:
 
 
 def list_named_agents(step: Step) -> set[str]:
-    """The outside agents that a plan names."""
+    """List the outside agents that a step and its smaller steps name."""
     return {step.agent} - {"", OWN} | {name for child in step.steps for name in list_named_agents(child)}
 
 
@@ -50,7 +50,7 @@ def all_outside(step: Step) -> bool:
 
 
 def render_opening(system: str, messages: Sequence[Message]) -> str:
-    """Render an agent's first message; for a resumed conversation, with what was done in it."""
+    """Render an agent's first message; if the conversation is resumed, list what was done in it."""
     first, *later = messages
     told = [system.strip(), first.text.strip() if isinstance(first, Said) else ""]
     done = list_calls(later, DONE)

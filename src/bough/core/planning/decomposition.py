@@ -1,5 +1,5 @@
-"""The planner's answer as the steps of a goal or phase, and smaller steps for a stuck task: split, replanned, or one
-step for what its check still reports."""
+"""Read a planner's answer as the steps of a goal or phase, or as smaller steps for a stuck task: its parts, a new way,
+or one step for what its check still reports."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def read_plan(
     at_once: bool = False,
     requirements: Sequence[Requirement] = (),
 ) -> tuple[Step, ...] | Problems:
-    """Read the steps of a goal. `depth_left`: levels that may grow below it; with more than one, steps may be phases.
-    `at_once`: steps run in parallel, so the files that each changes must be known. A step has to cover each of the
-    `requirements`."""
+    """Read the steps of a goal. `depth_left`: how many levels may lie below it; if more than one, steps may be phases.
+    `at_once`: steps run in parallel, so the files that each changes must be named. `requirements`: each must be covered
+    by a step."""
     read_answer = parse_answer(answer, PLAN, g.PlanAnswer, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
@@ -40,7 +40,7 @@ def read_plan(
 
 
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
-    """Find steps at all levels that may run in parallel with another one and do not name their files."""
+    """List, for all levels, the steps that may run in parallel with another one and do not name their files."""
     after, found = {step.name: find_all_needs(step, steps) for step in steps}, []
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
@@ -77,7 +77,8 @@ def _build_level(parent: Step, items: Sequence[g.StepDraft], depth_left: int) ->
 
 
 def _build_phase(item: g.StepDraft, step: Step, depth_left: int, found: list[str]) -> Step:
-    """Build a phase with its steps, or one to be planned when it starts, if the depth allows."""
+    """Complete a step: as a phase with steps, as a phase that is planned when it starts (if the depth allows), or as a
+    plain step."""
     step = replace(step, covers=item.covers)
     if item.steps:
         steps, wrong = _build_level(step, item.steps, depth_left)
@@ -88,7 +89,7 @@ def _build_phase(item: g.StepDraft, step: Step, depth_left: int, found: list[str
 
 
 def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] = frozenset()) -> list[str]:
-    """Find steps that restate their parent or each other. `parts`: steps known to cover only a part of it."""
+    """Find steps that restate their parent or each other. `parts`: steps known to cover only a part of the parent."""
     found = []
     shared = find_shared_words(steps)
     for index, step in enumerate(steps):
@@ -102,15 +103,15 @@ def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] 
 
 
 def read_split(parent: Step, answer: Answer, taken: frozenset[str]) -> tuple[Step, ...] | Problems:
-    """Read 2 to 4 steps that together are the parent: each strictly smaller, in order, with all its criteria
-    assigned."""
+    """Read 2 to 4 steps that together do the parent's work: each is smaller than the parent, and each of the parent's
+    criteria belongs to one step."""
     return _read_parts(parent, answer, 4, taken)
 
 
 def read_replan(
     parent: Step, answer: Answer, kept: Sequence[Step], blocked: Sequence[Step], taken: frozenset[str]
 ) -> tuple[Step, ...] | Problems:
-    """Read 2 or 3 new steps beside the completed ones that go another way: none repeats what was tried or is done."""
+    """Read 2 or 3 new steps that go another way, besides the completed ones; none may repeat what was tried or done."""
     steps = _read_parts(parent, answer, 3, taken, kept)
     if isinstance(steps, Problems):
         return steps
@@ -151,7 +152,7 @@ def _read_parts(
     if not 2 <= len(items) <= most:
         return Problems((f"There are {len(items)} steps: give 2 to {most}.",))
     made, found = g.build_steps(items, parent, taken | {step.name for step in kept})
-    # Steps that cover some of the parent's criteria, not all, are a part of it whatever their wording.
+    # A step that covers some, but not all, of the parent's criteria is a part of it, whatever its wording.
     numbers = set(range(1, len(parent.criteria) + 1))
     covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
     found += find_repetitions(made, parent, frozenset(name for name, mine in covered if mine and mine < numbers))
@@ -164,8 +165,8 @@ def _read_parts(
 def _assign_criteria(
     parent: Step, items: Sequence[g.StepDraft], made: list[Step], kept: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
-    """Assign each criterion of the parent, in its words, to the last step that covers it, so that its owner is known
-    later. A criterion that a completed step has met needs no other step."""
+    """Assign each criterion of the parent to the last step that covers it, so that one step is responsible for it. A
+    criterion that a completed step has met needs no other step."""
     count = len(parent.criteria)
     found = [
         f"Step `{step.name}` covers criterion {number}, but criteria are numbered 1 to {count}."

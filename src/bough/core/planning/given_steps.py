@@ -1,4 +1,4 @@
-"""Turns a model's steps into steps that can run, or into a list of problems."""
+"""Turn the steps in a model's answer into steps that can run, or into a list of problems."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class StepDraft(Struct, frozen=True):
 
 
 class PlanAnswer(Struct, frozen=True):
-    """An answer of `plan` or `split`."""
+    """A model's answer to the tool `plan` or `split`."""
 
     steps: Annotated[tuple[StepDraft, ...], Meta(max_length=200)]
     conventions: Lines = ()
 
 
 def build_step(given: StepDraft, name: str, parent: Step) -> Step:
-    """Build the step without its needs, which depend on its siblings."""
+    """Build a step from a draft, without its needs, which depend on its siblings."""
     files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
     only_prose = bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
     made = derive_step(
@@ -92,7 +92,7 @@ _SWALLOWED = r"(\|\||;)\s*(true|:|exit 0|echo\b[^|&;]*)\s*$|\|\s*(tail|head|cat|
 
 
 def _proves_nothing(command: str) -> bool:
-    """Whether the check passes whatever the work is, or hides a failure: a planner must not complete its own steps."""
+    """Whether a check passes whatever the work is, or hides a failure, so that a planner could make its steps pass."""
     if "\n" in command or re.search(_SWALLOWED, command):
         return True
     parts = (part.split() for part in re.split(r"&&|\|\||[;|&]", command))
@@ -100,7 +100,7 @@ def _proves_nothing(command: str) -> bool:
 
 
 def _normalize_path(path: str) -> str:
-    """Return a project path as git writes it; empty if it leads elsewhere."""
+    """Return a path in the project as git writes it; empty if it leads outside the project."""
     path = path.strip().strip("`")
     while path.startswith("./"):
         path = path[2:]
@@ -115,8 +115,8 @@ _PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|N
 
 
 def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
-    """Assign a path segment to each step, and list the problems. A name that is taken elsewhere gets a number; one that
-    the answer uses twice is rejected: a need could mean either step."""
+    """Assign a path segment to each step, and list the problems. A name that is taken elsewhere gets a number; a name
+    that the answer uses twice is rejected, since a need could mean either step."""
     used, chosen, found = set(taken), list[str](), list[str]()
     seen: set[str] = set()
     for number, item in enumerate(given, 1):
@@ -134,10 +134,10 @@ def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple
 def link_needs(
     given: Sequence[StepDraft], steps: Sequence[Step], known: Iterable[str] = (), *, chain: bool
 ) -> tuple[tuple[Step, ...], list[str]]:
-    """Return the steps with their needs, in an order that respects them and is otherwise that of the answer.
+    """Return the steps with their needs, each after the steps that it needs, otherwise in the order of the answer.
 
-    A step without `needs` has none; with `chain` it needs the one before it. A plan in which no step gives `needs` runs
-    in the written order."""
+    A step that omits `needs` needs nothing or, with `chain`, the step before it. If all steps omit `needs`, they run in
+    the written order. `known`: names of other steps that may be needed."""
     chain = chain or all(item.needs is None for item in given)
     places = {name: name for name in known}
     for item, made in zip(given, steps, strict=True):

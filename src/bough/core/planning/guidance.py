@@ -1,8 +1,8 @@
-"""The part of a planning prompt that can be learned, and the gate's answer.
+"""The part of a planning prompt that can be learned, and the first estimate of a goal's size (the gate).
 
 A template has facts (the goal, the repository) and guidance on what to weigh. Only the guidance is replaced, so a
-learned prompt gives the same facts and asks for the same call as the plain one. The gate's question is whether a goal
-is one piece of work or many; a cheap model estimates that.
+learned prompt gives the same facts and asks for the same call as the plain one. At the gate a cheap model estimates
+whether a goal is one piece of work or several.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from bough.core.planning.tool_specs import GATE
 ATOMIC = 3
 """An estimate of more steps than this means several pieces of work, whatever else the answer says."""
 ASK, RECOMMEND = 10, 15
-"""Above the first number of steps bough asks the person about a hierarchy; above the second it recommends one."""
+"""Above the first number of steps, bough asks the person about phases; above the second, it recommends them."""
 
 Proposal = Literal["leaf", "flat", "hierarchy"]
 ApprovalAdvice = Literal["take", "ask", "recommend"]
 
 
 class SizeEstimate(Struct, frozen=True, omit_defaults=True):
-    """The estimated size of a goal, made once and passed on."""
+    """The estimated size of a goal."""
 
     atomic: bool
     steps: Annotated[int, Meta(ge=1, le=1_000)]
@@ -40,7 +40,7 @@ class SizeEstimate(Struct, frozen=True, omit_defaults=True):
 
 
 class GateReading(Struct, frozen=True):
-    """The gate's reading of a goal."""
+    """What the estimating model (the gate) read in a goal: its requirements and their kinds."""
 
     requirements: Lines = ()
     """The first words of each requirement."""
@@ -48,7 +48,7 @@ class GateReading(Struct, frozen=True):
 
 
 def read_estimate(answer: Answer) -> SizeEstimate | Problems:
-    """Read the estimate. In an answer that contradicts itself the number counts."""
+    """Read the estimate. If an answer contradicts itself, the number of steps counts."""
     found = parse_answer(answer, GATE, SizeEstimate)
     if isinstance(found, str):
         return Problems((found,))
@@ -56,7 +56,7 @@ def read_estimate(answer: Answer) -> SizeEstimate | Problems:
 
 
 def read_gate_reading(answer: Answer) -> GateReading:
-    """Read the usable parts of the answer: a fault in one does not spoil the others."""
+    """Read the usable parts of the answer, so that a fault in one part does not spoil the others."""
     found = parse_answer(answer, GATE, GateReading)
     if not isinstance(found, str):
         return found
@@ -69,7 +69,7 @@ class _Requirements(Struct, frozen=True):
 
 
 def choose_proposal(estimate: SizeEstimate, max_depth: int) -> Proposal:
-    """Propose one leaf, one level of steps, or phases with steps of their own."""
+    """Propose one piece of work (leaf), one level of steps, or phases with steps of their own."""
     if estimate.atomic or max_depth < 1:
         return "leaf"
     return "hierarchy" if max_depth > 1 and choose_advice(estimate) != "take" else "flat"
@@ -86,13 +86,13 @@ def choose_advice(estimate: SizeEstimate | Estimated) -> ApprovalAdvice:
 
 
 LONGEST = 8_000
-"""The most characters of guidance."""
+"""The maximum number of characters of guidance."""
 _HEADING = re.compile(r"(?m)^## What (to weigh|makes a plan good)\n+")
 _PLACE = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 def places(template: str) -> list[str]:
-    """List the placeholders' names."""
+    """List the names of a template's placeholders."""
     return list(dict.fromkeys(_PLACE.findall(template)))
 
 
@@ -103,7 +103,7 @@ def guidance_of(template: str) -> str:
 
 
 def with_guidance(template: str, guidance: str) -> str:
-    """Replace the guidance of a prompt. Placeholders of the old guidance follow the new one."""
+    """Return a prompt with new guidance. The placeholders of the old guidance are put after the new one."""
     start, end = _span(template)
     kept = "".join(f"{{{name}}}\n" for name in places(template[start:end]))
     escaped = guidance.strip()[:LONGEST].replace("{", "{{").replace("}", "}}")

@@ -1,4 +1,4 @@
-"""The demands in a person's message: they become requirements of the goal, and one step owns them."""
+"""Read the demands in a person's message: they become requirements of the goal, and one step has to meet them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ParsedMessage(Struct, frozen=True):
     """A model's reading of a message."""
 
     requirements: Lines | None = None
-    """None: no model has read it."""
+    """The beginnings of the demands; None if no model has read the message."""
     kinds: tuple[NamedKind, ...] = ()
     replaces: tuple[int, ...] = ()
     step: str = ""
@@ -65,8 +65,8 @@ _DROP = re.compile(
 
 
 def read_drop(text: str, known: Sequence[Requirement], refuted: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the numbers of the requirements that a message explicitly drops; without a number the refuted one. None:
-    it drops nothing; empty: it is unclear which, or nothing would be left to do."""
+    """Return the numbers of the requirements that a message explicitly drops or, if it gives no number, the refuted
+    one. None if it drops nothing; empty if it is unclear which one, or if nothing would be left to do."""
     found = _DROP.match(text)
     if found is None:
         return None
@@ -76,8 +76,8 @@ def read_drop(text: str, known: Sequence[Requirement], refuted: Sequence[int]) -
 
 
 def find_owner(task: Task, heard: ParsedMessage, replaced: Sequence[int], directed: str) -> Step | None:
-    """Find the step that a message is for: the one it was sent to, the one that the reading names, the one that covers
-    what it replaces, the only running one; None: no step."""
+    """Find the step that a message is for: the one that it was sent to, that the reading names, that covers what it
+    replaces, or that alone is running; None if there is no such step."""
     steps = {step.name: step for step in task.plan.steps}
     covering = [step.name for step in task.plan.steps if {*step.covers} & {*replaced}]
     running = list(task.children.running) if len(task.children.running) == 1 else []
@@ -90,8 +90,9 @@ def find_owner(task: Task, heard: ParsedMessage, replaced: Sequence[int], direct
 def plan_for_demands(
     task: Task, added: Sequence[Requirement], text: str, owner: Step | None
 ) -> tuple[str, Step | None]:
-    """Choose the step that owns the new requirements, and return its name and the changed or new step: a pending step
-    covers them too, a running one gets the message, and a small step follows a finished one."""
+    """Choose the step that has to meet the new requirements, and return its name and the changed or new step. A step
+    that has not begun covers them too, a running one just gets the message, and after a finished one a new step
+    follows."""
     numbers = tuple(one.number for one in added)
     if owner is not None and owner.name in task.children.running:
         return owner.name, None

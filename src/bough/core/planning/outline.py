@@ -1,5 +1,5 @@
-"""A planner's view of a repository's files: all of them if they fit; otherwise those that the goal names, the packages
-and the folders."""
+"""List a repository's files for a planner: all of them if they fit, or else those that the goal names, the packages and
+the folders."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ MANIFESTS = frozenset(
 )
 """A folder with one of these is a package."""
 NAMED, PACKAGES, FOLDERS = 0.45, 0.27, 0.23
-"""Shares of the limit for named files, packages and folders."""
+"""Shares of the room for named files, packages and folders."""
 _COMMON = frozenset(
     """the and for with that this from into should must can not are was all any but has have its one use add new fix
     make when then than code file files test tests src lib app main index init mod util utils change changed what
     there here which every each also only more other out""".split()  # noqa: SIM905
 )
 _RARE = 0.02
-"""A word in more than this share of all paths is no hint, unless that is few files."""
+"""A word in more than this share of all paths (and in more than `_FEW`) does not show what a goal is about."""
 _FEW = 40
 
 
 def outlined(paths: Sequence[str], goal: str, limit: int) -> str:
-    """List the files, one per line, or as much about them as fits. `goal`: its text."""
+    """List the files, one per line, or as much about them as fits into `limit` characters. `goal`: the goal's text."""
     ordered = sorted(paths, key=lambda path: (path.count("/"), path))
     if sum(len(path) + 1 for path in ordered) <= limit:
         return "\n".join(ordered)
@@ -69,7 +69,7 @@ def _words(text: str) -> set[str]:
 
 
 def _named(paths: Sequence[str], goal: str) -> list[str]:
-    """List the files that the goal names, the likeliest first: by path, by name, by words that few paths have."""
+    """List the files that the goal mentions by path, by name or by words that few paths have, the likeliest first."""
     lowered = [path.lower() for path in paths]
     most = max(_FEW, _RARE * len(paths))
     rare = {word for word in _words(goal) if 0 < sum(word in path for path in lowered) <= most}
@@ -90,7 +90,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _folders(paths: Iterable[str]) -> list[str]:
-    """List the largest folders with their content; none that holds nearly everything."""
+    """List the folders, the largest first, each with its number of files and most common extensions."""
     counts: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {}
     for (parent, ending), files in Counter(map(_place, paths)).items():
@@ -103,6 +103,6 @@ def _folders(paths: Iterable[str]) -> list[str]:
 
 
 def _place(path: str) -> tuple[str, str]:
-    """Return folder and extension."""
+    """Return the folder and the extension of a path."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""

@@ -27,14 +27,14 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
     outcome: Outcome
     step: str = ""
-    """The sibling it asks about; empty: the step before this one (for `until`: the last step of the pass)."""
+    """The sibling that it asks about; empty for the step before this one or, in `until`, the last step of the pass."""
     text: str = ""
     """The text that `contains` looks for in the step's result."""
     negated: bool = False
 
 
 class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The retries of a step with `on_error = "retry"`."""
+    """How long a step with `on_error = "retry"` waits before a retry."""
 
     wait: float = 0.0
     """Seconds before the first retry."""
@@ -46,11 +46,11 @@ MAX_TRANSITIONS = 50
 
 
 class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A way from one state to the next."""
+    """A transition from one state to the next."""
 
     to: str
     on: Condition | None = None
-    """Condition on the finished state; None: always."""
+    """The condition on the finished state; None if the transition always applies."""
 
 
 class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -72,108 +72,108 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One thing to do."""
 
     name: str
-    """Its segment of the task's path."""
+    """The step's segment of the task's path."""
     instructions: str = ""
     """The agent's task. A compound step may say what its steps are for as a whole."""
     title: str = ""
-    """Its title for people; empty: the name."""
+    """The title for people; if empty, the name is shown."""
     criteria: tuple[str, ...] = ()
     """Conditions that must be true in the end, in terms a check can test."""
     covers: tuple[int, ...] = ()
     """Numbers of the goal's requirements that depend on this step."""
     interfaces: tuple[str, ...] = ()
-    """Exact names and signatures that it provides to the steps that need it."""
+    """Exact names and signatures that this step provides to the steps that need it."""
 
     test_command: str | None = None
     """The check. A shell line if it needs a shell (pipes, variables, &&), otherwise split into arguments."""
     test_file: str | None = None
     """The file whose tests are the check, if there is no `test_command`."""
     may_edit_tests: bool = False
-    """The step is allowed to change tests that were there before; changes are still reported."""
+    """Whether the step may change tests that existed before; such changes are still reported."""
     requires_testing: bool = True
     """False for steps that no check can prove (planning, documentation)."""
 
     steps: tuple[Step, ...] = ()
-    """Smaller steps that do its work. They run first; then its own check proves it as a whole."""
+    """Smaller steps that do the work of this one. They run first; its own check then proves it as a whole."""
     plan_first: bool = False
-    """Its smaller steps are planned when it starts, from what was done before."""
+    """Whether its smaller steps are planned when it starts, based on what was done before."""
     needs: tuple[str, ...] = ()
     """Siblings that must be completed before it starts."""
     parallel: bool = False
-    """Its steps run in parallel as soon as their needs are met; otherwise one after the other, in order."""
+    """Whether its steps run in parallel as soon as their needs are met, and not one after the other."""
     join: Join = "all"
     """What parallel steps must achieve: all succeed; any one succeeds (the others are cancelled); or all just end."""
 
     files: tuple[str, ...] = ()
-    """Files it is expected to change: two parallel steps that share one do not run at the same time."""
+    """Files that the step is expected to change; two steps that share one do not run at the same time."""
     complexity: int = 1
-    """1 (simple) to 5: its weight when the parent's rounds are shared out."""
+    """The step's weight, from 1 (simple) to 5, when the parent's rounds are divided among its steps."""
     rounds: int | None = None
-    """Its grant, if a person sets it."""
+    """The number of rounds that the step may use, if a person sets it."""
     role: Role = "builder"
     model: Tier = "main"
     agent: str = ""
-    """The outside agent that does it; empty: the run's choice; `bough`: bough's own."""
+    """The outside agent that does the step; empty for the run's choice, `bough` for bough's own agent."""
 
     run: str = ""
-    """A command that is the whole step: no agent, done when it exits with 0. A shell runs it."""
+    """A shell command that is the whole step, without an agent; the step is done when it exits with 0."""
     env: dict[str, str] = {}
-    """Environment variables of the command: values of placeholders, which no shell ever reads as code."""
+    """Environment variables of the command; they hold the values of placeholders, which no shell then reads as code."""
     work: str = ""
-    """The finished run whose work is the step: it is merged and proven, and no agent works on it."""
+    """The finished run whose work is the whole step: it is merged and proven, and no agent works on it."""
     given: str = ""
-    """The tree with a change that somebody else made: it is the whole work, to be judged, and no agent adds to it."""
+    """The git tree with a change that somebody else made: it is the whole work, which is judged and not added to."""
     do: Literal["", "break", "continue"] = ""
-    """Leave the nearest compound step that repeats, or begin its next pass."""
+    """Whether this step leaves the nearest enclosing step that repeats (`break`), or begins its next pass."""
     condition: Condition | None = None
     """The step is skipped, with the reason recorded, unless this holds."""
     on_error: OnError = "fail"
-    """Reaction to a failure: fail the parent, retry it, continue without it, or let the ladder handle it."""
+    """What a failure leads to: the parent fails, the step is retried, it is skipped, or escalation deals with it."""
     max_retries: int = 1
     retry: Retry = Retry()
     repeat: int = 1
-    """The most passes of a compound step."""
+    """The maximum number of passes of a step with smaller steps."""
     until: Condition | None = None
-    """No further pass once this holds."""
+    """No further pass begins once this condition holds."""
     context: ContextMode = "isolated"
-    """Its share of the parent's context: none; the same one, written by both; or the parent's, with writes of its
-    own."""
+    """What the step sees of the parent's context: nothing; the same context, to which both add; or the parent's
+    context, with additions of its own."""
     summarize: bool = False
-    """The parent gets a summary of its children instead of each one's result."""
+    """Whether the result of this step is a summary by a model, and not the list of its steps' results."""
     runs_on: tuple[str, ...] = ()
-    """Tags that a worker must have to run it, where tasks are dispatched to workers."""
+    """Tags that a worker must have to run the step, if tasks are dispatched to workers."""
     temperature: float | None = None
-    """Sampling temperature of its model; None: the model's default."""
+    """The sampling temperature of the model; None for the model's default."""
     machine: Machine | None = None
-    """Its steps are states that follow each other by transitions."""
+    """The transitions, if the smaller steps are states of a state machine."""
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The goal and how to reach it. A goal without steps is atomic: one leaf."""
+    """The goal and how to reach it. A goal without steps is one piece of work (a leaf)."""
 
     goal: Step
 
 
 MAX_DEPTH = 3
-"""Deepest level of a tree of tasks below the goal."""
+"""The maximum number of levels of tasks below the goal."""
 
 
 class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_depth: int = MAX_DEPTH
-    """Deepest level below the goal. 0: the goal is never split."""
+    """The maximum number of levels below the goal; with 0 the goal is never split."""
     min_split: int = 10
     """A task with fewer rounds left than this is not split."""
     context: Literal["tree", "list"] = "tree"
-    """Finished work shown to a step that sees its parent's context: `tree`, that of its own branch; `list`, all of it
-    in one list."""
+    """Which finished work a step sees that sees its parent's context: `tree`, that of its own branch; `list`, all
+    finished work in one list."""
     flat: bool = False
-    """A goal starts as one leaf, without an estimate of its size."""
+    """Whether a goal starts as one piece of work, without an estimate of its size."""
     prompts: Literal["plain", "optimised"] = "plain"
     """Guidance for planners: bough's own, or the better one found by `bough-optimise planner`."""
 
 
 def describe_command(step: Step) -> str:
-    """Return the command of a `run` step as people read it: with its values in place."""
+    """Return the command of a `run` step as people read it, with the values in place of the variables."""
 
     def render(found: re.Match[str]) -> str:
         return shlex.quote(step.env[found[1]]) if found[1] in step.env else found[0]
@@ -187,12 +187,12 @@ def count_leaves(step: Step) -> int:
 
 
 def count_most_leaves(step: Step) -> int:
-    """Count how often leaves can run at most: one that repeats counts for each possible pass."""
+    """Count how often steps without smaller steps can run at most: repeated ones count for each possible pass."""
     return max(1, step.repeat) * sum(map(count_most_leaves, step.steps)) if step.steps else 1
 
 
 def has_parallel_steps(step: Step) -> bool:
-    """Whether any of its steps may run in parallel."""
+    """Whether any of a step's smaller steps may run in parallel."""
     return (step.parallel and len(step.steps) > 1) or any(map(has_parallel_steps, step.steps))
 
 
@@ -227,7 +227,7 @@ def find_all_needs(step: Step, steps: Iterable[Step]) -> frozenset[str]:
 
 
 def find_reachable(starts: Iterable[T], ways: Callable[[T], Iterable[T]]) -> set[T]:
-    """Find everything to which some ways lead from the starts, and the starts."""
+    """Find everything that can be reached from the starts by following `ways`, including the starts."""
     found, ahead = set[T](), [*starts]
     while ahead:
         if (one := ahead.pop()) not in found:
@@ -237,8 +237,8 @@ def find_reachable(starts: Iterable[T], ways: Callable[[T], Iterable[T]]) -> set
 
 
 def find_circle(needs: Mapping[T, Iterable[T]]) -> list[T]:
-    """Find a cycle among things that need each other, each before what it needs, the first again at the end; else
-    empty."""
+    """Find a cycle among things that need each other: each is followed by what it needs, and the first comes again at
+    the end. Empty if there is none."""
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
@@ -258,8 +258,8 @@ def build_goal_step(
 
 
 def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> Step:
-    """Make a part of a step, for a planner or bough itself. What a person allowed or chose for the parent (editing
-    tests, no check, a model) also holds for its parts; no model can set any of that."""
+    """Make a smaller step of a step, for a planner or bough itself. What a person allowed or chose for the parent
+    (editing tests, no check, a model) also holds for its parts; no model can set any of that."""
     return Step(
         name,
         instructions,
@@ -273,4 +273,4 @@ def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> St
 
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
-"""Temperatures of further attempts at the same task: identical answers would be wasted."""
+"""Temperatures of further attempts at the same task; they differ, since identical answers would be useless."""

@@ -1,4 +1,4 @@
-"""The values of each planning prompt: the task's place, what is known and what failed."""
+"""Build the values that fill each planning prompt: the task's place in the tree, what is known and what failed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note
 
 OUTLINE = 12_000
-"""The most characters of the list of files that a planner sees."""
+"""The maximum number of characters of the list of files that a planner sees."""
 LONG = 16_000
-"""The most characters of a diff or a failure."""
+"""The maximum number of characters of a diff or a failure."""
 WORK = 4_000
-"""The most characters of the work of an abandoned step."""
+"""The maximum number of characters of the work of an abandoned step."""
 
 
 class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -37,9 +37,9 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     files: int
     lines: int
     languages: tuple[str, ...] = ()
-    """The most used first."""
+    """The languages, the most used first."""
     about: bool = False
-    """The number of lines is estimated."""
+    """Whether the number of lines is estimated."""
 
     def __str__(self) -> str:
         if not self.files:
@@ -49,7 +49,7 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class RepositoryFacts(Struct, frozen=True):
-    """The repository's facts in every planning prompt."""
+    """The facts about the repository that every planning prompt contains."""
 
     size: Size
     command: str = ""
@@ -62,14 +62,14 @@ class RepositoryFacts(Struct, frozen=True):
 
 
 class FinishedStep(Struct, frozen=True):
-    """A finished step as later ones see it."""
+    """A finished step as later steps see it."""
 
     name: str
     state: str
     summary: str = ""
     files: tuple[str, ...] = ()
     commit: str = ""
-    """The commit that holds its changes, if they were not adopted."""
+    """The commit that holds the step's changes, if they were not adopted."""
     work: str = ""
     """The changes that were not adopted."""
 
@@ -84,7 +84,7 @@ class FinishedStep(Struct, frozen=True):
 
 
 def outline_steps(steps: Sequence[Step]) -> str:
-    """Remaining steps, one per line."""
+    """List steps with their needs and instructions, one per line."""
     needs = {step.name: f" (needs {', '.join(step.needs)})" if step.needs else "" for step in steps}
     return "\n".join(f"- `{step.name}`{needs[step.name]}: {keep_ends(step.instructions, 600)}" for step in steps)
 
@@ -103,7 +103,7 @@ def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
 
 
 def build_gate_values(task: Task, known: RepositoryFacts, rounds: int, *, grows: bool = False) -> dict[str, str]:
-    """Fill `gate.md`. `grows`: the rounds follow the plan."""
+    """Build the values for `gate.md`. `grows`: whether a larger plan gets more rounds."""
     said = f"There are {rounds} rounds for the whole goal."
     if grows:
         said = f"One engineer has {rounds} rounds for the whole goal; a plan gets {LEAF_ROUNDS} more per further step."
@@ -111,7 +111,7 @@ def build_gate_values(task: Task, known: RepositoryFacts, rounds: int, *, grows:
 
 
 def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
-    """Fill `planner.md`. `depth_left` as for `read_plan`: 1 for a flat plan."""
+    """Build the values for `planner.md`. `depth_left`: as for `read_plan`; 1 for a flat plan."""
     plan, change, estimate = task.plan, "", ""
     if (size := plan.estimate) is not None:
         phases = f" Phases: {'; '.join(size.phases)}." if size.phases else ""
@@ -127,7 +127,7 @@ def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, me
 
 
 def _build_room_values(task: Task, depth_left: int, means: str) -> dict[str, str]:
-    """Build the requirements that the steps have to cover, and the means. A single requirement is the goal itself."""
+    """Build the values for requirements and means. A single requirement is left out, since it is the goal itself."""
     many = len(task.asked) > 1
     asked = render_requirements(task.asked) if many else ""
     return {
@@ -156,7 +156,7 @@ def describe_levels(depth_left: int) -> str:
 
 
 def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
-    """Fill `phase_planner.md`."""
+    """Build the values for `phase_planner.md`."""
     told = task.inherited
     done = (result.partition(": ") for result in told.results)
     past = [FinishedStep(name, "completed", text) for name, _, text in done]
@@ -176,7 +176,8 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
 def build_split_values(
     task: Step, place: str, why: str, *, diff: str = "", kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """Fill `decomposer.md`. `why`: the stuck detector's finding, or the failure; `diff`: the task's changes."""
+    """Build the values for `decomposer.md`. `why`: the stuck detector's finding, or the failure; `diff`: the task's
+    changes."""
     return _build_stuck_values(task, place, why, kept, command) | {
         "diff": render_section("What it has changed so far", keep_ends(diff, LONG))
     }
@@ -185,7 +186,7 @@ def build_split_values(
 def build_replan_values(
     task: Step, place: str, why: str, past: Sequence[FinishedStep], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """Fill `replan.md`. `past`: the finished children, completed and blocked, with the reasons."""
+    """Build the values for `replan.md`. `past`: the finished steps, completed and blocked, with the reasons."""
     done = "\n".join(str(child) for child in past if child.state == "completed")
     blocked = "\n".join(str(child) for child in past if child.state != "completed")
     return _build_stuck_values(task, place, why, kept, command) | {
@@ -207,5 +208,5 @@ def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...]
 
 
 def build_repair_values(tool: str, problems: Problems, answer: str) -> dict[str, str]:
-    """Fill `plan_repair.md`, which follows the question: an answer is sent back only once."""
+    """Build the values for `plan_repair.md`, which sends a faulty answer back to the model (once)."""
     return {"tool": tool, "problems": str(problems), "answer": keep_ends(answer, LONG)}

@@ -1,4 +1,4 @@
-"""Whether a step restates another one, and whether a criterion is empty: measured on words, without a model."""
+"""Find out by words, without a model, whether a step restates another one, and whether a criterion is vague."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from bough.core.planning.plan import Step
 
-# Words without meaning; words common around the subject of any instruction (making, praise, the parts of code); and
-# words of checking, which are padding beside others and matter only on their own.
+# `_STOP`: words without meaning. `_MAKING`: words that occur in any instruction (making, praise, parts of code).
+# `_CHECKING`: words about checks, which count only if a text has no others.
 _STOP = frozenset(
     """a an the this that these those it its of to in on at for from with without within by as and or but not no nor so
     if then than when while where which who what how is are was were be been being do does did done has have had will
@@ -31,16 +31,16 @@ _CHECKING = frozenset(
 )
 
 RESTATED, ECHOED = 0.55, 0.75
-"""A child with this share of its parent's subject, and with this share of its own words from the parent, restates the
-parent. Measured on the table of the tests: honest parts add words of their own or leave most of it out."""
+"""A step restates its parent if it has the first share of the parent's words, and the second share of its own words is
+from the parent. Measured on the tests' table: real parts add words of their own or leave most of the parent's out."""
 HEADLINE = 0.75
-"""A child with this share of its words in common with the parent's headline (Dice's measure) restates its parent."""
+"""A step that has this share of words in common with the parent's headline (Dice's measure) restates its parent."""
 ALIKE = 0.85
-"""Two steps are the same if they share this part of their words and only one of them has others."""
+"""Two steps are the same if they share this part of their words and at most one of them has other words."""
 
 
 def extract_words(text: str) -> frozenset[str]:
-    """Extract the comparable words of a text: lower case, parts of names apart, light stems, no stop words."""
+    """Extract the words of a text for comparison: in lower case, names split into parts, stemmed, no stop words."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text[:20_000])
     found = re.findall(r"[^\W_]+", apart.lower())
     return frozenset(_stem(word) for word in found if word not in _STOP)
@@ -61,15 +61,16 @@ _CHECKING_STEMS = frozenset(_stem(word) for word in _CHECKING)
 
 
 def extract_gist(*texts: str) -> frozenset[str]:
-    """Extract a text's subject: its words without those of making; those of checking only if nothing else is left."""
+    """Extract the words that name a text's subject: no words of making, and words of checking only if no others
+    remain."""
     told = extract_words(" ".join(texts)) - _MAKING_STEMS
     return told - _CHECKING_STEMS or told
 
 
 def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), part: bool = False) -> bool:
-    """Whether a child is a real part of its parent: it has a subject, and restates neither the whole nor its headline,
-    nor begins with a restatement followed by the method. Words shared by all siblings (requirements of each) do not
-    count; and a child known to cover only a `part` may use any wording short of the same."""
+    """Whether a step is a real part of its parent: it has a subject, and neither it nor its first sentence restates the
+    parent or the parent's headline. Words that all siblings share (`shared`) do not count. A step known to cover only a
+    `part` may use any wording but the parent's own."""
     own = extract_gist(child.instructions)
     apart = shared if own - shared and extract_gist(parent.instructions) - shared else frozenset[str]()
     if not own or is_alike(child, parent, apart):
@@ -81,7 +82,7 @@ def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), 
 
 
 def _restates(said: str, parent: Step, shared: frozenset[str]) -> bool:
-    """Whether a text has enough of the parent and little else; or its headline, and nothing that names a part."""
+    """Whether a text has most of the parent's words and few others, or hardly more than the parent's headline."""
     about, whole = extract_gist(said), extract_gist(parent.instructions)
     everything = extract_gist(parent.instructions, parent.title, *parent.criteria)
     if about - shared and whole - shared:
@@ -96,8 +97,8 @@ def _restates(said: str, parent: Step, shared: frozenset[str]) -> bool:
 
 
 def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bool:
-    """Whether two steps are the same, whatever their names. Steps of one shape about different subjects (`migrate
-    accounts to the new client`, `migrate orders to the new client`) are not."""
+    """Whether two steps are the same, whatever their names. Steps of the same form about different subjects (`migrate
+    accounts to the new client`, `migrate orders to the new client`) are different."""
     if one.files and other.files and not set(one.files) & set(other.files):
         return False
     mine, its = (extract_words(each.instructions) - _MAKING_STEMS - shared for each in (one, other))
@@ -105,7 +106,7 @@ def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bo
 
 
 def find_shared_words(steps: Sequence[Step]) -> frozenset[str]:
-    """The words that all steps share; none for a single step."""
+    """Find the words that all steps share; empty for a single step."""
     gists = [extract_gist(step.instructions) for step in steps]
     return frozenset.intersection(*gists) if len(gists) > 1 else frozenset()
 
@@ -133,12 +134,12 @@ _VAGUE = (
 )
 _CONCRETE = r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w"
 _SAID = 3
-"""Concrete words that a criterion with a vague word needs besides."""
+"""The number of other words that a criterion with a vague word needs in order to count."""
 _SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", "project", "system", "module")))
 
 
 def is_vague(criterion: str) -> bool:
-    """Whether no check could test it: `works well`, `the code is clean`."""
+    """Whether no check could test a criterion, such as `works well` or `the code is clean`."""
     if re.search(_CONCRETE, criterion):
         return False
     rest = extract_words(re.sub(_VAGUE, " ", criterion)) - _MAKING_STEMS - _SUBJECTS

@@ -1,4 +1,4 @@
-"""The one tool that each planning call offers, as the model sees it: flat, few fields, each with a description."""
+"""The tools of planning calls as the model sees them. Each call offers one: flat, with few, described fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bough.core.conversation import schema
 from bough.core.messages import ToolSpec
 
 MOST = 10
-"""The most steps at one level."""
+"""The maximum number of steps at one level."""
 
 
 _STEP = {
@@ -107,7 +107,7 @@ SCOUT_IN_TEXT = replace(
         {"bash": schema.text("A shell command to look around with first; empty when you propose."), **_PROPOSAL}
     ),
 )
-"""The same for a model without tools, whose answer may also ask for a command."""
+"""The tool `propose_check` for a model without tools, whose answer may also ask to run a command first."""
 
 GATE = ToolSpec(
     name="estimate",
