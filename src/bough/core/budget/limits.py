@@ -60,7 +60,7 @@ def sum_spends(spends: Iterable[Spend]) -> Spend:
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The limits of a run. None: no limit of that kind."""
+    """The limits of a run or of a step's share of it; None means no limit of that kind."""
 
     rounds: int = 40
     tokens: int | None = None
@@ -73,7 +73,7 @@ LAST_SHARE = 0.95
 
 
 def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
-    """Describe the limit that is reached (at `share` of it), as a phrase for people; None: none is."""
+    """Describe, as a phrase for people, the limit of which this share is used up; None if there is none."""
     for used, limit, phrase in (
         (spend.tokens, limits.tokens, "tokens"),
         (spend.cost, limits.cost, "US dollars"),
@@ -93,7 +93,7 @@ def describe_spent(task: str, limit: str) -> str:
 
 
 def seconds_left(spend: Spend, limits: Limits) -> float | None:
-    """Seconds until time runs out; None: no limit."""
+    """Return the seconds until the time limit; None if there is no limit."""
     return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
 
 
@@ -103,7 +103,7 @@ def convert_spend(spend: Spend) -> Limits:
 
 
 def add_limits(limits: Limits, added: Limits) -> Limits:
-    """Add to a grant. What had no limit still has none."""
+    """Add to a grant; a kind without a limit stays without one."""
 
     def add_one(one: Any, other: Any) -> Any:
         return None if one is None or other is None else one + other

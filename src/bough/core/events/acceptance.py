@@ -17,9 +17,9 @@ class DoneClaimed(Event, frozen=True):
 
 class CheckStarted(Event, frozen=True):
     command: str
-    """Empty when none was found, or none is needed."""
+    """The check's command; empty if none was found or none is needed."""
     found: str = ""
-    """The command's origin, as a phrase."""
+    """Where the command comes from, as a phrase."""
 
 
 class CheckFinished(Event, frozen=True):
@@ -27,7 +27,7 @@ class CheckFinished(Event, frozen=True):
 
 
 class FindingReturned(Event, frozen=True):
-    """A finding despite a passing check goes back to the same agent, which may answer. It is not a repair."""
+    """Work with a passing check went back to the same agent because of a finding, which the agent may answer."""
 
     text: str
 
@@ -49,15 +49,15 @@ class ChangesRuled(Event, frozen=True):
     """A ruling on whether original tests may change."""
 
     by: ChangesBy
-    """`earlier`: all of it was allowed before, elsewhere in the run."""
+    """Who decided; `earlier` means that all these changes had been allowed before in the run."""
     tree: str
-    """The work it is about."""
+    """The git tree of the work that the ruling is about."""
     allowed: tuple[AllowedChange, ...] = ()
     denied: tuple[str, ...] = ()
     """Tests that the person does not allow to change."""
     why: str = ""
     verdict: Verdict | None = None
-    """The verdict on the work from here on, if nothing else is pending."""
+    """The new verdict on the work, if no other change is pending."""
     person: str = ""
     """The person's name in the system."""
 
@@ -66,14 +66,14 @@ class Examined(Event, frozen=True):
     """An examiner that did not see the work being done wrote probes that could refute it."""
 
     by: str
-    """The prompt template: `examiner`, `reviewer`."""
+    """The prompt template of the examiner: `examiner` or `reviewer`."""
     probes: tuple[Probe, ...] = ()
     notes: tuple[str, ...] = ()
     """Remarks that no probe can show."""
     left_out: tuple[str, ...] = ()
     """Probes that nothing demands; they do not run."""
     kinds: dict[int, Kind] = {}
-    """Kinds of the requirements that no test could see, by number."""
+    """Kinds of the requirements that no test can show, by number."""
 
 
 class ExaminationSkipped(Event, frozen=True):
@@ -83,7 +83,7 @@ class ExaminationSkipped(Event, frozen=True):
 
 
 class ProbesStarted(Event, frozen=True):
-    """Probes are about to run, in a checkout of their own."""
+    """Probes are about to run, in a separate checkout."""
 
     tree: str
     names: tuple[str, ...]
@@ -98,7 +98,7 @@ class ProbesFinished(Event, frozen=True):
 
 
 class DifferenceSeen(Event, frozen=True):
-    """bough compared the work with the base, apart from the check's result."""
+    """bough compared the work with the files from before it, independently of the check."""
 
     tree: str
     seen: Difference
@@ -121,7 +121,7 @@ class ProbeContested(Event, frozen=True):
 
 
 class ProbeRuled(Event, frozen=True):
-    """A judge decided by the words of the goal. A probe that is not demanded is dropped."""
+    """A judge decided, by the words of the goal, whether a contested probe is demanded; if not, it is dropped."""
 
     probe: str
     ruling: Ruling

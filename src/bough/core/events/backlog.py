@@ -1,4 +1,4 @@
-"""The events of streams that are no run: lists of goals."""
+"""The events of backlogs (lists of goals), whose streams are not runs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from bough.core.events.base import Event
 
 
 class GoalListed(Event, frozen=True):
-    """The first event of a goal's stream in old journals: a person has put it on the list."""
+    """A person put a goal on the backlog; only in old journals."""
 
     entry: GoalEntry
     by: str = ""
 
 
 class GoalsListed(Event, frozen=True):
-    """A person has put these goals on the list, all at once: no process can die between two of them."""
+    """A person put these goals on the backlog, all in one event, so that a crash cannot leave only some of them."""
 
     entries: dict[str, GoalEntry]
     by: str = ""
 
 
 class GoalEdited(Event, frozen=True):
-    """A person changed a goal. Edits, moves and drops are in the control stream: a person may change the list while
-    another process works on it."""
+    """A person changed a goal. Edits, moves and drops are in the control stream, since a person may change the backlog
+    while another process works on it."""
 
     item: str
     entry: GoalEntry
@@ -38,12 +38,12 @@ class GoalDropped(Event, frozen=True):
 class GoalMoved(Event, frozen=True):
     item: str
     before: str = ""
-    """The goal that it comes before from now on; empty: it is the last."""
+    """The goal before which it is moved; empty if it is moved to the end."""
     by: str = ""
 
 
 class GoalsReviewed(Event, frozen=True):
-    """Goals were reviewed before the night, each with its findings: usually none."""
+    """Goals were reviewed before a night's work on the backlog, each with its findings (usually none)."""
 
     findings: dict[str, tuple[GoalFault, ...]]
     spend: Spend = Spend()
@@ -51,39 +51,39 @@ class GoalsReviewed(Event, frozen=True):
 
 
 class GoalTaken(Event, frozen=True):
-    """A process works on the goal. Durable before the run starts, so that after a crash the run is found again."""
+    """A process took the goal. Recorded before its run starts, so that the run is found again after a crash."""
 
     run: str
     base: str
-    """The tree that it starts from."""
+    """The git tree that the run starts from."""
     origin: str = ""
-    """The tree that the night started from, if the goal starts from the work of the goals that it needs."""
+    """The git tree that the night started from, if the goal starts from the work of the goals that it needs."""
     cost: float | None = None
-    """Dollars reserved for it this night."""
+    """Dollars that are reserved for the goal this night."""
     before: Spend | float = 0.0
-    """Its run's spend before this night; in old journals only the dollars."""
+    """What the goal's run had spent before this night; in old journals only the dollars."""
     commit: str = ""
-    """The commit that its branch is made on."""
+    """The commit on which the goal's branch is made."""
     worker: str = ""
 
 
 class GoalSettled(Event, frozen=True):
-    """Its run has ended or halted."""
+    """The goal's run has ended or halted."""
 
     report: GoalReport
 
 
 class NightStarted(Event, frozen=True):
-    """Work on the list begins. While it lasts, a process that joins uses the same files."""
+    """Work on the backlog (a night) begins. A process that joins meanwhile starts from the same files."""
 
     base: str
-    """The person's files, in bough's own repository."""
+    """The git tree of the person's files, in bough's own repository."""
     commit: str = ""
-    """The last commit then, on which branches are made; empty: there is none."""
+    """The project's last commit at that time, on which branches are made; empty if there is none."""
     cost: float | None = None
     """Dollars that the night may spend."""
     together: str = ""
-    """The branch that all finished work goes onto."""
+    """The branch into which all finished work is merged."""
     by: str = ""
 
 
@@ -97,27 +97,27 @@ class NightJoined(Event, frozen=True):
     """The finished branches were merged, or left out."""
 
     branch: str = ""
-    """Empty: nothing could be merged."""
+    """The branch with the merged work; empty if nothing could be merged."""
     commit: str = ""
     landed: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
-    """Goals that conflict or break others, and how."""
+    """Goals whose work conflicts with others' or breaks it, and how."""
     why: str = ""
 
 
 class NightEnded(Event, frozen=True):
     why: str
     spend: Spend = Spend()
-    """What all its runs have spent."""
+    """What all runs of the night have spent."""
 
 
 class RunRemoved(Event, frozen=True):
-    """A person removed a run of the list: what it spent stays spent."""
+    """A person removed a run of the backlog; its spend still counts."""
 
     run: str
     spend: Spend = Spend()
     applied: bool = False
-    """Its work is in the person's files."""
+    """Whether the run's work is in the person's files."""
 
 
 class LessonKept(Event, frozen=True):
@@ -127,7 +127,7 @@ class LessonKept(Event, frozen=True):
 
 
 class LessonRetired(Event, frozen=True):
-    """A lesson of that kind no longer counted. Nothing reads it."""
+    """A lesson (`LessonKept`) no longer counted. Nothing reads this event."""
 
     number: int
     why: str

@@ -12,16 +12,16 @@ from bough.core.tree.task_state import State
 
 
 class ChildStarted(Event, frozen=True):
-    """A smaller step begins. Its grant is reserved from here on."""
+    """A smaller step begins. Its grant (share of the budget) is reserved until it ends."""
 
     step: str
     task: str
-    """The last segment of its path: the step's name, with `@2` and so on if it runs again."""
+    """The last segment of the task's path: the step's name, with `@2` and so on if the step runs again."""
     grant: Limits
 
 
 class ChildHeld(Event, frozen=True):
-    """A ready step does not begin yet: a running one changes the same files."""
+    """A ready step does not begin yet, because a running step changes the same files."""
 
     step: str
     other: str
@@ -30,27 +30,27 @@ class ChildHeld(Event, frozen=True):
 
 
 class MergeStarted(Event, frozen=True):
-    """A finished step's work is about to be merged onto the head and proven there."""
+    """A finished step's work is about to be merged with the work merged so far (the head) and checked there."""
 
     child: str
 
 
 class ChildMerged(Event, frozen=True):
-    """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts or a failing
-    check it does not land like that: a task below the step's has to make both work."""
+    """A finished step's work was merged with work merged meanwhile, and checked. If there are conflicts or the check
+    fails, the merge is not kept: a task below the step's has to make both work."""
 
     child: str
     """The step's name."""
     tree: str
     conflicts: tuple[str, ...] = ()
     verdict: Verdict | None = None
-    """The verdict of the step's check at the merged tree; None if conflicts left nothing to check."""
+    """The verdict of the step's check on the merged files; None if conflicts left nothing to check."""
     both: tuple[str, ...] = ()
     """Files to which both sides only added at the same place: both additions were kept, and no model was asked."""
     remade: tuple[str, ...] = ()
-    """Lock files that an earlier version regenerated."""
+    """Lock files that were regenerated; only in old journals."""
     ahead: bool = False
-    """It was checked ahead of its turn, on the expected head."""
+    """Whether the work was checked before its turn, merged with the work that was expected before it."""
 
 
 class ChildSettled(Event, frozen=True):
@@ -65,38 +65,38 @@ class ChildSettled(Event, frozen=True):
     spend: Spend
     """What the child and all below it have spent."""
     result: str = ""
-    """Its agents' summaries, side by side."""
+    """The summaries of the step's agents."""
     summary: str = ""
     """The summary of the agent that did the work."""
     files: tuple[str, ...] = ()
-    """Changed files."""
+    """The files that the step changed."""
     dead_ends: tuple[str, ...] = ()
     errors: bool = False
-    """It left a failing check; for a critic: it found something severe."""
+    """Whether the step left a failing check or, for a critic, found something severe."""
     verdict: str = ""
-    """What its check said, in one sentence."""
+    """The result of the step's check, in one sentence."""
     decisions: tuple[str, ...] = ()
-    """Its notes, if it shares its parent's context."""
+    """The decisions that the step noted."""
     shared: bool = False
-    """It works in its parent's context: its notes are the parent's too."""
+    """Whether the step shares its parent's context, so that its notes are the parent's too."""
     do: Literal["", "break", "continue"] = ""
-    """What it asks of the nearest enclosing step that repeats."""
+    """Whether the step leaves the nearest enclosing step that repeats, or begins its next pass."""
     task: str = ""
-    """The last segment of its path; empty if it never began."""
+    """The last segment of the task's path; empty if the step never began."""
     key: str = ""
-    """Identifies everything its outcome depended on, if a later run may reuse it."""
+    """A key of everything that the outcome depended on, if a later run may reuse the work."""
     source: str = ""
-    """The run and the task that it was reused from, instead of running again."""
+    """The run and the task whose work was reused, if the step did not run itself."""
     allowed: tuple[AllowedChange, ...] = ()
-    """Original tests that may change, as decided for it."""
+    """Original tests that may change, as decided for this step."""
     cases: str = ""
-    """Every test of its last verdict with its outcome, in the blob store."""
+    """The key, in the blob store, of the outcomes of every test of the step's last verdict."""
     probes: tuple[Probe, ...] = ()
-    """The probes it passed, which run again on the whole."""
+    """The probes that the step passed; they run again on the whole work."""
     refuting: tuple[Probe, ...] = ()
-    """The probes of a critic that fail; of a step that did not succeed, the probes it has to pass."""
+    """A critic's probes that fail or, for a step that did not succeed, the probes that it has to pass."""
     not_asked: tuple[str, ...] = ()
-    """Probes of other steps that a judge dropped while its work was merged, by name."""
+    """Names of other steps' probes that a judge dropped while this step's work was merged."""
 
 
 class ChildrenReopened(Event, frozen=True):
@@ -107,7 +107,7 @@ class ChildrenReopened(Event, frozen=True):
 
 
 class PassEnded(Event, frozen=True):
-    """A compound step that repeats starts over."""
+    """A repeated step with smaller steps begins another pass."""
 
     number: int
     why: str
@@ -130,18 +130,18 @@ class CommandStarted(Event, frozen=True):
 class CommandFinished(Event, frozen=True):
     ok: bool
     output: str
-    """Head and tail of what it printed."""
+    """The beginning and the end of what the command printed."""
     exit_status: int | None = None
-    """None when it was killed or interrupted."""
+    """None if the command was killed or interrupted."""
     blob: str = ""
-    """The whole output in the blob store, if it was longer."""
+    """The key of the whole output in the blob store, if it was longer."""
     tree: str = ""
-    """Tree of the workspace after it."""
+    """The git tree of the workspace after the command."""
     seconds: float = 0.0
     killed: str = ""
-    """Why it was killed, as a phrase."""
+    """When the command was killed, as a phrase."""
     interrupted: bool = False
-    """bough itself stopped while it ran. It does not run again unless the plan or a person says so."""
+    """Whether bough stopped while the command ran. It runs again only if the plan or a person says so."""
 
 
 class Reviewed(Event, frozen=True):
@@ -154,7 +154,7 @@ class Reviewed(Event, frozen=True):
 
 
 class Summarized(Event, frozen=True):
-    """The results of a task's steps, for the tasks above it."""
+    """The results of a task's steps were summarised for the tasks above it."""
 
     text: str
     by: Literal["model", "rule"]

@@ -14,22 +14,22 @@ from bough.core.stuck.signals import Signal
 
 
 class Estimated(Event, frozen=True):
-    """The complexity gate's answer: made once, and passed on."""
+    """A model estimated the size of the goal, once and before any plan."""
 
     atomic: bool
     steps: int
-    """Approximate."""
+    """The approximate number of steps."""
     phases: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     reason: str = ""
     proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
-    """The consequence: one leaf, one level of steps, or phases with steps of their own."""
+    """What bough proposes: one piece of work (leaf), one level of steps, or phases with steps of their own."""
     programs: tuple[str, ...] = ()
-    """Programs that the result has to behave like, as an earlier version asked."""
+    """Programs that the result has to behave like; only in old journals."""
 
 
 class RequirementsRead(Event, frozen=True):
-    """The goal's requirements, numbered. Read once, before any plan; a person may change them with the plan."""
+    """The goal's requirements were read and numbered, once and before any plan; a person may change them later."""
 
     requirements: tuple[Requirement, ...]
     by: By = "rule"
@@ -38,7 +38,7 @@ class RequirementsRead(Event, frozen=True):
 
 
 class PlanProposed(Event, frozen=True):
-    """The planner proposed a plan. It takes effect once it is `Planned`: a person may be asked first."""
+    """The planner proposed a plan. It takes effect with the event `Planned`; a person may be asked first."""
 
     steps: tuple[Step, ...]
     conventions: tuple[str, ...] = ()
@@ -46,7 +46,8 @@ class PlanProposed(Event, frozen=True):
 
 
 class PlanAnswered(Event, frozen=True):
-    """The person's answer: accept it, do it as one leaf, make another one, or run their own steps."""
+    """The person answered a proposed plan: accept it, do the goal as one piece of work, make another plan, or run the
+    person's own steps."""
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
@@ -61,13 +62,14 @@ class Planned(Event, frozen=True):
     why: str
     dropped: tuple[str, ...] = ()
     join: Join = "all"
-    """`any`: they are attempts at the same thing, and the first that is proven completes the task."""
+    """With `any`, the steps are attempts at the same thing, and the first that is proven completes the task."""
     conventions: tuple[str, ...] = ()
     """Conventions for every step."""
 
 
 class PlanRefused(Event, frozen=True):
-    """A model's plan was rejected. The model may repair it once; after that (`final`) the next rung is taken."""
+    """A model's plan was rejected. The model may repair it once; after that (`final`) the next step of escalation is
+    taken."""
 
     helper: str
     problems: tuple[str, ...]
@@ -75,22 +77,22 @@ class PlanRefused(Event, frozen=True):
 
 
 class PlanChanged(Event, frozen=True):
-    """The steps that have not begun differ from here on: a person's message asks for more."""
+    """The steps that had not begun were replanned, because a person's message asks for more."""
 
     steps: tuple[Step, ...]
-    """The remaining steps, as they are from here on."""
+    """The remaining steps of the new plan."""
     said: tuple[str, ...] = ()
-    """Each change with its reason; empty, in old journals: the plan holds."""
+    """Each change with its reason; empty in old journals if the plan did not change."""
 
 
 class SplitProposed(Event, frozen=True):
-    """The agent asked for smaller steps in place of the task; they were validated."""
+    """The agent asked for smaller steps in place of the task, and they are valid."""
 
     steps: tuple[Step, ...]
 
 
 class Granted(Event, frozen=True):
-    """The budget is set to fit the plan's leaves, before any of them begins."""
+    """The budget was set to fit the number of the plan's steps, before any of them began."""
 
     limits: Limits
 

@@ -37,7 +37,7 @@ def _without(children: dict[str, T], *names: str) -> dict[str, T]:
 def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
     task = _charge_child(task, event)
     if event.shared and (event.decisions or event.dead_ends):
-        # A step's notes in the context that it shares with the task.
+        # A step that shares its context with the task also shares its notes: add them to the task's.
         decisions = (Note("decision", text) for text in event.decisions)
         dead_ends = (Note("dead_end", text) for text in event.dead_ends)
         task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *decisions, *dead_ends))))

@@ -48,7 +48,9 @@ def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
 
 def get_attempt(task: Task) -> Attempt:
     if task.attempt is None:
-        raise IllegalTransition(f"The journal has a round of {task.id or 'the goal'} that no agent began.")
+        raise IllegalTransition(
+            f"The journal is inconsistent: it has a round of {task.id or 'the goal'} that no agent began."
+        )
     return task.attempt
 
 

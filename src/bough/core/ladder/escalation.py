@@ -1,8 +1,8 @@
-"""The reaction to stuck work, as one pure table.
+"""Decide what to do about stuck work, by one table (the ladder).
 
 `escalate` takes the situation of a task and returns the first rung of `LADDER` that applies. The table is read from top
-to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. A rung that was
-taken and failed (a rejected plan) leaves the trouble as it was, and the next one down applies.
+to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. If a rung was
+taken and failed (a rejected plan), the trouble stays as it was, and the next rung down applies.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Rung = Literal[
 PROTOCOL = "protocol"
 """The pattern of work that is stuck because the model cannot act in its protocol."""
 EMPTY = "empty"
-"""The pattern of a model that answers with nothing: asking it again in any way costs and brings nothing."""
+"""The pattern of a model whose answers are empty: asking it again would only cost money."""
 UNUSABLE = 5
-"""The most further attempts at a task without a usable answer."""
+"""The maximum number of further attempts at a task whose answers are unusable."""
 SWITCHES = 2
-"""The most changes of the protocol in a task: there, and back."""
+"""The maximum number of changes of the protocol in a task: to the other one, and back."""
 Level = Literal["subtask", "task", "goal"]
 Cause = Literal["signal", "soft_limit", "repairs", "faults", "children"]
 
@@ -75,7 +75,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Why the ladder is needed."""
+    """Why escalation is needed."""
 
     cause: Cause
     says: str
@@ -87,16 +87,16 @@ class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class EscalationOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The means of escalation."""
+    """The means that escalation can use."""
 
     stronger: bool = False
-    """A stronger model is configured."""
+    """Whether a stronger model is configured."""
     person: bool = False
-    """A person can be asked."""
+    """Whether a person can be asked."""
 
 
 class Situation(Struct, frozen=True):
-    """The situation of a task, complete for the ladder."""
+    """All facts about a task by which escalation decides."""
 
     trouble: Trouble
     depth: int
@@ -106,34 +106,34 @@ class Situation(Struct, frozen=True):
     taken: dict[Rung, int] = {}
     """How often each rung was taken on this task."""
     working: bool = False
-    """An agent is at work and can receive a message."""
+    """Whether an agent is at work and can receive a message."""
     nudged: frozenset[str] = frozenset()
     """Patterns that the agent got a message about."""
     actions: int = 0
     """Tool calls that changed the workspace, and checks with other failures than before."""
     rounds_left: int = 0
     parent: bool = False
-    """It has children; all of them have ended."""
+    """Whether the task has smaller steps, all of which have ended."""
     completed: int = 0
-    """Children that succeeded."""
+    """The number of smaller steps that succeeded."""
     blocked: int = 0
-    """Children that failed."""
+    """The number of smaller steps that failed."""
     changed: bool = False
-    """Files differ from the base."""
+    """Whether files differ from those before the task."""
     errors: bool = False
-    """The last child to end left a failing check."""
+    """Whether the last smaller step to end left a failing check."""
     approaches: int = 0
-    """Number of its plans so far."""
+    """The number of the task's plans so far."""
     in_text: bool = False
-    """The agent acts through blocks in its text."""
+    """Whether the agent acts through blocks in its text."""
     may_change: bool = False
-    """It is unknown which protocol suits its model."""
+    """Whether the protocol may change, since it is unknown which one suits the model."""
     provable: bool = False
-    """A check can tell wrong work from right."""
+    """Whether a check can tell wrong work from right."""
     spare: bool = False
-    """An answer to the last question was paid for and not tried yet."""
+    """Whether an answer to the last question was paid for and has not been tried yet."""
     hinted: bool = False
-    """The person answered, and no plan has used the answer yet."""
+    """Whether the person answered and no plan has used the answer yet."""
 
     @property
     def goal(self) -> bool:
@@ -191,7 +191,7 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 class Row(NamedTuple):
     rung: Rung
     why: str
-    """Completes "because …" for people."""
+    """The reason, as the end of a sentence "because …" for people."""
     applies: Callable[[Situation], bool]
 
 

@@ -164,8 +164,8 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     min_split: int = 10
     """A task with fewer rounds left than this is not split."""
     context: Literal["tree", "list"] = "tree"
-    """Which finished work a step sees that sees its parent's context: `tree`, that of its own branch; `list`, all
-    finished work in one list."""
+    """The finished work that is shown to a step which sees its parent's context: `tree`, that of its own branch;
+    `list`, all finished work in one list."""
     flat: bool = False
     """Whether a goal starts as one piece of work, without an estimate of its size."""
     prompts: Literal["plain", "optimised"] = "plain"
