@@ -201,7 +201,7 @@ def test_a_change_that_a_case_refutes_is_searched_as_well(meet: Meet) -> None:
     ann.bough("examine", "add", status=3)
     asked = len(ann.wire.requests)
     said = ann.bough("examine", "add", "--needless", status=3)
-    assert "going on with it" in said.all and len(ann.wire.requests) == asked and len(ann.runs()) == 1
+    assert "its result is used" in said.all and len(ann.wire.requests) == asked and len(ann.runs()) == 1
     found = ann.bough("report", "--json").json["needless"]
     assert places(found["needless"]) == [("spare.py", 0, 0)] and found["tests"] == ["test_shop.TestShop.test_total"]
 
