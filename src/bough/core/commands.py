@@ -1,4 +1,4 @@
-"""The commands of the engine. They are imperative and carry no behaviour."""
+"""The commands that tell the engine what to do next. They are plain data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AskModel(Struct, frozen=True):
     wait: float
     """Seconds to wait first (after a transport error)."""
     last: bool
-    """The hand-over round: only `done` and `note` are available."""
+    """Whether this is the hand-over round, in which only the tools `done` and `note` are available."""
 
 
 class Say(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Relay(Struct, frozen=True):
 
 
 class Escalate(Struct, frozen=True):
-    """Record the next rung, with the signal that led to it, if any."""
+    """Record the next step of escalation (rung), with the sign of being stuck that led to it, if any."""
 
     decision: Decision
     trouble: Trouble
@@ -57,7 +57,7 @@ class Estimate(Struct, frozen=True):
 
 
 class MakePlan(Struct, frozen=True):
-    """Plan its smaller steps."""
+    """Plan the task's smaller steps."""
 
 
 class Agree(Struct, frozen=True):
@@ -134,7 +134,7 @@ class ReadMessage(Struct, frozen=True):
 
 
 class SeeDifference(Struct, frozen=True):
-    """Compare the work with the base, apart from the check's result."""
+    """Compare the work with the files from before it, independently of the check."""
 
     tests: bool = False
     """Run the agent's new tests without its work, too."""
@@ -144,11 +144,11 @@ class Examine(Struct, frozen=True):
     """Get probes written from the goal."""
 
     missing: tuple[int, ...] = ()
-    """Requirements without a probe; empty: the first examination."""
+    """Numbers of the requirements without a probe; empty for the first examination."""
 
 
 class RunProbes(Struct, frozen=True):
-    """Run the live probes on the current tree."""
+    """Run the probes that count on the current files."""
 
 
 class Rule(Struct, frozen=True):
@@ -168,7 +168,7 @@ class ChangeState(Struct, frozen=True):
 
 
 class Rest(Struct, frozen=True):
-    """Halt, resumable."""
+    """Halt the task, so that it can be resumed later."""
 
     reason: e.Halt
     message: str
@@ -181,7 +181,7 @@ Alone = RunCommand | RecoverCommand | TakeWork | Summarise
 Command = Working | Judging | Changing | Alone | Conclude | ChangeState | Rest
 
 LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Focus, Summarise)
-"""What runs models, tools or checks. A person who is asked may take all the time they want."""
+"""Commands that run models, tools or checks. Those that ask a person are left out: a person may take any time."""
 SHOWN: dict[type, str] = {
     OpenWorkspace: "setting up the workspace",
     RollBack: "restoring the workspace",
@@ -194,4 +194,4 @@ SHOWN: dict[type, str] = {
     MakePlan: "planning",
     Conclude: "finishing",
 }
-"""Describes a command while no event says more."""
+"""What people see of a command as long as no event says more."""

@@ -1,6 +1,6 @@
-"""The next moves of a process that works on a backlog: a pure function of the list's events and of its situation.
+"""Decide the next moves of a process that works on a backlog, from the backlog's events and the process's situation.
 
-One function, `explain`, tells a goal's standing and why; the scheduler and the morning page both use it."""
+One function, `explain`, tells the status of a goal and why; the scheduler and the report of the night both use it."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ FIRST_WAIT = 30.0
 """Seconds before the first retry of an unavailable model; doubled each time."""
 LONGEST_WAIT = 900.0
 TIMES = 8
-"""Most retries, about an hour and a half in all, before the night ends for it."""
+"""The maximum number of retries (about an hour and a half in all) before the night gives the model up."""
 LEAST = 0.01
 """Dollars below which no goal begins if no goal has cost anything yet."""
 
 
 class GoalStanding(Struct, frozen=True):
-    """The standing of a goal."""
+    """The status of a goal, and why."""
 
     kind: Kind
     why: str = ""
     until: float = 0.0
-    """Time at which it can begin or continue, if it only waits for that."""
+    """The time at which the goal can begin or continue, if it only waits for that."""
 
 
 class RunStatus(Struct, frozen=True):
-    """The news of a goal's run since the list's last event, from this process or another."""
+    """What happened to a goal's run since the backlog's last event, in this process or another."""
 
     status: str
     why: str = ""
     live: bool = False
-    """A process runs it."""
+    """Whether a process is working on the run."""
     answered: bool = False
-    """A person has answered what it waited for."""
+    """Whether a person has answered the question that the run waited for."""
 
 
 class NightSituation(Struct, frozen=True):
@@ -61,7 +61,7 @@ class NightSituation(Struct, frozen=True):
     now: float
     jobs: int = 1
     mine: frozenset[str] = frozenset()
-    """Goals that it works on."""
+    """Goals that this process works on."""
     elsewhere: frozenset[str] = frozenset()
     """Goals that another live process works on."""
     seen: Mapping[str, RunStatus] = field(default_factory=dict)
@@ -72,9 +72,9 @@ class NightSituation(Struct, frozen=True):
     spent: Mapping[str, float] = field(default_factory=dict)
     """Dollars that each run of the night has cost since it began."""
     per_goal: float | None = None
-    """Most dollars for one goal."""
+    """The maximum number of dollars for one goal."""
     until: float = 0.0
-    """End of the night; 0: when everything is done."""
+    """The time at which the night ends; 0 if it ends when everything is done."""
     full: str = ""
     """Why nothing new may begin: the disk is full."""
     stopping: bool = False
@@ -115,7 +115,7 @@ Move = Take | CallOff | Wait | Join | End
 
 
 def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
-    """Tell a goal's standing, and why."""
+    """Tell the status of a goal, and why."""
     alone = _explain_alone(backlog, item, here)
     if alone.kind not in ("ready", "not_begun"):
         return alone
@@ -124,7 +124,7 @@ def explain(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalSt
 
 
 def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) -> GoalStanding:
-    """Tell a goal's standing without its needs."""
+    """Tell the status of a goal, not considering the goals that it needs."""
     seen, report = here.seen.get(item.name, RunStatus("")), item.report
     status = seen.status or (report.status if report is not None else "")
     why = seen.why or (report.why if report is not None else "")

@@ -49,7 +49,7 @@ class ChangesRuled(Event, frozen=True):
     """A ruling on whether original tests may change."""
 
     by: ChangesBy
-    """Who decided; `earlier` means that all these changes had been allowed before in the run."""
+    """The one who decided; `earlier` means that all these changes had been allowed before in the run."""
     tree: str
     """The git tree of the work that the ruling is about."""
     allowed: tuple[AllowedChange, ...] = ()

@@ -62,7 +62,7 @@ class Planned(Event, frozen=True):
     why: str
     dropped: tuple[str, ...] = ()
     join: Join = "all"
-    """With `any`, the steps are attempts at the same thing, and the first that is proven completes the task."""
+    """If it is `any`, the steps are attempts at the same thing, and the first that is proven completes the task."""
     conventions: tuple[str, ...] = ()
     """Conventions for every step."""
 
@@ -104,7 +104,7 @@ class SignalRaised(Event, frozen=True):
 
 
 class Escalated(Event, frozen=True):
-    """A rung of the ladder is taken. Durable before its effect begins, so that no rung is ever counted twice."""
+    """A step of escalation (rung) is taken. Recorded before its effect begins, so that it is never counted twice."""
 
     decision: Decision
     trouble: Trouble
@@ -124,7 +124,7 @@ class HelperAnswered(Event, frozen=True):
 
 
 class HelperFailed(Event, frozen=True):
-    """The call failed; the work continues without it, or asks later."""
+    """A call to a helping model failed; the work continues without its answer, or asks later."""
 
     helper: str
     message: str

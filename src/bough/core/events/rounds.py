@@ -10,7 +10,7 @@ from bough.core.planning.plan import Role, Tier
 
 
 class AttemptStarted(Event, frozen=True):
-    """A fresh agent begins. Its brief is stored whole, so a prompt is always a projection of the journal."""
+    """A fresh agent begins. Its brief is stored whole, so that prompts depend on the journal alone."""
 
     role: Role
     tier: Tier
@@ -19,11 +19,11 @@ class AttemptStarted(Event, frozen=True):
     protocol: AnswerProtocol = "tools"
     """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """The ladder may switch to the other protocol: it is unknown which one suits the model."""
+    """Whether escalation may switch to the other protocol, since it is unknown which one suits the model."""
     agent: str = ""
-    """The outside agent by the person's name for it; empty: bough's own."""
+    """The person's name for the outside agent; empty for bough's own agent."""
     why: str = ""
-    """Why it has this protocol, if that was found out."""
+    """Why the agent has this protocol, if that was found out."""
     tactic: str = ""
     """The form of the question to a model that acts in text: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
 
@@ -32,11 +32,11 @@ class RoundStarted(Event, frozen=True):
     """A model call is about to be made."""
 
     last: bool = False
-    """The hand-over round: only `done` and `note` are available."""
+    """Whether this is the hand-over round, in which only the tools `done` and `note` are available."""
 
 
 class ModelFailed(Event, frozen=True):
-    """A transport error; the call is retried after `wait` seconds (0: not retried)."""
+    """A model call failed by a transport error; it is retried after `wait` seconds (0 means not retried)."""
 
     message: str
     wait: float
@@ -44,27 +44,27 @@ class ModelFailed(Event, frozen=True):
     usage: Usage = Usage()
     """Usage of the part of the answer that arrived before it broke off."""
     too_long: bool = False
-    """The model refused the conversation for its length: it is shortened and sent again."""
+    """Whether the model refused the conversation because of its length, so that it is shortened and sent again."""
     window: int = 0
-    """Tokens that fit into the model's window, as its refusal says; 0: unknown."""
+    """The size of the model's window in tokens, as its refusal says; 0 if unknown."""
 
 
 class ModelSwitched(Event, frozen=True):
-    """Another model of the tier's chain answers from here on: the next one, or the first again."""
+    """Another model of the tier answers from now on: the next fallback, or the first model again."""
 
     tier: Tier
     to: str
-    """Its key among the run's models: `main+1`; the tier itself: the first."""
+    """The key of the new model among the run's models, such as `main+1`; the tier's own name means the first model."""
     model: str
     why: str
     window: int = 0
-    """Tokens that fit into its window; 0: unknown."""
+    """The size of the new model's window in tokens; 0 if unknown."""
     may_change: bool = False
-    """The ladder may switch its protocol."""
+    """Whether escalation may switch the protocol of the new model."""
     restarts: bool = False
-    """It uses another protocol: a fresh agent begins, and the open round is not charged."""
+    """Whether the new model uses another protocol, so that a fresh agent begins and the open round is not charged."""
     until: float = 0.0
-    """Time at which the previous model's quota is back; 0: another reason."""
+    """The time at which the previous model's quota is available again; 0 if the reason is another."""
 
 
 class ModelAnswered(Event, frozen=True):
@@ -77,25 +77,25 @@ class ModelAnswered(Event, frozen=True):
     model: str = ""
     extra: str = ""
     window: int = 0
-    """Tokens that fit into the model's window; 0: unknown."""
+    """The size of the model's window in tokens; 0 if unknown."""
     repaired: tuple[str, ...] = ()
-    """Slips in the files of a text answer that an earlier version repaired: the calls have them repaired."""
+    """Slips in the files of a text answer that were repaired in its calls; only in old journals."""
     others: tuple[str, ...] = ()
     """Further answers to the same question, which the next attempts try."""
     spare: bool = False
-    """It is one of these: nothing was asked, and nothing is paid."""
+    """Whether this answer is one of these further answers: no model was asked, and nothing is paid."""
 
 
 class MessageAdded(Event, frozen=True):
-    """bough sends the agent a message between rounds: a nudge, the hand-over."""
+    """bough sends the agent a message between rounds, such as a hint that it is stuck or the hand-over."""
 
     why: str
-    """The prompt template it was made from."""
+    """The prompt template of the message."""
     text: str
 
 
 class ToolStarted(Event, frozen=True):
-    """A call starts. Durable before it runs, if it may write; for one that only reads it may come with the result."""
+    """A tool call starts. Recorded before the call runs if it may write; for a reading call, maybe with its result."""
 
     call: str
     writes: bool
@@ -109,26 +109,26 @@ class ToolFinished(Event, frozen=True):
     blob: str = ""
     """The whole output in the blob store, if the model does not see all of it."""
     tree: str = ""
-    """Tree of the workspace after a writing call."""
+    """The git tree of the workspace after a call that may write."""
     seconds: float = 0.0
     fault: bool = False
-    """The call itself was unusable: unknown tool, malformed or wrong arguments."""
+    """Whether the call itself was unusable: an unknown tool, malformed or wrong arguments."""
     interrupted: bool = False
     passed: int | None = None
-    """Tests that passed in it, if it was a readable test run."""
+    """The number of tests that passed, if the call was a test run whose report can be read."""
     image: str = ""
     """The media type, if the blob is an image that the model sees."""
 
 
 class NoteKept(Event, frozen=True):
-    """A decision or dead end that later attempts see."""
+    """The agent noted a decision or dead end, which later attempts see."""
 
     kind: Literal["decision", "dead_end"]
     text: str
 
 
 class GoalProposed(Event, frozen=True):
-    """The agent found something that is no part of its task. It waits in the backlog until a person accepts it."""
+    """The agent proposed a goal that is not part of its task. It waits in the backlog until a person accepts it."""
 
     title: str
     why: str
@@ -136,10 +136,10 @@ class GoalProposed(Event, frozen=True):
 
 
 class CompactionStarted(Event, frozen=True):
-    """The conversation is about to fill the model's window: it is compacted."""
+    """The conversation is about to fill the model's window, so it is compacted."""
 
     used: int
-    """Its tokens: the provider's count of the last round, and an estimate of what came since."""
+    """The conversation's tokens: the provider's count of the last round, plus an estimate of what came since."""
     window: int
 
 
@@ -147,7 +147,7 @@ class Compacted(Event, frozen=True):
     """A summary replaced the older part of the conversation; the brief and the newer part stayed as they were."""
 
     summary: str
-    """The agent's new text in its place, including pinned facts."""
+    """The text that replaces the older part, including facts that must not get lost."""
     at: int
     """The first message that was kept, counted from the brief as 0."""
     before: int

@@ -16,7 +16,7 @@ from bough.core.tree.inherited import Inherited
 class RunStarted(Event, frozen=True):
     plan: Plan
     base: str
-    """Tree of the person's files at the start, in bough's own repository."""
+    """The git tree of the person's files at the start, in bough's own repository."""
     folder: str
     """The person's working folder, relative to the tree's root; the agent starts there."""
     models: dict[str, str]
@@ -26,27 +26,27 @@ class RunStarted(Event, frozen=True):
     version: str
     """The version of bough."""
     jobs: int = 1
-    """Agents that may work in parallel."""
+    """The number of agents that may work in parallel."""
     grows: bool = False
-    """The round budget follows the plan's leaves: no person has set it."""
+    """Whether the number of rounds follows the size of the plan, since no person has set it."""
     endpoints: dict[str, str] = {}
     """The endpoint of each model, by its name: a resumed run uses it and no other."""
     fresh: bool = False
-    """Every step runs, even one that an earlier run has done from the same start."""
+    """Whether every step runs, even if an earlier run has done the same step from the same files."""
     continues: str = ""
-    """The finished run that it follows up on."""
+    """The finished run that this run follows up on."""
     origin: str = ""
     """The person's files as that run found them, if its work is not applied yet: this run's work includes it."""
     inherited: Inherited = Inherited()
-    """The goal's knowledge about that run."""
+    """What the goal knows about that run."""
     ask_later: bool = False
-    """If it has a question and nobody is there, it waits for `bough answer` instead of giving up."""
+    """Whether the run waits for `bough answer` if it has a question and nobody is there, instead of giving up."""
     network: str = ""
-    """What commands can reach, if the person set it for this run; empty: as configured."""
+    """What commands can reach, if the person set it for this run; empty if it is as configured."""
     setup: str = ""
-    """What sets a checkout up, if the person set it for this run; empty: as configured."""
+    """The command that sets a checkout up, if the person set it for this run; empty if it is as configured."""
     agents: dict[str, str] = {}
-    """Role or tier → outside agent. `main`: all others."""
+    """Outside agents by role or tier; `main` is for all others."""
     agent_env: tuple[str, ...] = ()
     """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
@@ -73,13 +73,13 @@ class RunResumed(Event, frozen=True):
     endpoints: dict[str, str] = {}
     """The endpoint of each model, by its name."""
     check: str = ""
-    """The command that proves the goal from here on; empty: as before."""
+    """The command that proves the goal from now on; empty if it stays the same."""
     accept_failing: bool | None = None
-    """Whether tests that failed before the work may still fail; None: as before."""
+    """Whether tests that failed before the work may still fail; None if that stays the same."""
     network: str = ""
-    """What commands can reach from here on; empty: as before."""
+    """What commands can reach from now on; empty if that stays the same."""
     setup: str = ""
-    """What sets a checkout up from here on; empty: as before."""
+    """The command that sets a checkout up from now on; empty if it stays the same."""
     agents: dict[str, str] = {}
     """Role or tier → outside agent, from here on; empty: as before."""
     agent_env: tuple[str, ...] = ()
@@ -95,28 +95,28 @@ class BaseStarted(Event, frozen=True):
     why: str
     """The command's origin, as a phrase."""
     environment: str = ""
-    """What it runs in, as a phrase: `the environment in .venv`."""
+    """The environment that the command runs in, as a phrase: `the environment in .venv`."""
 
 
 class BaseChecked(Event, frozen=True):
-    """The goal's check ran before any work. Without a command: no check was found."""
+    """The goal's check ran before any work. If there is no command, no check was found."""
 
     command: str = ""
     why: str = ""
     environment: str = ""
     exit_status: int | None = None
-    """None when it was killed."""
+    """None if the command was killed."""
     passed: int = 0
     failed: int = 0
     told: int = 0
     """Number of tests mentioned in the output, if no report and no closing line counts them."""
     seconds: float = 0.0
     lacking: str = ""
-    """The missing thing without which it reports nothing. Then the run halts."""
+    """The missing thing without which the check reports nothing, so that the run halts."""
     way_out: str = ""
-    """The command or step that provides it."""
+    """The command or step that provides what is missing."""
     scouted: bool = False
-    """A model proposed the command; no file of the project names it."""
+    """Whether a model proposed the command, since no file of the project names it."""
     aside: dict[str, str] = {}
     """Failing tests that cannot run here, and what each lacks: they neither count nor are repaired."""
     left_out: tuple[str, ...] = ()
@@ -126,11 +126,12 @@ class BaseChecked(Event, frozen=True):
     failing: tuple[str, ...] = ()
     """The first tests that fail, without those that cannot run here."""
     absent: bool = False
-    """It starts nothing, because a target or any test to collect does not exist: nothing could be installed."""
+    """Whether the check starts nothing because a target or any test does not exist; nothing is missing that could be
+    installed."""
     belief: str = ""
-    """Observation from running it on a copy with the product broken, as a phrase; empty: not tried yet."""
+    """What running the check on a copy with a broken product showed, as a phrase; empty if not tried yet."""
     believed: bool = False
-    """It was seen to fail there, so that a pass proves something."""
+    """Whether the check was seen to fail on the broken product, so that a pass proves something."""
 
 
 class CheckScouted(Event, frozen=True):
@@ -144,7 +145,7 @@ class CheckScouted(Event, frozen=True):
     cost: float | None = None
     model: str = ""
     rounds: int = 0
-    """Questions that it took."""
+    """The number of questions to the model."""
     seconds: float = 0.0
     """Time in those questions."""
 
@@ -187,25 +188,26 @@ class Rechecked(Event, frozen=True):
     """The run's work was merged with a branch as it is now, in a checkout of bough's own, and checked again."""
 
     onto: str
-    """The branch or commit; empty: main."""
+    """The branch or commit with which the work was merged; empty for main."""
     commit: str
     """The commit that `onto` was at."""
     standing: Literal["proven", "conflicts", "broken"]
     culprit: str = ""
-    """The commit that it conflicts with, or that broke it; empty: unknown."""
+    """The commit that the work conflicts with, or that broke it; empty if unknown."""
     why: str = ""
     """The file in conflict, or what fails."""
 
 
 class PartTried(Event, frozen=True):
-    """The run's change ran without some of its parts, or with a program's end in one. Both empty: nothing noticed."""
+    """The tests ran on the run's change without some of its parts, or with a part that ends the program. If `asked` and
+    `others` are empty, no test noticed."""
 
     tree: str
-    """The files as they ran."""
+    """The git tree of the files on which the tests ran."""
     asked: tuple[str, ...] = ()
     """Tests and cases that pass only since the change, and no longer pass."""
     others: tuple[str, ...] = ()
-    """Tests that pass without the change, too: the rest of it does not work alone."""
+    """Tests that passed without the change, too, and now fail, so that the rest of the change does not work alone."""
 
 
 class NeedlessFound(Event, frozen=True):
@@ -239,7 +241,7 @@ class Applied(Event, frozen=True):
     after: str = ""
     """The person's files as they were right after."""
     commit: str = ""
-    """The commit made for it in the person's repository."""
+    """The commit that was made in the person's repository."""
     by: str = ""
     """The person's name in the system."""
 
@@ -253,16 +255,16 @@ class Undone(Event, frozen=True):
 
 
 class HookFailed(Event, frozen=True):
-    """A command of the person's own settings failed, which changes nothing: in the control stream."""
+    """A command from the person's own settings failed, which does not affect the run; in the control stream."""
 
     hook: str
-    """Its event: `run_finished`."""
+    """The hook's event, such as `run_finished`."""
     why: str
 
 
 class RunReopened(Event, frozen=True):
-    """A person rewinds the run to a moment of one of its tasks: it can be resumed again. Durable before any task is
-    rewound, so that resuming the run completes a rewind that a crash interrupted."""
+    """A person rewinds the run to a moment of one of its tasks, from which it can be resumed. Recorded before any task
+    is rewound, so that resuming the run completes a rewind that a crash interrupted."""
 
     task: str
     round: int

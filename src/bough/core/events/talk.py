@@ -14,7 +14,7 @@ from bough.core.planning.plan import Step
 
 
 class MessageReceived(Event, frozen=True):
-    """A person's message has reached the task. Its agent gets it before the next round, a later one from the start."""
+    """A person's message reached the task. The current agent gets it before its next round, later ones at the start."""
 
     said: int
     """The `seq` of the message."""
@@ -25,8 +25,8 @@ class MessageReceived(Event, frozen=True):
 
 
 class MessageRead(Event, frozen=True):
-    """The demands of a person's message were read: in the goal's stream, and in the control stream for tasks elsewhere.
-    A message without a demand adds nothing."""
+    """The demands of a person's message were read. Recorded in the goal's stream, and in the control stream for tasks
+    that other processes run. A message without a demand adds nothing."""
 
     said: int
     """The `seq` of the message."""
@@ -35,9 +35,9 @@ class MessageRead(Event, frozen=True):
     replaces: dict[int, int] = {}
     """Numbers of the requirements that it contradicts, each with the number of the one that replaces it."""
     owner: str = ""
-    """The step that does it; empty: every agent that gets it."""
+    """The step that has to meet the demands; empty for every agent that gets the message."""
     asks: bool = False
-    """It only asks something: no agent gets it, since none can answer."""
+    """Whether the message only asks something; no agent gets it, since none can answer."""
 
 
 class RequirementRestored(Event, frozen=True):
@@ -61,7 +61,7 @@ class RequirementsDropped(Event, frozen=True):
 
 
 class QuestionAsked(Event, frozen=True):
-    """The ladder has a question for the person. Until it is answered, the task waits."""
+    """Escalation asks the person a question. Until it is answered, the task waits."""
 
     question: str
 
@@ -97,10 +97,10 @@ class PersonSaid(Event, frozen=True):
     text: str
     by: str = ""
     task: str = ""
-    """The task whose agents it is for, with the tasks below it; empty: all active agents."""
+    """The task whose agents get the message, with the tasks below it; empty for all active agents."""
     answers: int = 0
-    """The `seq` of the question that it answers: only the asking task gets it, and it demands nothing of the goal. 0:
-    it is a message."""
+    """The `seq` of the question that it answers; such an answer reaches only the asking task and adds no requirement. 0
+    if it is a message."""
 
 
 class PlanRuled(Event, frozen=True):
@@ -125,7 +125,7 @@ class CommandHeld(Event, frozen=True):
     task: str = ""
     """The task whose agent wants to run it."""
     until: float = 0.0
-    """When it is denied if nobody has answered; 0: it waits as long as the process that asks."""
+    """The time at which it is denied if nobody has answered; 0 if it waits as long as the process that asks."""
 
 
 class CommandRuled(Event, frozen=True):
@@ -136,7 +136,7 @@ class CommandRuled(Event, frozen=True):
     say: str = ""
     """Message to the model with a no."""
     by: str = ""
-    """Empty: nobody answered."""
+    """The person who decided; empty if nobody answered."""
 
 
 class ChangesAnswered(Event, frozen=True):

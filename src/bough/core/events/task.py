@@ -17,26 +17,26 @@ from bough.core.tree.task_state import State
 class TaskCreated(Event, frozen=True):
     step: Step
     base: str
-    """Tree that the task starts from."""
+    """The git tree that the task starts from."""
     limits: Limits
-    """The task's grant."""
+    """The task's grant: its share of the run's budget."""
     rules: Rules
     means: EscalationOptions = EscalationOptions()
     inherited: Inherited = Inherited()
     grows: bool = False
-    """Its grant may still be raised: it halts before its hand-over round."""
+    """Whether the grant may still be raised, so that the task halts before its hand-over round."""
     key: str = ""
     """Identifies everything the step's outcome depends on. A later run with the same key can reuse it."""
     subject: Subject | None = None
     """The work that a critic judges."""
     merge: Merge | None = None
-    """Both sides and the first tree of a task that merges a step's work onto a moved head."""
+    """Both sides and the first tree, if the task merges a step's work with work that was merged meanwhile."""
     heard: int = 0
-    """The last message from people by then, by its `seq`: the task above got it and passes it on."""
+    """The `seq` of the last message from people at that time, which the task above has received and passes on."""
     worker: str = ""
-    """The worker that runs it, where tasks are dispatched to workers."""
+    """The worker that runs the task, if tasks are dispatched to workers."""
     spent: Spend = Spend()
-    """Spend on its behalf before it began: by a scout."""
+    """What was spent on the task before it began: by the model that looked for its check."""
 
 
 class StateChanged(Event, frozen=True):
@@ -57,21 +57,21 @@ class CheckpointMade(Event, frozen=True):
     commit: str
     tree: str
     files: tuple[str, ...]
-    """Changed since the task's base."""
+    """The files that changed since the task began."""
 
 
 class WorkTaken(Event, frozen=True):
-    """The step's work is that of a finished run: its changes, its verdict and the probes that it passed."""
+    """The step took over the work of a finished run: its changes, its verdict and the probes that it passed."""
 
     run: str
     base: str
-    """The tree that work started from."""
+    """The git tree that the taken work started from."""
     tree: str
     summary: str = ""
     verdict: Verdict | None = None
     probes: tuple[Probe, ...] = ()
     allowed: tuple[AllowedChange, ...] = ()
-    """Original tests that could change there: nobody is asked again."""
+    """Original tests that were allowed to change in that run, so that nobody is asked again."""
 
 
 class TakenUp(Event, frozen=True):
@@ -85,7 +85,7 @@ class TaskHalted(Event, frozen=True):
     reason: Halt
     message: str
     seconds: float = 0.0
-    """Spent in an effect that was cut off because time ran out."""
+    """Seconds spent in an effect that was cut off because time ran out."""
     until: float = 0.0
     """When it can resume, if known."""
 
@@ -95,17 +95,17 @@ class TaskResumed(Event, frozen=True):
     means: EscalationOptions = EscalationOptions()
     grows: bool = False
     check: str = ""
-    """The command that proves it from here on; empty: as before."""
+    """The command that proves the task from now on; empty if it stays the same."""
     accept_failing: bool | None = None
     worker: str = ""
-    """The worker that runs it from here on, where tasks are dispatched to workers."""
+    """The worker that runs the task from now on, if tasks are dispatched to workers."""
 
 
 class TaskRewound(Event, frozen=True):
     """Everything after `version` no longer counts, except for its cost."""
 
     version: int
-    """0: it has not begun."""
+    """The version to which the task is rewound; 0 means that it has not begun."""
     tree: str
     children: dict[str, Spend] = {}
-    """Spend of its smaller steps by then that it was not charged for yet; by path segment."""
+    """What the smaller steps had spent by then and the task was not charged for yet, by path segment."""
