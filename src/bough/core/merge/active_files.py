@@ -1,4 +1,4 @@
-"""Active files of a change: files that run on their own, or lead elsewhere, once they are applied.
+"""Find the active files of a change: files that run on their own, or lead elsewhere, once they are applied.
 
 A person who applies a run's work looks at code before they run it. These files take effect before that: when a folder
 is entered, a project opened, a commit made or pushed, tests collected, or a link followed.

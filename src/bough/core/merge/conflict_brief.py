@@ -1,5 +1,5 @@
-"""The brief for the agent that resolves a conflict: both intents, and every place where they disagree; and the tests
-that a merge lost."""
+"""Write the brief for the agent that resolves a conflict: the purposes of both sides, every place where they disagree,
+and the tests that a merge lost."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 ROOM = 40_000
-"""The most characters of hunks in a brief; others are listed by line."""
+"""The maximum number of characters of hunks (conflicting places) in a brief; others are listed by line."""
 INTENT = 4_000
 """The most characters of a step's purpose, and of its summary."""
 
 
 def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:
-    """List the steps merged into a task's head since it was at `base`, in order."""
+    """List, in order, the steps whose work was merged into the task's since its tree was `base`."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     since = next((at for at in range(len(done), 0, -1) if done[at - 1].tree == base), 0)
     return done[since:]
@@ -67,7 +67,7 @@ def _shorten_part(text: str, limit: int) -> str:
 
 
 def render_conflicts(paths: Iterable[str], says: Iterable[str], texts: Mapping[str, str]) -> str:
-    """Each file with its hunks, in full as long as they fit."""
+    """Render each file with its hunks (conflicting places), in full as long as they fit."""
     room, parts = ROOM, []
     for path, said in zip(paths, says, strict=True):
         lines = [f"### `{path}`", ""]
@@ -108,7 +108,7 @@ def shorten_test_id(id: str) -> str:
 
 
 def find_missing(needed: Iterable[str], now: Mapping[str, str]) -> list[str]:
-    """Find the needed tests that do not pass now. One that only moved to another file or class passes there."""
+    """Find the needed tests that do not pass now. One that moved to another file or class may pass there."""
     wanted = sorted(needed)
     free = {shorten_test_id(id) for id, outcome in now.items() if outcome == "passed" and id not in wanted}
     return [id for id in wanted if now.get(id) != "passed" and not (id not in now and shorten_test_id(id) in free)]

@@ -1,4 +1,4 @@
-"""Merging two lines of work: the conflicts that git marked in a text, and those that need no decision.
+"""Merge two lines of work: find the conflicts that git marked in a text, and resolve those that need no decision.
 
 A marked text has hunks in git's `diff3` form. Where both sides only added something at the same place, both additions
 stay, ours first; everything else needs a decision.
@@ -21,7 +21,7 @@ MARKER = 7
 """Length of a marker."""
 _OURS, _BASE, _MIDDLE, _THEIRS = (letter * MARKER for letter in (b"<", b"|", b"=", b">"))
 GENERATED = (b"@generated", b"DO NOT EDIT")
-"""Marks in the first lines of a generated text: a mix of two versions would be neither."""
+"""Marks in the first lines of a generated file, which cannot be merged: it has to be generated again."""
 LEAVES = ("return", "raise", "break", "continue", "throw", "goto", "exit")
 """Beginnings of lines after which nothing is reachable."""
 
@@ -32,9 +32,9 @@ class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     step: Step
     """The part of the step that defines its check."""
     task: str
-    """Its path."""
+    """The path of the step's task."""
     cases: str = ""
-    """Every test with its outcome, in the blob store; empty: single tests are unknown."""
+    """The key, in the blob store, of every test's outcome; empty if single tests are unknown."""
     probes: tuple[Probe, ...] = ()
     """The probes that the step has passed, until it is accepted."""
 
@@ -44,11 +44,11 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     base: str
     ours: str
-    """The head, with the work that was finished first."""
+    """The git tree with the work that was merged first (the head)."""
     theirs: str
-    """The step's work."""
+    """The git tree with the step's work."""
     tree: str
-    """Both, with markers where they disagree."""
+    """The git tree with both, and with markers where they disagree."""
     needed: tuple[Needed, ...] = ()
     accepted: tuple[Probe, ...] = ()
     """Probes of the finished steps."""
@@ -61,12 +61,12 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def sides(self) -> dict[str, str]:
-        """The trees, by name."""
+        """Return the git trees by the names of the sides."""
         return {BASE: self.base, OURS: self.ours, THEIRS: self.theirs}
 
 
 TEXT_END = re.compile(rb"[^=(\"']*(?:\"{3}|'{3})")
-"""The last line of a text over several lines: it defines no name."""
+"""Pattern for the last line of a multi-line string, which defines no name."""
 
 
 class Hunk(Struct, frozen=True):
@@ -135,7 +135,7 @@ def name_sides(text: bytes, ours: bytes, theirs: bytes) -> bytes:
 
 
 def list_hunks(text: bytes) -> list[Hunk]:
-    """The hunks of a marked text; none if it cannot be parsed."""
+    """List the hunks of a marked text; empty if it cannot be parsed."""
     return [piece for piece in parse_conflicts(text) or () if isinstance(piece, Hunk)]
 
 
@@ -160,7 +160,7 @@ def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | No
 
 
 def _join_both(hunk: Hunk, new: bool) -> bytes | None:
-    """Return ours, then theirs, if both only added."""
+    """Return our addition followed by theirs; None if a side did not only add, or if that would be a guess."""
     ours, theirs, base = hunk.ours, hunk.theirs, hunk.base
     # Only with the base (diff3) can an addition be told from a change.
     if not (ours.startswith(base) and theirs.startswith(base)):
@@ -183,7 +183,7 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
 
 
 def _split_lines(text: bytes) -> list[bytes]:
-    """Split with line ends kept. A carriage return alone ends no line."""
+    """Split a text into lines and keep the line ends. A carriage return alone does not end a line."""
     return re.findall(rb"[^\n]*\n|[^\n]+", text)
 
 
@@ -212,7 +212,7 @@ def _list_headings(lines: list[bytes]) -> set[bytes]:
 
 
 def _is_unreachable(first: list[bytes], second: list[bytes]) -> bool:
-    """Whether the first text ends the block that the second continues."""
+    """Whether the first text ends (by a return, say) the block that the second would continue."""
     last, begin = next(_skip_blank(reversed(first)), b""), next(_skip_blank(second), b"")
     word = last.decode(errors="replace").strip().partition(" ")[0].rstrip(";")
     return word.partition("(")[0] in LEAVES and _measure_indent(begin) >= _measure_indent(last)
@@ -234,5 +234,5 @@ _COMMANDS = {
 
 
 def find_remake_command(path: str) -> str | None:
-    """Return the command that regenerates the file at a path, to run in its folder; None: it is not a lock file."""
+    """Return the command that regenerates a lock file, to be run in the file's folder; None for any other file."""
     return _COMMANDS.get(path.rpartition("/")[2])

@@ -1,4 +1,5 @@
-"""One act as a few short keys, and whether it repeats an earlier one: actions and results are compared, never thoughts.
+"""Reduce an act (a tool call) to a few short keys, and find out whether it repeats an earlier one. Only actions and
+results are compared, never the model's thoughts.
 
 Volatile text never tells two results apart: times, durations, addresses, identifiers, temporary paths, process numbers.
 Numbers do (`3 failed` is not `2 failed`, `epoch 3` is not `epoch 4`, 40 % is not 60 %), except the places in an error
@@ -19,11 +20,11 @@ from msgspec import Struct
 from bough.core.stuck.signals import Act, StuckRules
 
 READ = 16_000
-"""Characters of a result that are read, from both ends. With `SKETCHED` it bounds the cost of one call."""
+"""How many characters of a result that are read, from both ends. With `SKETCHED` it bounds the cost of one call."""
 SKETCHED = 2_000
 """The most characters of the arguments used to measure likeness, from both ends."""
 BRIEF = 600
-"""A transport failure is at most this many characters; a failing test that mentions one is longer."""
+"""A report of a transport failure has at most this many characters; a failing test that mentions one is longer."""
 
 # Each pattern begins with one character or a set of them, so the search skips to the candidates. Where one cannot, the
 # words that it needs are searched first.
@@ -61,7 +62,7 @@ def clip_text(text: str, most: int = READ) -> str:
 
 
 def mask_text(text: str) -> str:
-    """Mask the text that changes on its own."""
+    """Mask the parts of a text that change on their own, such as times and addresses."""
     if "\x1b" in text:
         text = _COLOURS.sub("", text)
     text = _TEMPORARY.sub("<temporary>", text)
@@ -73,7 +74,7 @@ def mask_text(text: str) -> str:
 
 
 def _mask_identifier(found: re.Match[str]) -> str:
-    """Mask a hexadecimal number on its own that cannot be a word or a plain number: it has letters and digits."""
+    """Mask a hexadecimal number if it has letters and digits, so that it cannot be a word or a plain number."""
     text, before = found[0], found.string[max(found.start() - 2, 0) : found.start()]
     if before[-1:].isalnum() and before.lower() != "0x":
         return text
@@ -107,7 +108,7 @@ def sketch_text(text: str, size: int = 48) -> tuple[int, ...]:
 
 
 def measure_likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
-    """0…1: the share of words and neighbours that two texts have in common, estimated from their sketches."""
+    """Estimate, from 0 to 1, the share of words and neighbours that two texts have in common, by their sketches."""
     if not a or not b:
         return float(a == b)
     both = set(a) & set(b)
@@ -116,7 +117,7 @@ def measure_likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
 
 
 def find_trouble(text: str, most: int = 12) -> tuple[str, ...]:
-    """List the lines that report an error, in order, each once. Names and values stay; line numbers go."""
+    """List the lines that report an error, in order, each once, with names and values but without line numbers."""
     first = list(islice(_walk_trouble_lines(text), most * 2))
     said = first if first else [line for line in text.splitlines() if line.strip()][-most:]
     return tuple(dict.fromkeys(mask_text(_PLACES.sub(r"\1\2#", line[:400])) for line in said))
@@ -136,7 +137,7 @@ def _walk_trouble_lines(text: str) -> Iterator[str]:
 
 
 def is_transient(text: str) -> bool:
-    """Whether a service was temporarily unavailable: retrying is right. A long text is about something else."""
+    """Whether a text reports that a service was temporarily unavailable; a long text is about something else."""
     return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None
 
 
@@ -175,7 +176,7 @@ Kind = Literal["same", "error", "refused"]
 LITTLE = 12
 """A result with fewer letters than this (an exit status, an empty list) proves nothing on its own."""
 SPECIFIC = 20
-"""Fewest letters by which an error is recognised again after other attempts."""
+"""The minimum number of letters by which an error is recognised again after other attempts."""
 
 
 class Mark(Struct, frozen=True):
@@ -190,12 +191,12 @@ class Mark(Struct, frozen=True):
     result: int
     loose: int
     says: int
-    """Letters in the result."""
+    """The number of letters in the result."""
     ok: bool
     writes: bool
     transit: bool
     error: int
-    """Hash of all errors; 0: none."""
+    """Hash of all errors; 0 if there are none."""
     head: int
     """Hash of the first error line."""
     sketch: tuple[int, ...]

@@ -44,10 +44,10 @@ class RepeatedRound(Struct, frozen=True):
 
     round: int
     lag: int
-    """Distance to the repeated round."""
+    """How many rounds back the repeated round is."""
     kind: Kind
     verbatim: bool
-    """It has exactly the calls of the round before."""
+    """Whether the round has exactly the calls of the round before."""
 
 
 class RoundKey(Struct, Generic[T], frozen=True):
@@ -73,9 +73,9 @@ class StuckMemory(Struct, frozen=True):
     said: tuple[RoundKey[tuple[int, ...]], ...] = ()
     """The sketches of the last answers in a row without a usable call."""
     failed: tuple[RoundKey[int], ...] = ()
-    """The errors of failed calls. Only if trees are known: only they show whether something changed in between."""
+    """The errors of failed calls; only if git trees are known, which show whether something changed in between."""
     trees: tuple[RoundKey[str], ...] = ()
-    """The trees of the workspace, each from that round on."""
+    """The git trees of the workspace, each with the round from which it held."""
     reading: tuple[RoundKey[int], ...] = ()
     """The shapes of the last calls in a row that only read something new."""
     known: tuple[int, ...] = ()
@@ -110,7 +110,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
 
 
 def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
-    """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
+    """Count the change, if the act made one. If no git tree is known, a successful write is one, unless it repeats."""
     if act.tree:
         before = memory.trees[-1].key if memory.trees else ""
         if act.tree == before:

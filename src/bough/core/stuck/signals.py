@@ -23,9 +23,9 @@ class Act(Struct, frozen=True):
     result: str
     ok: bool = True
     writes: bool = False
-    """It may have changed the workspace."""
+    """Whether the call may have changed the workspace."""
     tree: str = ""
-    """Tree of the workspace after it; empty when unknown."""
+    """The git tree of the workspace after the call; empty if unknown."""
 
 
 class Turn(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """One sentence for people and for the model."""
     recommended: Recommended
     rounds: tuple[int, ...] = ()
-    """The rounds that show it, as the memory counts them."""
+    """The rounds that show the pattern, as the memory counts them."""
     evidence: tuple[str, ...] = ()
     """The last of the repeated calls and results, shortened."""
 
@@ -61,9 +61,9 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     errors: int = 3
     """Times that the same error occurs in a row before it is `repeated_error`."""
     errors_apart: int = 4
-    """Times that it occurs with other work in between."""
+    """Times that the same error occurs, with other work in between, before it is `repeated_error`."""
     error_window: int = 24
-    """Rounds within which those are counted."""
+    """Rounds within which such errors are counted."""
     silent: int = 3
     """Answers in a row without a usable call: `monologue`, or `repetitive_output` if they say the same."""
     chants: int = 10
