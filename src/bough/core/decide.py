@@ -1,4 +1,4 @@
-"""What a task needs next, as a list of priorities read from top to bottom. Pure: the journal decides, nothing else."""
+"""Decide what a task needs next, by a list of priorities read from top to bottom. The journal alone decides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
 IN_VAIN = 4
-"""Further attempts in text without a usable answer before a model of unknown abilities gets tools."""
+"""How many further attempts in text without a usable answer a model of unknown abilities makes before it gets tools."""
 EMPTY_ANSWERS = 3
 """Empty answers in a row after which a task no longer asks its model."""
 COMPACTION = "compaction"
@@ -116,7 +116,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
 
 
 def _find_spent_limit(task: Task) -> str | None:
-    """Return the limit that is reached. An answer that is paid for already costs only time."""
+    """Return the limit that is reached, if any. An answer that is already paid for costs only time."""
     spend = task.budget.spend
     return find_reached_limit(Spend(seconds=spend.seconds) if task.ladder.spare else spend, task.budget.limits)
 
@@ -131,8 +131,8 @@ def _has_unheard_message(task: Task) -> bool:
 
 
 def _find_fruitless_way(task: Task) -> Trouble | None:
-    """Find another way to ask a model without results: in text another attempt, then tools if no answer was usable; by
-    tool calls the other protocol, if more answers were unusable than usable."""
+    """Find another way to ask a model that brings no results. One that acts in text gets another attempt, then tools
+    if no answer was usable; one that calls tools gets the other protocol if most answers were unusable."""
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or task.round.asking:
         return None
@@ -270,7 +270,7 @@ def _judge(task: Task) -> c.Command:
 
 def _name_older_failures(task: Task, verdict: Verdict) -> str:
     """Explain why nobody repairs the remaining failures: they are older than the work, and the goal is not about them.
-    Empty: they have to be repaired."""
+    Empty if they have to be repaired."""
     failures = verdict.failures
     known = len(failures) == verdict.failed and all(one.kind == "pre-existing" for one in failures)
     if task.id != GOAL or task.step.test_command or not (failures and known and verdict.passed):
@@ -285,8 +285,8 @@ def _name_older_failures(task: Task, verdict: Verdict) -> str:
 
 
 def _is_unchanged(task: Task) -> bool:
-    """Whether no file changed for a goal of agents: then a passing check proves nothing. A written plan may change
-    nothing on purpose."""
+    """Whether agents worked on a goal and no file changed, so that a passing check proves nothing. A written plan may
+    change nothing on purpose."""
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
     return task.id == GOAL and task.tree == task.base and checked and classify_step(task.step) == "agent"
 
@@ -355,7 +355,7 @@ def decide_agentless(task: Task) -> c.Command:
 
 
 def describe_command_end(task: Task) -> str:
-    """How a failed command ended, as a phrase."""
+    """Describe how a failed command ended, as a phrase."""
     ran = task.outcome.ran
     assert ran is not None, "no command has run"
     how = f"was killed {ran.killed}" if ran.killed else f"ended with exit status {ran.exit_status}"

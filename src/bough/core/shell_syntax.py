@@ -41,12 +41,12 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 
 class Word(NamedTuple):
     text: str
-    """The word without its quotes."""
+    """The text of the word without its quotes."""
     start: int
     end: int
     """Its place in the line."""
     live: bool = False
-    """It contains something a shell would expand: a variable, a pattern, a home folder."""
+    """Whether the word contains something that a shell would expand: a variable, a pattern, a home folder."""
 
 
 Part = tuple[Word, ...]
@@ -171,13 +171,13 @@ def find_scripts(line: str) -> list[Script]:
 
 
 def find_inner_line(part: Part) -> str:
-    """Find the line that a command passes to another shell (`bash -c '…'`); empty: none."""
+    """Find the line that a command passes to another shell (`bash -c '…'`); empty if it passes none."""
     is_shell = get_program_name(part, 0) in _SHELLS and len(part) > 2 and "c" in part[1].text
     return part[2].text if is_shell else ""
 
 
 def find_folder(line: str) -> str:
-    """Find the folder that a line changes to before anything else (`cd web && …`); empty: none."""
+    """Find the folder that a line changes to before anything else (`cd web && …`); empty if it changes to none."""
     first = [word.text for word in next(iter(split_commands(line)), ())]
     return first[1] if len(first) == 2 and first[0] == "cd" else ""
 
@@ -194,15 +194,15 @@ def find_subcommand(part: Part, at: int, *names: str) -> int | None:
 
 
 def get_program_name(part: Part, at: int) -> str:
-    """A word as a program's name, without its folder."""
+    """Return a word as the name of a program, without its folder."""
     return get_word(part, at).rpartition("/")[2]
 
 
 def get_word(part: Part, at: int) -> str:
-    """A word; empty past the last."""
+    """Return the text of a word; empty if there is no word at `at`."""
     return part[at].text if at < len(part) else ""
 
 
 def insert_arguments(line: str, at: int, arguments: str) -> str:
-    """The line with `arguments` (already quoted) inserted after the word that ends at `at`."""
+    """Insert `arguments` (already quoted) into a line, after the word that ends at `at`."""
     return f"{line[:at]} {arguments}{line[at:]}"

@@ -1,4 +1,4 @@
-"""Folds the events of acceptance: claims, checks, rulings on original tests, examinations and probes."""
+"""Fold the events of acceptance: claims, checks, rulings on original tests, examinations and probes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _apply_check_finished(task: Task, event: e.CheckFinished) -> Task:
 
 
 def _apply_work_taken(task: Task, event: e.WorkTaken) -> Task:
-    """Take over that run's verdict; what it means here shows when the work is merged."""
+    """Take over the finished run's verdict; whether it still holds shows when the work is merged."""
     verdict = replace(event.verdict or Verdict("passed", f"the work of {event.run}"), tree=event.tree)
     return change(
         task,

@@ -27,12 +27,12 @@ def change(task: Task, **changes: Any) -> Task:
 
 
 def charge(task: Task, spend: Spend) -> Task:
-    """Add to the task's spend."""
+    """Add this spend to the task's."""
     return change(task, budget={"spend": task.budget.spend.plus(spend)})
 
 
 def charge_check(task: Task, seconds: float) -> Task:
-    """Add the time of a check."""
+    """Add the time of a check to the task's spend."""
     return charge(task, Spend(seconds=seconds, check_seconds=seconds))
 
 

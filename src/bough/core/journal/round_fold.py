@@ -20,7 +20,7 @@ PERSON = "person"
 LESS = 0.9
 """Assumed share of the window in a conversation that was refused for its length, if the provider does not say."""
 COMMANDS = 8
-"""Test commands whose results are remembered."""
+"""The number of test commands whose results are remembered."""
 
 
 def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
@@ -92,7 +92,7 @@ def _apply_model_failed(task: Task, event: e.ModelFailed) -> Task:
 
 
 def _apply_model_switched(task: Task, event: e.ModelSwitched) -> Task:
-    """Switch the model: what is known about the previous one does not hold, and the new window counts."""
+    """Switch the model: forget what is known about the previous one, and use the window of the new one."""
     known = task.models
     names = ("calling", "protocols", "serving", "windows")
     kept = {name: {tier: at for tier, at in getattr(known, name).items() if tier != event.tier} for name in names}

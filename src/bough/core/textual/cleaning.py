@@ -1,4 +1,4 @@
-"""Text of a repository or a model, made harmless for its destination: a terminal, a commit message, a pull request."""
+"""Make text of a repository or a model harmless for a terminal, a commit message or a pull request."""
 
 from __future__ import annotations
 

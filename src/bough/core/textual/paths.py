@@ -12,15 +12,15 @@ from bough.core.verdict.language import is_test_path
 
 _FENCE = re.compile(r"^[ \t>*-]{0,6}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _NESTING = frozenset({"markdown", "md", "mdx"})
-"""Languages whose text contains fences."""
+"""Languages whose text may contain fenced blocks itself."""
 
 
 class Block(Struct, frozen=True):
     info: str
-    """What follows the opening fence."""
+    """The text after the opening marks of the block."""
     text: str
     before: str
-    """The last lines before it, if they are about it."""
+    """The last lines of text before the block, if they are about it."""
     closed: bool = True
 
     @property
@@ -32,7 +32,7 @@ class Block(Struct, frozen=True):
 
 
 def find_blocks(text: str) -> list[Block]:
-    """All blocks in order. A last one that is never closed extends to the end."""
+    """Find all blocks, in order. If the last block is never closed, it extends to the end."""
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
     only = _FENCE.match(lines[fences[0]]) if len(fences) == 1 else None
@@ -59,7 +59,7 @@ def find_blocks(text: str) -> list[Block]:
 
 
 def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
-    """The line of the closing fence, or the end of the text."""
+    """Find the line that closes a block, or the end of the text."""
     mark, nests = opening[1], opening[2].strip().split(" ")[0].lower() in _NESTING
     inside = 0
     for n in range(at + 1, len(lines)):
@@ -155,7 +155,7 @@ def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str
 
 
 def find_path(block: Block, known: CandidateFiles) -> str:
-    """Find the file that a block names in one of the usual places; empty: none."""
+    """Find the file that a block names in one of the usual places; empty if it names none."""
     # ```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}.
     rest = block.info.strip("{} ")
     if block.language:
@@ -203,7 +203,7 @@ def _resolve_path(said: str, known: CandidateFiles, sure: bool) -> str:
 
 
 def _find_existing(said: str, listed: tuple[str, ...]) -> str:
-    """Find the file of that path, or the only one whose path ends like that."""
+    """Find the file with this path, or the only one whose path ends with it; empty if there is none."""
     if said in listed:
         return said
     ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]

@@ -1,4 +1,4 @@
-"""Reads a model's text as calls, as a person would who reads the answer and has to act on it.
+"""Read a model's text as calls, as a person would who reads the answer and has to act on it.
 
 Whole files, edits and a command are in blocks; the file of a block is named in its first line, next to it or before it,
 or is clear from the task. A block that is cut off, or whose file is unknown, is ignored. Many small models write tool
@@ -88,7 +88,7 @@ def _read_call(value: Any) -> Call | None:
 
 
 def _strip_tags(content: str) -> str:
-    """Code without the tags that some models put around it, ending in a line end."""
+    """Remove the tags that some models put around code, and end it with a line end."""
     wrapped = _WRAPPED.fullmatch(content) or _FENCED.fullmatch(content)
     content = wrapped[1] if wrapped else content
     return content if content.endswith("\n") or not content else f"{content}\n"
@@ -121,9 +121,9 @@ _SUMMARY = 300
 class Reading(Struct, frozen=True):
     calls: tuple[Call, ...] = ()
     done: str | None = None
-    """Its summary, if it claims to be done."""
+    """The agent's summary, if it claims to be done."""
     more: bool = False
-    """It announces more work."""
+    """Whether the answer announces more work."""
     aside: tuple[str, ...] = ()
     """Existing tests that the answer rewrites along with the work: they are left alone."""
 
@@ -192,7 +192,7 @@ def _read_unnamed(unnamed: list[Block], known: CandidateFiles) -> list[Call]:
 
 
 def _is_whole_file(block: Block, path: str) -> bool:
-    """Whether it looks like that file: code, and not tests or program output."""
+    """Whether a block looks like the file at `path`: code, and not tests or program output."""
     if _TESTS.search(block.text) and not is_test_path(path):
         return False
     if block.language in paths.SUFFIXES:

@@ -17,7 +17,7 @@ from bough.core.textual.paths import TAGS, Block, CandidateFiles, find_only_path
 from bough.core.verdict.language import is_test_path
 
 ANSWER = 1_500
-"""Tokens of its own last answer that the model sees again."""
+"""The number of tokens of its own last answer that the model sees again."""
 OUTPUT = 700
 """Tokens of a block's result."""
 
@@ -53,7 +53,7 @@ UNKNOWN_WINDOW = 8_192
 RESERVED = 2_500
 """Tokens for the task itself and for the answer."""
 SHORT = 250
-"""Lines up to which rewriting a whole file is best."""
+"""The number of lines up to which rewriting a whole file works best."""
 FILES = 12
 """The most files to show."""
 MOST_NAMES = 60
@@ -161,7 +161,7 @@ def render_hints(verdict: Verdict, texts: Mapping[str, str], view: View) -> str:
 
 
 def _find_test(text: str, name: str) -> str:
-    """The source of a test: the line that names it, and what is indented below."""
+    """Find the source of a test: the line that names it, and the lines indented below."""
     name = re.split(r"::|\.|\s|/", name.partition("[")[0])[-1]
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if name and re.search(rf"\b{re.escape(name)}\b", line)), None)
@@ -206,7 +206,7 @@ def find_target(known: CandidateFiles) -> str:
 
 
 def list_others(known: CandidateFiles, path: str) -> list[str]:
-    """Other code files that the task is about."""
+    """List the other code files that the task is about."""
     return [each for each in known.meant if each != path and not is_test_path(each) and not _is_prose(each)]
 
 
@@ -229,6 +229,6 @@ def _find_language(path: str) -> str:
 
 
 def render_names(paths: Iterable[str]) -> str:
-    """The other files, by name only."""
+    """Render the other files by name only."""
     names = [path for path in paths if not path.startswith(".")]
     return ", ".join(names[:MOST_NAMES]) + (f" … ({len(names)} files)" if len(names) > MOST_NAMES else "")

@@ -1,4 +1,4 @@
-"""Parses TOML that others wrote."""
+"""Parse TOML that others wrote."""
 
 from __future__ import annotations
 
