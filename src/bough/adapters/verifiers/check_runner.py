@@ -257,7 +257,7 @@ class CheckRunner:
                 return ran.known
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            facts = ProjectFacts(texts, paths, work.task.step.instructions)
+            facts = ProjectFacts(texts, paths, work.task.step.instructions, tree != work.run.base)
             return self._environment.examined(ran, work.check, facts)
 
         if self._find_lender(work, tree) is not None:

@@ -39,6 +39,8 @@ class ProjectFacts(Struct, frozen=True):
     """The project's files."""
     goal: str = ""
     """What the run is asked to do, in the person's words."""
+    has_work: bool = False
+    """Whether the work is among the files, so that it can be to blame."""
 
 
 def names_dependencies(path: str) -> bool:
@@ -80,7 +82,7 @@ def find_missing(
     found = _find_package([*said, text], base, _list_own_names(base.paths))
     if found is not None:
         # No test ran. A missing module that no manifest declares may be the one that the task has to write.
-        written = not found.declared and _resembles(found.module, base)
+        written = not found.declared and _may_be_ours(found.module, base)
         return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
@@ -184,12 +186,14 @@ def _is_named(name: str, text: str) -> bool:
     return len(name) > 1 and re.search(rf"(?i)(?:\b|_){re.escape(name)}(?:\b|_)", text) is not None
 
 
-def _resembles(module: str, base: ProjectFacts) -> bool:
-    """Whether a file's name or the goal shares a word with the module's own name; never for a module for testing."""
+def _may_be_ours(module: str, base: ProjectFacts) -> bool:
+    """Whether a module that nothing declares may be the project's own: the work needs it, or a file's name or the goal
+    shares a word with it. A module for testing never is."""
     last = re.split(r"[/.:]+", module)[-1]
     stems = (find_stem(path) for path in base.paths if not path.startswith("."))
     known = _split_words(f"{' '.join(stems)} {base.goal}")
-    return not re.search(r"(?i)test|spec|mock|unit", module) and not _split_words(last).isdisjoint(known)
+    shares = not _split_words(last).isdisjoint(known)
+    return (base.has_work or shares) and not re.search(r"(?i)test|spec|mock|unit", module)
 
 
 def _split_words(text: str) -> set[str]:
