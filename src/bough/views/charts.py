@@ -1,4 +1,4 @@
-"""A run over time, for charts: a lane of work per task, the spend, the passing tests."""
+"""What charts show of a run over time: each task's work (its lane), the spend, and the passing tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bough.core.ids import CONTROL, GOAL, RUN, child_path
 from bough.core.tree.task_state import State
 
 WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
-"""Kinds of work in a lane. A span names one by its index here."""
+"""The kinds of work in a lane. A span holds the index of its kind."""
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
 YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
 T = TypeVar("T")
@@ -24,26 +24,26 @@ Spent = tuple[float, int, int]
 TestCount = tuple[float, str, str, int, int]
 """Time, task, source (`base`, `tool`, `check`), passed, failed."""
 POINTS = 120
-"""Maximum points of a curve."""
+"""The most points of a curve."""
 
 
 class Lane(Struct):
     spans: list[tuple[float, float, int, str, int]] = field(default_factory=list)
     """Start, end, kind of work, label, round."""
     open: dict[str, tuple[float, int, str]] = field(default_factory=dict)
-    """Open spans, by the id that closes them."""
+    """The spans that have begun and not ended, by the key that `end` gets: start, kind of work, label."""
     tools: dict[str, str] = field(default_factory=dict)
-    """Names of the tools that the last answer called, by call."""
+    """The names of the tools that the last answer called, by call id."""
     steps: dict[str, str] = field(default_factory=dict)
-    """The task that runs each step now: a repeated one has a path of its own."""
+    """The path of the task that runs each step now: each repetition of a step has its own path."""
     rounds: list[int] = field(default_factory=list)
-    """The first event of each round."""
+    """The number of the first event of each round."""
 
     def begin(self, key: str, at: float, work: int, words: str = "") -> None:
         self.open[key] = (at, work, words)
 
     def end(self, key: str, at: float, seconds: float = 0.0) -> None:
-        """End a span. `seconds`: its least duration; for something short, start and end are recorded together."""
+        """End a span. `seconds`: its least duration, because start and end of short work are recorded together."""
         if (begun := self.open.pop(key, None)) is not None:
             self.add(min(begun[0], at - seconds), at, begun[1], begun[2])
 
@@ -52,12 +52,12 @@ class Lane(Struct):
 
 
 class Charts:
-    """A fold over the events of `CHART_KINDS`."""
+    """Collects the data of the charts from a run's events; only those of `CHART_KINDS` matter."""
 
     def __init__(self) -> None:
         self.lanes = defaultdict[str, Lane](Lane)
         self.spent: list[tuple[float, str, float, int]] = []
-        """Time of a paid round, branch below the goal, dollars, tokens."""
+        """One entry per model answer: time, branch of the tree (the first part of the task's path), dollars, tokens."""
         self.tests: list[TestCount] = []
 
     def see(self, record: e.Record) -> None:
@@ -133,7 +133,7 @@ class Charts:
                     if id in lane.open:
                         held = lane.open[id][0]
                         for key, (begun, work, words) in list(lane.open.items()):
-                            if work == TOOL:  # It did not work while its command waited for the person.
+                            if work == TOOL:  # While its command waited for the person, the tool did not run.
                                 lane.add(begun, held, work, words)
                                 lane.open[key] = (record.at, work, words)
                         lane.end(id, record.at)
@@ -145,11 +145,11 @@ class Charts:
         self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens))
 
     def rounds(self, path: str) -> list[int]:
-        """List the first event of each round of a task."""
+        """List the number of the first event of each round of a task."""
         return self.lanes[path].rounds if path in self.lanes else []
 
     def timeline(self, paths: Iterable[str], start: float, now: float, pixels: int) -> list[tuple[str, list[Span]]]:
-        """Return the lanes since a moment, no finer than can be drawn."""
+        """Return the lane of each path until `now`, with spans no finer than `pixels` can show from `start` on."""
         least = max((now - start) / max(pixels, 1), 1e-6)
         drawn = []
         for path in paths:
@@ -159,7 +159,7 @@ class Charts:
         return drawn
 
     def burn(self) -> tuple[list[str], list[tuple[float, list[Spent]]]]:
-        """Return the branches and the spend of each over time."""
+        """Return the branches of the tree, and the cumulative spend of each of them over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
         sums: dict[str, Spent] = dict.fromkeys(branches, (0.0, 0, 0))
         points, shown = [], {*thin_out(range(len(self.spent)))}
@@ -175,7 +175,7 @@ CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
 
 
 def thin_out(points: Sequence[T]) -> list[T]:
-    """Return as many of the points as can be drawn, with the last."""
+    """Return about `POINTS` of the points, evenly chosen, always including the last."""
     return [*points[: -1 : max(1, -(-len(points) // POINTS))], *points[-1:]]
 
 
@@ -185,7 +185,7 @@ def _close(lane: Lane, at: float) -> None:
 
 
 def _merge_close_spans(spans: list[tuple[float, float, int, str, int]], least: float) -> list[Span]:
-    """Merge spans that are too close together to draw; drop waits that are too short."""
+    """Merge spans that are too close together to be drawn apart, and drop waits shorter than `least` seconds."""
     made: list[Span] = []
     for begun, ended, work, words, number in spans:
         if work == WAITING and ended - begun < least:

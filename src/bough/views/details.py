@@ -1,4 +1,4 @@
-"""One task in detail, and the points to which it can be rewound: more than its line in the tree shows."""
+"""One task in more detail than its line in the tree shows, and the points to which it can be rewound."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class TaskDetail(Struct, frozen=True):
     created: bool
     verdict: Verdict | None
     command: str
-    """Its own check; empty: none."""
+    """The command of the task's own check; empty: it has none."""
     claim: str | None
-    """The agent's statement about its work."""
+    """What the agent said about its work when it claimed to be done."""
     notes: tuple[Note, ...]
     halted: str
-    """Why it is halted; empty: it is not."""
+    """Why the task is halted; empty: it is not halted."""
 
 
 class Point(Struct, frozen=True):
-    """A task at the end of a round or of one of its steps."""
+    """The state of a task at the end of a round, or at the end of one of its steps: it can be rewound to here."""
 
     at: float
     tree: str
     has_steps: bool
     words: str
-    """The last thing that happened."""
+    """A description of the last thing that happened."""
 
 
 def point_of(task: Task) -> Point:

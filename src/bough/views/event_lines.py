@@ -1,7 +1,7 @@
-"""One event as one line in plain words.
+"""Describes each event on one line, in plain words.
 
-An `EventFormatter` follows a run's events, because a line may need earlier ones: a finished call carries only its id,
-and rounds are counted. The words themselves are in `telling/`, one file for each family of events.
+An `EventFormatter` follows a run's events, because a line may need earlier events: a finished call carries only its id,
+and rounds must be counted. The words themselves are in `telling/`, one file for each family of events.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FAMILIES = (
     *(task_events.tell_task, task_events.tell_check, task_events.tell_step),
     *(task_events.tell_examination, task_events.tell_plan, tell_person, tell_run),
 )
-"""The other families of events, the most frequent first."""
+"""The functions that describe the other families of events, the most frequent family first."""
 NEWS = frozenset[type](
     {
         *(e.CheckFinished, e.NoteKept, e.ModelFailed, e.WorkspaceRestored, e.SignalRaised, e.Escalated, e.Planned),
@@ -30,7 +30,7 @@ NEWS = frozenset[type](
         *(e.ChildrenReopened, e.ModelSwitched),
     }
 )
-"""Turning points that a live viewer shows."""
+"""The types of events that a live viewer shows because they are turning points."""
 
 
 class EventFormatter:
@@ -47,11 +47,11 @@ class EventFormatter:
         raise LookupError(f"There are no words for {type(record.event).__name__}.")
 
     def round(self, task: str) -> int:
-        """The number of the task's current round."""
+        """Return the number of the task's current round."""
         return self._tasks[task].rounds if task in self._tasks else 0
 
     def news(self, record: e.Record) -> Told | None:
-        """Describe the event for a live viewer: whole rounds and turning points; None for the rest."""
+        """Describe the event for a live viewer if it ends a round or is a turning point; else return None."""
         told = self.tell(record)
         match record.event:
             case e.ModelAnswered(text=text, calls=calls):

@@ -1,7 +1,7 @@
-"""Formats of numbers, durations, money, and text from outside.
+"""Formats numbers, durations, money, and untrusted text.
 
-Promises: text from `one_line` or `escape_text` cannot move the cursor, change colours, retitle the window or hide text.
-Goals, file names, model answers, tool output and service errors are all untrusted and go through one of them.
+Text from `one_line` or `escape_text` cannot move the cursor, change colours, retitle the window or hide text. Goals,
+file names, model answers, tool output and service errors are all untrusted: pass them through one of the two.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ _SPACE = r"\s+"
 
 
 def flatten(text: str) -> str:
-    """Clean a text for the terminal, on one line with its spaces kept."""
+    """Make a text safe for the terminal, on one line, and keep its spaces."""
     if text.isascii() and text.isprintable():
         return text
     return escape_text(text).replace("\n", " ").replace("\t", " ")
 
 
 def one_line(text: str) -> str:
-    """The same as `flatten`, with runs of whitespace collapsed to one space."""
+    """Do the same as `flatten`, and collapse each run of whitespace to one space."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     return re.sub(_SPACE, " ", escape_text(text)).strip()
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank."""
+    """Return the first line that is not blank."""
     return next((one_line(line) for line in text.splitlines() if line.strip()), "")
 
 
 def shorten_home(place: str) -> str:
-    """`~/shop` for what is below the person's home."""
+    """Shorten a path below the person's home folder to `~/shop`."""
     home = os.environ.get("HOME") or "/nonexistent"
     return f"~{place.removeprefix(home)}" if place.startswith(f"{home}/") else place
 
 
 TITLE = 120
-"""Maximum columns of a title, even where lines are unlimited: in a log, in a pipe."""
+"""The most columns of a title, even where lines have no limit, as in a log or a pipe."""
 
 
 def first_sentence(text: str) -> str:
-    """A goal or a step on one line: its first sentence, without heading marks."""
+    """Return the first sentence of a goal or a step on one line, without Markdown heading marks."""
     line = first_line(text).lstrip("# ")
     return cut(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0], TITLE)
 
 
 def headline(text: str) -> str:
-    """A goal or a step on one line: its first line, cut to fit."""
+    """Return the first line of a goal or a step, cut to `TITLE` columns."""
     return cut(first_line(text), TITLE)
 
 
@@ -78,7 +78,7 @@ def escape_json(encoded: bytes) -> str:
 
 
 def count_cells(text: str) -> int:
-    """How many terminal columns the text takes."""
+    """Count the terminal columns that the text takes."""
     return len(text) if text.isascii() else sum(map(_cell_width, text))
 
 
@@ -111,41 +111,41 @@ def pad(text: str, room: int, right: bool = False) -> str:
 
 
 def name_some(names: Sequence[str], most: int = 3) -> str:
-    """`test_a, test_b, test_c and 4 more`"""
+    """Return `test_a, test_b, test_c and 4 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_count(number: int) -> str:
-    """`950`, `12.3k`, `4.1M`"""
+    """Return `950`, `12.3k` or `4.1M`."""
     if number < 1000:
         return str(number)
     return f"{number / 1000:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
 
 
 def pluralize(number: int, word: str) -> str:
-    """`1 round`, `2 rounds`"""
+    """Return `1 round` or `2 rounds`."""
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def format_money(dollars: float) -> str:
-    """Cents, with more decimal places for small amounts."""
+    """Format dollars with cents; an amount below one cent gets four decimal places."""
     if dollars and dollars < 0.01:
         return f"${dollars:.4f}"
     return f"${dollars:,.2f}"
 
 
 def format_cost(spend: Spend) -> str:
-    """Format the known cost; `+` if some calls have no known price."""
+    """Format the known cost, with `+` at its end if some calls have no known price."""
     return f"{format_money(spend.cost)}+" if spend.unpriced else format_money(spend.cost)
 
 
 def format_size(size: int) -> str:
-    """`12.3 MB`, `4.1 GB`"""
+    """Return `12.3 MB` or `4.1 GB`."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
 
 
 def format_duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3m 05s`, `1h 02m`, `2d 03h`"""
+    """Return `0.4 s`, `12 s`, `3m 05s`, `1h 02m` or `2d 03h`."""
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
     whole = round(seconds)
@@ -159,28 +159,28 @@ def format_duration(seconds: float) -> str:
 
 
 def format_clock(at: float) -> str:
-    """The time of day."""
+    """Return the time of day."""
     return time.strftime("%H:%M:%S", time.localtime(at))
 
 
 def format_moment(at: float) -> str:
-    """Date and time."""
+    """Return the date and the time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def format_spend(spend: Spend) -> str:
-    """`4 rounds · 12.3k tokens · $0.02`; no cost where no price is known."""
+    """Return `4 rounds · 12.3k tokens · $0.02`, without the cost if no price is known."""
     return " · ".join((pluralize(spend.rounds, "round"), format_usage(spend)))
 
 
 def format_usage(spend: Spend) -> str:
-    """`12.3k tokens · $0.02`; `about` where a provider does not count them."""
+    """Return `12.3k tokens · $0.02`, with `about` before the tokens if they are estimated."""
     tokens = f"{'about ' if spend.estimated else ''}{format_count(spend.tokens)} tokens"
     return tokens if spend.unpriced and not spend.cost else f"{tokens} · {format_cost(spend)}"
 
 
 def format_limits(limits: Limits, grows: bool = False) -> str:
-    """Format a run's limits: `40 rounds, more if it is planned · 100,000 tokens · no limit on cost or time`"""
+    """Format a run's limits: `40 rounds, more if it is planned · 100,000 tokens · no limit on cost or time`."""
     said = [pluralize(limits.rounds, "round") + (", more if it is planned" if grows else "")]
     free = []
     for limit, words, name in (

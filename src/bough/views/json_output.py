@@ -1,4 +1,4 @@
-"""Runs and tasks as plain data, for `--json`. These keys are a promise to programs: they may grow, not change."""
+"""Runs and tasks as plain data, for `--json`. Programs rely on these keys: add new ones, but never change one."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def task_to_dict(row: TaskRow) -> dict[str, Any]:
 
 
 def _struct_to_dict(struct: msgspec.Struct) -> dict[str, Any]:
-    """Convert with defaults: a program should not have to know them."""
+    """Convert a struct, including fields that have default values: a program should not have to know the defaults."""
     return {name: msgspec.to_builtins(getattr(struct, name)) for name in struct.__struct_fields__}
 
 
 def _spend_to_dict(spend: Spend) -> dict[str, Any]:
-    """Convert the spend without seconds: a view of the tree does not read how long each tool took."""
+    """Convert the spend without its seconds, which would be incomplete: the view skips the events that time tools."""
     names = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced", "estimated")
     return {name: getattr(spend, name) for name in names}

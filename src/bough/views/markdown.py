@@ -10,14 +10,14 @@ from bough.views.run_view import RunView
 from bough.views.vocabulary import describe_evidence, describe_needless, describe_status, list_shortcomings
 
 SHOWN = 20
-"""Requirements shown before the rest is folded."""
+"""The number of requirements shown before the rest is folded."""
 FAILING = 8
 PLACES = 3
-"""Places named for a requirement, and parts of the change that nothing needs, before the rest is counted."""
+"""The most code locations named for a requirement, and the most needless parts of a change shown unfolded."""
 
 
 def render_report(run: RunView, status: str, table: Table) -> str:
-    """Render the outcome, each requirement with its place and evidence, and the failures."""
+    """Render the outcome, the failures, and each requirement with its evidence and where it was read."""
     goal = run.tasks.get(GOAL)
     lines = [f"### bough: {describe_status(status, run.accepted, run.examines)}", ""]
     if goal is not None and goal.verdict is not None:
@@ -32,7 +32,8 @@ def render_report(run: RunView, status: str, table: Table) -> str:
 
 
 def render_table(table: Table, rechecked: str) -> list[str]:
-    """List each requirement in reading order with its evidence and place; then the parts that nothing needs."""
+    """Render a row per requirement, in the order of the table, with its evidence and where it was read; then the parts
+    of the change that no requirement needs. `rechecked`: the result of checking the work again; empty: none."""
     head = ["| | requirement | | shown by | read |", "| --- | --- | --- | --- | --- |"]
     rows = [_render_row(row) for row in table.rows]
     lines = [*head, *rows[:SHOWN]] if rows else []

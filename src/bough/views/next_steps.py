@@ -11,7 +11,7 @@ Suggestion = tuple[str, str]
 
 
 def list_next_steps(run: RunView, status: str, changed: bool) -> list[Suggestion]:
-    """List commands that make sense now, likeliest first; those about changes only if there are any."""
+    """List the commands that make sense now, the likeliest first. `changed`: whether the run changed any files."""
     if run.examines and status in EXAMINED_WORDS:
         return _list_steps_after_examination(run.name, status)
     about_changes = ("bough diff ", "bough apply ")

@@ -1,4 +1,5 @@
-"""The morning page: the outcome of every goal of a backlog, for the terminal, a file and the dashboard."""
+"""The page about a backlog: the outcome of every goal in its last night, for the terminal, a file and the dashboard. A
+night is one pass of `bough backlog run`; its night branch has the proven work of all goals together."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class GoalLine(Struct, frozen=True):
     check: str = ""
     """The check's result in numbers: `12 passed`."""
     rechecked: str = ""
-    """Whether its work still holds on a main that has moved, in words."""
+    """Whether its work is still proven on a main branch that has moved on, in words; empty: not checked again."""
     proven: int = 0
     requirements: int = 0
     added: int = 0
@@ -63,14 +64,14 @@ class GoalLine(Struct, frozen=True):
     seconds: float = 0.0
     question: str = ""
     tried: str = ""
-    """The attempts for a goal that was given up."""
+    """The report on what was tried, for a goal that was given up."""
     conflicts: dict[str, tuple[str, ...]] = {}
     applied: bool = False
     together: str = ""
-    """`on it`: part of the night branch; else why it was left out; empty: there is no night branch."""
+    """`on it` if the work is part of the night branch, else why it was left out; empty: there is no night branch."""
     notes: tuple[str, ...] = ()
-    """A sentence each on what was done, refuted and repaired, and on messages and test changes; before it begins, on
-    what is unclear about it."""
+    """Sentences about what was done, refuted and repaired, and about messages and test changes; for a goal that has not
+    begun, about what is unclear in it."""
 
 
 class NightPage(Struct, frozen=True):
@@ -80,12 +81,12 @@ class NightPage(Struct, frozen=True):
     ended_at: float = 0.0
     why: str = ""
     branch: str = ""
-    """The night branch; empty: none."""
+    """The night branch; empty: there is none."""
     trouble: str = ""
     """Why there is no night branch although one was wanted, or why it has another name."""
     spend: Spend = Spend()
     proposed: dict[str, str] = {}
-    """Goals that agents proposed in its runs: their titles by name."""
+    """The titles of goals that agents proposed during the backlog's runs, by name."""
 
     def of(self, *kinds: Kind) -> list[GoalLine]:
         return [goal for goal in self.goals if goal.kind in kinds]
@@ -99,8 +100,8 @@ class NightPage(Struct, frozen=True):
 
     @property
     def exit_status(self) -> int:
-        """Return 0 if everything is done; else, as for a run, the worst: given up 3, not proven 5, waiting for a person
-        8, not finished 6."""
+        """Return 0 if everything is done; else the first that applies: 3 a goal was given up, 5 one is not proven, 8
+        one waits for a person, 6 one is not finished, 5 the night branch is missing."""
         ways: dict[Kind, int] = {"given_up": 3, "not_proven": 5, "waiting": 8, "running": 6, "ready": 6, "not_begun": 6}
         return next(
             (status for kind, status in ways.items() if self.of(kind)), 5 if self.trouble and not self.branch else 0
@@ -108,7 +109,7 @@ class NightPage(Struct, frozen=True):
 
 
 def _put_in_order(items: Iterable[BacklogItem]) -> list[BacklogItem]:
-    """Order the goals as they begin: needed ones first, then by priority, then as they were added."""
+    """Order the goals as they begin: each after the goals that it needs, then by priority, then as they were added."""
     names = {item.name: item for item in items}
     waits = {name: {need for need in item.entry.needs if need in names} for name, item in names.items()}
     needed_by: dict[str, list[str]] = {}
@@ -125,7 +126,7 @@ def _put_in_order(items: Iterable[BacklogItem]) -> list[BacklogItem]:
             waits[other].discard(name)
             if not waits[other]:
                 heappush(ready, places[other])
-    return [*ordered, *names.values()]  # Goals that need each other, in a foreign journal, come last.
+    return [*ordered, *names.values()]  # Goals that need each other, which only a damaged journal has, come last.
 
 
 def make_page(
@@ -137,8 +138,8 @@ def make_page(
     spent: Mapping[str, Spend],
     notes: Mapping[str, tuple[str, ...]],
 ) -> NightPage:
-    """Build the page. `shown`: proven requirements of a goal, and their number. `spent`: the spend of each run in the
-    night."""
+    """Build the page. `shown`: how many requirements of each goal are proven, and how many it has. `spent`: what each
+    run spent in the night."""
     night = backlog.night
     joined = night.joined if night is not None else None
     together = joined.left_out | dict.fromkeys(joined.landed, "on it") if joined is not None else {}
@@ -214,7 +215,7 @@ def describe_night(night: NightPage) -> str:
     begun, named = format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
     if not night.ended_at:
         return f"The night{named} that began {begun} is not over"
-    soon = night.ended_at - night.started_at < 86_400  # The date would say nothing new.
+    soon = night.ended_at - night.started_at < 86_400  # The time of day is then enough, without the date.
     ended = format_clock(night.ended_at)[:5] if soon else format_moment(night.ended_at)
     return f"The night{named} from {begun} to {ended}: {night.why}"
 
@@ -225,7 +226,7 @@ def describe_totals(night: NightPage) -> str:
 
 
 def describe_branch(night: NightPage) -> str:
-    """Say how many goals the night branch has; empty: none was wanted."""
+    """Say how many goals the night branch has, or why there is none; empty: none was wanted."""
     if not night.branch:
         return f"There is no night branch: {night.trouble}" if night.trouble else ""
     landed = sum(goal.together == "on it" for goal in night.goals)
@@ -257,7 +258,7 @@ def _is_unpriced(spend: Spend) -> bool:
 def describe_goal(goal: GoalLine) -> str:
     """Describe a goal's outcome on one line."""
     parts = []
-    if goal.requirements and (goal.proven or goal.kind != "proven"):  # Otherwise its check alone proved it.
+    if goal.requirements and (goal.proven or goal.kind != "proven"):  # Otherwise its check proved it.
         parts.append(f"{goal.proven} of {pluralize(goal.requirements, 'requirement')} proven")
     if goal.files:
         parts.append(f"{pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")
@@ -278,7 +279,7 @@ def describe_goal(goal: GoalLine) -> str:
 
 
 def describe_details(goal: GoalLine) -> Iterator[str]:
-    """Describe what else a person needs to decide about it, with the commands."""
+    """Describe what a person needs to decide about a goal, with the commands to use."""
     yield from describe_findings(goal)
     if goal.kind == "waiting":
         yield f'answer: bough answer {goal.run} "…" (or `bough approve {goal.run}`)'
@@ -287,7 +288,7 @@ def describe_details(goal: GoalLine) -> Iterator[str]:
 
 
 def describe_findings(goal: GoalLine) -> Iterator[str]:
-    """Describe what was done, its conflicts, and what was tried."""
+    """Describe what was done for a goal, its conflicts with other goals, and what was tried."""
     yield from goal.notes
     if goal.together and goal.together != "on it":
         yield f"left out of the night branch: {goal.together}"
@@ -300,7 +301,7 @@ def describe_findings(goal: GoalLine) -> Iterator[str]:
 
 
 def _read_report(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Read the sections of a run's report, each with its points."""
+    """Split a run's report into its sections: each heading, with its list of points."""
     for section in text.split("\n## ")[1:]:
         heading, *lines = section.splitlines()
         yield heading.strip(), [line.removeprefix("- ").strip() for line in lines if line.strip()]

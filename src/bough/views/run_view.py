@@ -27,37 +27,37 @@ class RunView(Struct):
     models: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     status: str = "running"
-    """`running`, or how it ended or halted. Only the claim tells whether a process is really running it."""
+    """`running`, or how the run ended or halted. Only the claim tells whether a process is really working on it."""
     summary: str = ""
     until: float = 0.0
-    """When it can resume, if known."""
+    """When the run can be resumed, if known; else 0."""
     started_at: float = 0.0
     last_at: float = 0.0
     worked: float = 0.0
-    """Seconds of work up to its last halt."""
+    """Seconds of work up to the start of the current stretch."""
     since: float = 0.0
     """When the current stretch of work began; 0 while it is halted."""
     applied: str = ""
     accepted: str = ""
     """The person who accepted its work without proof."""
     examines: str = ""
-    """The examined change of somebody else, as a phrase."""
+    """The change of somebody else that this run examines, as a phrase; empty: it examines none."""
     rechecked: str = ""
-    """Whether its work still holds on a branch that has moved, in words."""
+    """Whether its work is still proven on a branch that has moved on, in words; empty: not checked again."""
     scouted: Spend = field(default_factory=Spend)
-    """The spend before the goal began, which is charged to the goal from then on."""
+    """The spend before the goal began; once the goal has begun, its own spend includes this."""
     held: dict[str, str] = field(default_factory=dict)
     """Command lines that wait for approval, by id."""
     tasks: dict[str, TaskView] = field(default_factory=dict)
 
     def elapsed(self, now: float | None = None) -> float:
-        """Seconds of work so far, pauses excluded; without `now`, as of the last event."""
+        """Return the seconds of work until `now` (or until the last event), without pauses."""
         at = self.last_at if now is None else now
         return self.worked + (max(0.0, at - self.since) if self.since else 0.0)
 
     @property
     def question(self) -> str:
-        """The run's question to the person, until it is answered."""
+        """The run's open question to the person; empty: none."""
         return next((task.question for task in self.tasks.values() if task.question), "")
 
     @property
@@ -84,7 +84,7 @@ class RunView(Struct):
             return
         see_task(task, record)
         if path == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
-            self.limits = record.event.limits  # The budget follows the plan.
+            self.limits = record.event.limits  # Planning may change the budget.
         match record.event:
             case e.TaskCreated(step=step):
                 self._see_plan(path, step.steps, ())
@@ -95,7 +95,7 @@ class RunView(Struct):
                 gone = [below for below in self.tasks if parent_path(below) == path and below not in kept]
                 self._see_plan(path, steps, [below.rpartition("/")[2] for below in gone])
             case e.ChildHeld(step=step, other=other, files=files):
-                # A ready step waits for another one; once it starts, its own events explain its state.
+                # A step that has not started may be waiting for another step; once it starts, its own events say why.
                 child = self.tasks.get(child_path(path, step))
                 if child is not None and not child.started_at:
                     child.why = describe_wait(other, files)
@@ -103,7 +103,7 @@ class RunView(Struct):
                 self._see_never_began(child_path(path, event.child), event)
 
     def _see_plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
-        """Update the tree: add new steps, remove dropped ones that never started."""
+        """Add the new steps to the tree, and remove dropped steps that never started."""
         for name in dropped:
             if (gone := self.tasks.get(child_path(path, name))) and not gone.started_at:
                 del self.tasks[gone.path]
@@ -112,7 +112,7 @@ class RunView(Struct):
                 _add_planned(self, child_path(path, step.name), step)
 
     def _see_never_began(self, path: str, event: e.ChildSettled) -> None:
-        """Update a skipped or reused step, which has no events of its own; nor does anything below it."""
+        """Update a step that was skipped or reused, and all tasks below it: they have no events of their own."""
         child = self.tasks.get(path)
         if child is None or child.started_at:
             return
@@ -123,18 +123,18 @@ class RunView(Struct):
 
     @property
     def unsure(self) -> list[str]:
-        """List the tasks whose rounds need `EXACT_KINDS` to be counted: those that may have an unanswered one."""
+        """List the tasks that may have a round without an answer, which is counted only by reading `EXACT_KINDS`."""
         sure = SETTLED - {State.CANCELLED}
         return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
     def look_again(self, path: str, records: Iterable[e.Record]) -> None:
-        """Rebuild one line from `EXACT_KINDS` of its events."""
+        """Rebuild the view of one task from its events of `EXACT_KINDS`."""
         task = self.tasks[path] = TaskView(path, self.tasks[path].title)
         for record in records:
             see_task(task, record)
 
     def _see_elsewhere(self, record: e.Record) -> TaskView | None:
-        """Process an event of the run itself, or the first one of a task, whose view is returned."""
+        """Process an event of the run itself, and return None; or make and return the view of a task that is new."""
         if record.task in (RUN, CONTROL):
             _see_run(self, record)
             return None
@@ -155,7 +155,7 @@ def describe_wait(other: str, files: Sequence[str]) -> str:
 
 
 def _add_planned(run: RunView, path: str, step: Step, before: str = "") -> None:
-    """Add a planned task as pending, with those below it. `before`: the step that it follows."""
+    """Add a planned task and the tasks below it, as pending. `before`: the step that must come first; empty: none."""
     run.tasks[path] = TaskView(path, make_title(step), needs=step.needs or ((before,) if before else ()))
     last = ""
     for child in step.steps:
@@ -206,11 +206,11 @@ def _see_run(run: RunView, record: e.Record) -> None:
 
 _READ = e.list_named(RunView.see, RunView._see_elsewhere, _see_run, see_task, see_rarer)
 LIVE_KINDS = (*_READ, *e.list_named(see_activity), "NoteKept", "MessageAdded", "MessageReceived", "DoneClaimed")
-"""Kinds of events for a task's current action, the time of its tools, and its last sign of life."""
+"""The kinds of events to read for a task's current action, the time of its tools, and its last sign of life."""
 EXACT_KINDS = tuple(kind for kind in _READ if kind not in ("ToolStarted", "ToolFinished"))
 KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
-"""Kinds without the calls of the model, a fifth of a journal: an answer nearly always implies them, and
-`RunView.unsure` names the tasks where it does not."""
+"""The kinds to read for a tree. The events that begin a model call, a fifth of a journal, are left out: an answer
+nearly always follows and implies them; `RunView.unsure` names the tasks where none may have followed."""
 
 
 class Outcome(Struct, frozen=True):
@@ -218,7 +218,7 @@ class Outcome(Struct, frozen=True):
 
     run: str
     status: str
-    """The end (`completed`, `accepted`, `not_proven`, `failed`), or the cause of a halt: `budget`, `stopped` …"""
+    """How the run ended (`completed`, `accepted`, `not_proven`, `failed`), or why it halted: `budget`, `stopped` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]

@@ -13,29 +13,29 @@ from bough.core.ids import depth
 from bough.core.tree.task_state import State
 
 FEW = 4
-"""The fewest cases for a meaningful share: with fewer it gives no warning."""
+"""The smallest count from which a percentage means something: below it there is no warning."""
 
 
 class Share(Struct):
-    """The work of a tier of models, and its cost."""
+    """The share of one tier of models in the work and the cost."""
 
     rounds: int = 0
     tokens: int = 0
     cost: float = 0.0
     """US dollars, as far as prices are known."""
     won: int = 0
-    """Checks that passed after its work."""
+    """How many checks passed after work of this tier."""
 
 
 class Stats(Struct):
     tasks: int = 0
-    """Tasks that settled."""
+    """Tasks that ended: completed, failed or blocked."""
     completed: int = 0
     rounds: int = 0
     repairs: int = 0
-    """Bug hunters whose work was checked."""
+    """How many repairs by bug hunters were checked."""
     repaired: int = 0
-    """Bug hunters after whose work the check passed."""
+    """How many of these repairs passed the check."""
     checks: int = 0
     checks_not_found: int = 0
     disagreed: int = 0
@@ -44,36 +44,36 @@ class Stats(Struct):
     """Seconds spent in model calls, tools and checks."""
     check_seconds: float = 0.0
     signals: dict[str, int] = {}
-    """Times that work was stuck, by pattern."""
+    """How often work was stuck, by pattern."""
     rungs: dict[str, int] = {}
-    """Reactions to stuck work, by rung."""
+    """How often bough reacted to stuck work, by kind of reaction (a rung of the escalation ladder)."""
     pruned: int = 0
     """Approximate tokens that pruning removed from conversations."""
     compacted: int = 0
     """Approximate tokens that compaction removed from conversations."""
     overfull: int = 0
-    """Times that the ladder was needed because compaction did not help."""
+    """How often bough had to escalate because a conversation stayed too long after compaction."""
     tiers: dict[str, Share] = {}
     """Each tier's share; `helpers` are the models that plan, prune, summarise and judge."""
     merges: int = 0
-    """Steps whose work was merged onto a head that had moved on."""
+    """How often a step's work had to be merged, because its parent task had changed since the step began."""
     conflicts: int = 0
     """Merges that git could not do on its own."""
     merged_without_model: int = 0
-    """Conflicts that were resolved without a model: both sides only added."""
+    """Conflicts that were resolved without a model, so that the check passed."""
     merge_rounds: int = 0
     """Rounds of tasks that resolved conflicts."""
     merge_tokens: int = 0
     merge_cost: float = 0.0
     merge_seconds: float = 0.0
-    """Seconds of their rounds and tools, and of checks at the merged head."""
+    """Seconds of the rounds and tools of these tasks, and of the checks of merged work."""
     tokens_by_role: dict[str, int] = {}
     deepest: int = 0
     """How deep the trees grew below the goal."""
 
     @property
     def warnings(self) -> list[str]:
-        """List what a person should change about the use of bough here."""
+        """List hints on what a person should change in how they use bough in this project."""
         found = []
         if self.repairs >= FEW and self.repaired / self.repairs < 0.5:
             found.append("bug hunters repair fewer than half of the failures: are the goals too large?")

@@ -22,7 +22,7 @@ class TaskRow(Struct, frozen=True):
 
     task: TaskView
     prefix: str
-    """The branch lines that lead to it."""
+    """The branch lines of the tree that are drawn before its name."""
     spend: Spend
     subtree: Spend
     """The spend of the task and everything below it."""
@@ -33,7 +33,7 @@ class TaskRow(Struct, frozen=True):
 def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
     """List the task at `below` and everything under it, parents before their children, in order of creation.
 
-    `depth`: at most this many levels below it; `flat`: only the leaves, each with its whole path.
+    `depth`: list at most this many levels below it. `flat`: list only the leaves, each with its whole path.
     """
     children: dict[str, list[TaskView]] = {}
     for task in run.tasks.values():
@@ -70,7 +70,7 @@ UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED}
 
 
 def describe_trouble(task: TaskView) -> str:
-    """Explain why an unfinished task is stuck, and bough's reaction."""
+    """Say how bough reacts to an unfinished task that is stuck, and why it is; empty: it is not stuck."""
     if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
         return ""
     why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
@@ -78,7 +78,7 @@ def describe_trouble(task: TaskView) -> str:
 
 
 def describe_standing(task: TaskView) -> str:
-    """Describe its state; for a repeating task, with its current pass."""
+    """Describe a task's state and, if it is repeated, the number of its current pass."""
     words = describe_state(task.state)
     if task.repeat > 1 and task.started_at:
         words += f", pass {task.passes}/{task.repeat}"
@@ -86,7 +86,7 @@ def describe_standing(task: TaskView) -> str:
 
 
 def describe_rounds(row: TaskRow) -> str:
-    """Return `12/40`, with the task's own rounds if it has tasks below it."""
+    """Return the used and the allowed rounds, `12/40`, and the task's own rounds if it has tasks below it."""
     own = "" if row.leaf else f" ({row.spend.rounds} itself)"
     return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
 
@@ -102,6 +102,6 @@ def describe_progress(drawn: Sequence[TaskRow]) -> str:
 def describe_task(task: TaskView) -> str:
     """Describe a task's purpose and, if it did not complete, why. The goal's reason is shown elsewhere."""
     if not task.started_at and (task.why or task.state is not State.PENDING):
-        return one_line(task.why)  # waiting for another, skipped, or reused from an earlier run
+        return one_line(task.why)  # It waits for another task, was skipped, or is reused from an earlier run.
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
     return first_sentence(task.title) + why

@@ -1,4 +1,4 @@
-"""A task as people see it: one line of the tree, updated by a light fold over its events."""
+"""A task as one line of the tree that people see, updated event by event at little cost."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TaskView(Struct):
     state: State = State.PENDING
     why: str = ""
     doing: str = ""
-    """The current effect in a few words; empty between effects."""
+    """The current action (a model call, a tool, a check) in a few words; empty between actions."""
     acted_at: float = 0.0
-    """When its agent last finished a call, or bough a check."""
+    """When its last tool call or check ended."""
     attempt: int = 0
     role: str = ""
     limits: Limits = field(default_factory=Limits)
@@ -42,43 +42,43 @@ class TaskView(Struct):
     repairs: int = 0
     halted: str = ""
     rung: str = ""
-    """The last rung taken on the ladder."""
+    """bough's last reaction to stuck work: a rung of the escalation ladder."""
     trouble: Trouble | None = None
     """Why that rung was taken."""
     report: str = ""
-    """What was tried and learned, when it was given up."""
+    """What was tried and learned, if the task was given up."""
     question: str = ""
-    """Its question to the person, until it is answered."""
+    """Its open question to the person; empty: none."""
     passes: int = 1
-    """The number of the pass it is in."""
+    """The number of the current pass of a repeated task."""
     repeat: int = 1
-    """The most passes."""
+    """How many passes it may have at most."""
     source: str = ""
-    """The run and task whose work is reused."""
+    """The earlier run and task whose work this task reuses; empty: none."""
     fallbacks: tuple[str, ...] = ()
     """The models that answered in place of the first ones."""
     tokens_by_role: dict[str, int] = field(default_factory=dict)
-    """Tokens of its agents and helpers, by role."""
+    """The tokens that its agents and helper models used, by role."""
     worker: str = ""
     """The worker that runs it, or ran it last, where tasks are dispatched to workers."""
     needs: tuple[str, ...] = ()
-    """Sibling steps that come first."""
+    """The names of sibling steps that must come first."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
-    """It was resumed or rewound."""
+    """Whether it was resumed or rewound."""
     _asking: bool = False
     _climbing: bool = False
-    """The last rung starts an agent itself but has not done so yet."""
+    """Whether the last rung is about to start a new agent itself."""
     _acted: tuple[Call | Verdict, bool] | None = None
     """The last call or verdict, and whether it succeeded."""
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
-    """Versions with what held from there on (state, why, attempt, role, repairs, verdict), for rewinding."""
+    """The values (state, why, attempt, role, repairs, verdict) from each version of the task on, for rewinding."""
     _spent: dict[str, Any] = field(default_factory=partial(defaultdict, int))
-    """The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than all the
-    rest."""
+    """The fields of the spend, added up in place: a new `Spend` for each of a hundred thousand events would be slower
+    than everything else here."""
 
     @property
     def spend(self) -> Spend:
@@ -96,7 +96,7 @@ class TaskView(Struct):
 
 
 def make_title(step: Step) -> str:
-    """The first line of its description."""
+    """Return the first line of a step's description."""
     text = (
         step.title
         or step.instructions
@@ -106,9 +106,9 @@ def make_title(step: Step) -> str:
 
 
 def see_task(task: TaskView, record: e.Record) -> None:
-    """Process one more of its events."""
+    """Process one more event of a task."""
     task.last_at = record.at
-    # The most frequent first: a large run has a hundred thousand of these.
+    # The most frequent events come first: a large run has a hundred thousand of them.
     match event := record.event:
         case e.ModelAnswered():
             if not event.spare:
@@ -135,7 +135,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
         case e.AttemptStarted():
             task.attempt += 1
             task.role = event.role
-            # A rung that gives a stuck bug hunter a fresh start belongs to the same repair.
+            # If escalation restarts a stuck bug hunter, this counts as the same repair, not as a new one.
             task.repairs += event.role == "bug_hunter" and not task._climbing
             task._asking, task._climbing, task.doing = False, False, ""
             _remember(task, record.version)
@@ -171,13 +171,13 @@ def _begin(task: TaskView, event: e.TaskCreated, at: float) -> None:
     step = event.step
     task.title, task.repeat, task.worker = make_title(step), step.repeat, event.worker
     task.needs = step.needs or task.needs
-    if not any(task._spent.values()):  # A task with spend begins again, after a rewind.
+    if not any(task._spent.values()):  # A task that already has spend begins again after a rewind: keep what it spent.
         task._spent.update(msgspec.structs.asdict(event.spent))
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, at
 
 
 def see_activity(task: TaskView, record: e.Record) -> None:
-    """Process the events that only show its current action."""
+    """Process the events that mainly show a task's current action."""
     match event := record.event:
         case e.CompactionStarted():
             task.doing = "compacting the conversation"
@@ -223,18 +223,18 @@ def see_rarer(task: TaskView, record: e.Record) -> None:
             task.question = event.question
         case e.PersonAnswered():
             task.doing, task.question = "", ""
-            # A fresh agent gets the answer; for blocked steps the planner does.
+            # A new agent gets the answer; but if the question was about blocked steps, the planner gets it.
             if event.text and not (task.trouble and task.trouble.cause == "children"):
                 task.role, task.repairs = "", 0
                 _remember(task, record.version)
-        case e.ChildrenReopened():  # The rung is done: a later repair of the whole has a new bug hunter.
+        case e.ChildrenReopened():  # This ends the rung: a later bug hunter of this task is a new repair.
             task._climbing, task.doing = False, ""
         case e.TakenUp():
             task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
             _remember(task, record.version)
         case e.ChildMerged():
             _charge_check(task, event.verdict.seconds if event.verdict else 0.0)
-        case e.ChildSettled():  # Only the work comes from the child: its spend is on its own line.
+        case e.ChildSettled():  # Take over only the child's work: its spend is shown on its own line.
             task.tree, task.doing = event.tree, ""
         case e.PassEnded():
             task.passes = event.number + 1
@@ -306,20 +306,20 @@ def _describe_running(running: list[Call]) -> str:
 
 
 TELLING = ("command", "path", "pattern", "query", "summary", "text")
-"""Arguments that say most about a call, the most telling first."""
+"""The arguments that say most about a call, the most telling one first."""
 
 
 PAST = {"write": "wrote", "edit": "edited", "bash": "ran", "search": "searched", "list": "listed"}
 
 
 def describe_call(call: Call) -> str:
-    """A call in a few words: the tool and its most telling argument. Untrusted, like everything a model says."""
+    """Describe a call by the tool and its most telling argument. The text is untrusted, since a model wrote it."""
     words = next((value for name in TELLING if (value := _read_texts(call).get(name))), "")
     return f"{call.name} {words}".rstrip()
 
 
 def describe_act(call: Call) -> str:
-    """Describe a finished call like `describe_call`, with its written lines: `wrote shop/prices.py +12`."""
+    """Describe a finished call like `describe_call`, with counts of its lines: `wrote shop/prices.py +12`."""
     texts, (name, space, words) = _read_texts(call), describe_call(call).partition(" ")
     added, removed = (
         len(text.splitlines()) for text in (texts.get("content") or texts.get("new", ""), texts.get("old", ""))

@@ -1,5 +1,5 @@
-"""People's words for rungs, patterns, states, statuses and roles: one for each, wherever it is shown; and verdicts in
-words, with their evidence."""
+"""The words and styles in which every interface shows rungs of the ladder (bough's reactions to stuck work), patterns
+of stuck work, states, statuses, roles and verdicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RUNGS = (
     ("ask", "asks you", "asking you"),
     ("give_up", "gives up", ""),
 )
-"""The rungs of the ladder in order: what bough does, and what it is doing while that takes time."""
+"""The rungs of the escalation ladder in order: name, what bough does, and the words while it is doing that, if long."""
 RUNGS = {rung: does for rung, does, _ in _RUNGS}
 RUNGS_UNDER_WAY = {rung: doing for rung, _, doing in _RUNGS}
 PATTERNS = {
@@ -54,7 +54,7 @@ PATTERNS = {
     "max_rounds": "takes too long",
     "subtask_max_rounds": "takes too long",
 }
-"""The ways in which work gets stuck."""
+"""The ways in which work gets stuck, in words."""
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -81,18 +81,18 @@ STATUS_WORDS = {
     "waiting": "waiting for your answer",
     "quota": "quota exhausted",
 }
-"""A run's status. `interrupted`: unfinished, and no process is running it."""
+"""A run's status in words. `interrupted`: the run is unfinished, and no process is working on it."""
 EXAMINED_WORDS = {
     "completed": "proven",
     "failed": "refuted",
     "not_proven": "not shown",
     "needs_approval": "needs your word",
 }
-"""Different words for a run that examines somebody else's change."""
+"""The words used instead for a run that examines somebody else's change."""
 DONE = ("completed", "accepted")
-"""Statuses of runs whose work is taken: proven, or accepted by a person."""
+"""The statuses of runs whose work counts as done: proven, or accepted by a person."""
 OVER = (*DONE, "not_proven", "failed")
-"""The statuses of finished runs; a run with any other one can be resumed."""
+"""The statuses of finished runs; a run with any other status can be resumed."""
 
 
 def describe_state(state: State) -> str:
@@ -100,7 +100,7 @@ def describe_state(state: State) -> str:
 
 
 def describe_roles(tokens: Mapping[str, int]) -> str:
-    """The tokens that each role used, the most first."""
+    """List the tokens that each role used, the largest number first."""
     ordered = sorted(tokens.items(), key=lambda each: -each[1])
     return ", ".join(f"{format_count(used)} {ROLES.get(role, role.replace('_', ' '))}" for role, used in ordered)
 
@@ -113,13 +113,13 @@ def describe_status(status: str, accepted: str = "", examines: str = "") -> str:
 
 
 def ask_about_wishes(wishes: Mapping[str, str]) -> str:
-    """Ask whether a repository's settings may have what they ask for."""
+    """Return the question whether to allow what a repository's settings ask for."""
     listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
     return f"The settings of this repository ask for more than the defaults:\n{listed}\nAllow that here, from now on?"
 
 
 def describe_recheck(event: Rechecked) -> str:
-    """`proven at 1a2b3c4d5e`, `broken by 1a2b3c4d5e: test_totals fails`."""
+    """Return `proven at 1a2b3c4d5e` or `broken by 1a2b3c4d5e: test_totals fails`."""
     if event.standing == "proven":
         return f"proven at {event.commit[:10]}"
     if event.standing == "conflicts":
@@ -128,7 +128,7 @@ def describe_recheck(event: Rechecked) -> str:
 
 
 def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
-    """Describe, with styles, the parts of a change that nothing needs, the undecided ones, and what ran."""
+    """Describe, with styles, the parts of a change that no test needs, the undecided parts, and the tests that ran."""
     if found is None:
         return
     for part in found.needless:
@@ -140,7 +140,7 @@ def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
-"""Styles of rulings; all others are red."""
+"""The styles of rulings; all other rulings are red."""
 
 
 def choose_style(verdict: Verdict) -> str:
@@ -148,12 +148,12 @@ def choose_style(verdict: Verdict) -> str:
 
 
 def describe_verdict(verdict: Verdict) -> str:
-    """The verdict with its evidence: `check passed: pytest -q (exit status 0, tests: 3 passed, 1.2 s)`"""
+    """Describe a verdict with its evidence: `check passed: pytest -q (exit status 0, tests: 3 passed, 1.2 s)`."""
     return describe_evidence(verdict) if verdict.ruling == "not_verified" else f"check {describe_evidence(verdict)}"
 
 
 def describe_evidence(verdict: Verdict) -> str:
-    """`passed: pytest -q (exit status 0, tests: 3 passed, 1.2 s)`"""
+    """Return `passed: pytest -q (exit status 0, tests: 3 passed, 1.2 s)`."""
     ruling = verdict.ruling.replace("_", " ")
     if not verdict.command:
         return f"{ruling}: {verdict.reason}"
@@ -168,7 +168,7 @@ def describe_evidence(verdict: Verdict) -> str:
 
 def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
     """List in at most `most` lines what is wrong: tests that disagree, else failing tests, else the end of the check's
-    output. Empty if it passed."""
+    output. Empty if the check passed, or nothing was checked."""
     if verdict.ruling in ("passed", "not_verified"):
         return []
     lines = [line for one in verdict.disagreements for line in _describe_disagreement(one)]
@@ -179,7 +179,7 @@ def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
 
 
 def _describe_disagreement(one: Disagreement) -> list[str]:
-    """Describe a test with its result on the new code, its old and its new expectation."""
+    """Describe a test: its result on the new code, then its old and its new expectation."""
     lines = [f"{one.test}: {first_line(one.said)}"]
     lines += [f"  - {escape_text(line).strip()}" for line in one.was.splitlines()]
     return lines + [f"  + {escape_text(line).strip()}" for line in one.now.splitlines()]
@@ -191,7 +191,7 @@ def _describe_failure(failure: Failure) -> str:
 
 
 def render_totals(table: Table) -> str:
-    """`12 requirements: 9 proven, 1 refuted, 2 not shown`."""
+    """Return `12 requirements: 9 proven, 1 refuted, 2 not shown`."""
     counts = Counter(row.standing for row in table.rows)
     said = ", ".join(f"{counts[standing]} {standing}" for standing in STANDINGS if counts[standing])
     return f"{pluralize(len(table.rows), 'requirement')}: {said}"

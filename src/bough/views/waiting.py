@@ -1,7 +1,7 @@
-"""A run's questions to a person and their answers: one fold for every place where a person can answer.
+"""A run's questions to a person and their answers: one fold, which all interfaces use.
 
-A plan and a command wait for the process that asks about them. A question, and tests that may change, wait as long as
-the run does, with or without a process.
+A question about a plan or a command is open only while the process that asked it is alive. A question of an agent, and
+one about changed tests, stay open as long as the run waits, with or without a process.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 
 KEPT = 20
-"""The most answers remembered."""
+"""The number of answers that are remembered."""
 
 Kind = Literal["question", "plan", "command", "tests"]
 Key = tuple[Kind, str]
-"""Kind of question, with the command's id or the task."""
+"""Identifies a question: its kind, and the command's id or else the task's path."""
 
 
 class Waiting(Struct, frozen=True):
-    """Something that waits for a person."""
+    """A question that is open until a person answers it."""
 
     kind: Kind
     task: str
     question: str
     seq: int
-    """The event that asked."""
+    """The number of the event that asked."""
     at: float
     id: str = ""
-    """The id of the command that waits; empty: it is no command."""
+    """The id of the command to approve; empty: the question is not about a command."""
     until: float = 0.0
-    """Time of denial without an answer; 0: never."""
+    """When the command is denied if nobody has answered; 0: never."""
     tests: tuple[Disagreement, ...] = ()
     plan: Plan | None = None
 
 
 class GivenAnswer(Struct, frozen=True):
-    """The answer to a question, and what the run made of it."""
+    """The answer to a question."""
 
     kind: Kind
     task: str
@@ -52,11 +52,11 @@ class GivenAnswer(Struct, frozen=True):
     by: str
     at: float
     id: str = ""
-    """The id of the command; empty: it is no command."""
+    """The id of the command; empty: the question was not about a command."""
 
 
 class WaitingView:
-    """A fold over the events of `KINDS`."""
+    """Collects open questions and answers from a run's events; only those of `KINDS` matter."""
 
     def __init__(self) -> None:
         self._open: dict[Key, Waiting] = {}
@@ -66,12 +66,12 @@ class WaitingView:
         self._verdicts: dict[str, Verdict] = {}
 
     def open(self, live: bool) -> list[Waiting]:
-        """List the open questions, oldest first. `live`: a process runs the run."""
+        """List the open questions, oldest first. `live`: whether a process is working on the run."""
         return [each for each in self._open.values() if live or each.kind in ("question", "tests")]
 
     @property
     def answered(self) -> list[GivenAnswer]:
-        """The last answers, newest first."""
+        """Return the last answers, newest first."""
         return list(self._answered.values())[::-1]
 
     def see(self, record: e.Record) -> None:
@@ -83,7 +83,7 @@ class WaitingView:
             case e.PlanProposed():
                 step = self._steps.get(record.task, Step(record.task, record.task))
                 criteria = step.criteria or self._asked.get(record.task, ())
-                # A file holds the plan of one goal, so a smaller task's plan is written as a goal's.
+                # A plan file has one goal at its top, so a smaller task's plan is shown as if that task were the goal.
                 shown = replace(step, name=GOAL, steps=event.steps, parallel=True, criteria=criteria, plan_first=False)
                 self._ask(Waiting("plan", record.task, "Run this plan?", record.seq, record.at, plan=Plan(shown)))
             case e.PlanRuled() | e.PlanAnswered():
@@ -101,7 +101,7 @@ class WaitingView:
                 self._answer(("command", event.id), said, event.by, record.at, posted=True)
             case e.QuestionAsked(question=question):
                 self._ask(Waiting("question", record.task, question, record.seq, record.at))
-            case e.PersonSaid(task=to):  # It answers the questions of the tasks that it is for.
+            case e.PersonSaid(task=to):  # It answers the questions of the tasks it is addressed to.
                 for kind, task in list(self._open):
                     if kind == "question" and (to in ("", task) or task.startswith(f"{to}/")):
                         self._answer((kind, task), event.text, event.by, record.at, posted=True)
@@ -121,7 +121,7 @@ class WaitingView:
                 self._see_tests(record)
 
     def _see_tests(self, record: e.Record) -> None:
-        """Handle original tests that may change."""
+        """Handle the events about changes to original tests, which need a person's approval."""
         verdict = self._verdicts.get(record.task)
         match event := record.event:
             case e.CheckFinished():
@@ -156,7 +156,8 @@ class WaitingView:
         self._answered.pop(key, None)
 
     def _answer(self, key: Key, says: str, by: str, at: float, posted: bool = False) -> None:
-        """Record an answer: the first one `posted`, until the run reports what it used."""
+        """Record an answer. `posted`: a person gave it, but the run has not used it yet; of several such answers the
+        first counts, until the run reports the one that it used."""
         waiting = self._open.pop(key, None)
         about = waiting or (None if posted else self._answered.get(key))
         if about is None:

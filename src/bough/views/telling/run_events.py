@@ -1,4 +1,4 @@
-"""The words for the events of a run itself, and for what people do to it and say."""
+"""Describes the events of the run itself, and those that record what people did or said."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _describe_answer(event: e.PlanRuled | e.PlanAnswered, person: str) -> str:
 
 
 def describe_scouting(event: e.CheckScouted) -> str:
-    """Describe the check that a model proposed, the proposals that do not count, and the cost."""
+    """Describe the checks that a model proposed, those that were refused and why, and the cost."""
     refused = "; ".join(f"`{command}`: {why}" if command else why for command, why in event.refused.items())
     asked = f"{event.model or 'a model'}, {pluralize(event.rounds, 'request')}" if event.rounds else "a model"
     price = f", {format_money(event.cost)}" if event.cost else ""

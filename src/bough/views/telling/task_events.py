@@ -1,4 +1,4 @@
-"""The words for a task's events: its plan and steps, attempts, rounds and tool calls, the reaction when it is stuck,
+"""Describes a task's events: its plan and steps, attempts, rounds and tool calls, bough's reaction when it is stuck,
 and its checks, examinations and disputes."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ASKED = {"gate": "the model that sizes the goal"}
 
 
 class TaskMemory(Struct):
-    """Facts from earlier events of a task that a later event's words need."""
+    """Facts from a task's earlier events that are needed to describe later ones."""
 
     rounds: int = 0
     attempts: int = 0
@@ -136,7 +136,7 @@ def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
 
 
 def describe_answer(event: e.ModelAnswered) -> str:
-    """`the model answers (12.3k tokens in, 420 out, $0.02, 3.1 s)`; `about` where a provider does not count them."""
+    """Return `the model answers (12.3k tokens in, 420 out, $0.02, 3.1 s)`, with `about` if the tokens are estimated."""
     if event.spare:
         return "another of its answers is tried"
     about = "about " if event.usage.estimated else ""
@@ -162,7 +162,7 @@ def tell_task(event: e.AnyEvent) -> Told | None:
             head = "stuck" if signal.rounds else "taking stock"
             return f"{head} ({PATTERNS[signal.pattern]}): {signal.diagnosis.rstrip('. ')}{seen}", "yellow"
         case e.Escalated(trouble=trouble, decision=decision):
-            # The preceding signal already describes the finding; trouble without a signal is described here.
+            # The preceding signal already says why the work is stuck; trouble that had no signal is described here.
             because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
             why = because if trouble.pattern in PATTERNS else f"{trouble.says.rstrip('. ')}; {because}"
             return f"bough {RUNGS[decision.rung]}: {why}", "yellow"
@@ -231,7 +231,7 @@ def tell_step(event: e.AnyEvent) -> Told | None:
             how += f" ({', '.join(event.remade)} regenerated)" if event.remade else ""
             return f"merged its step {event.child}{how}: {describe_verdict(event.verdict)}", choose_style(event.verdict)
         case e.ChildSettled():
-            # For a completed step, the check's result after the merge.
+            # For a completed step, show the result of the check that ran after the merge.
             why = (event.state is State.COMPLETED and event.verdict) or event.why
             return f"its step {event.child} is {describe_state(event.state)}: {why}", STATE_STYLES.get(event.state, "")
         case e.ChildrenReopened():
