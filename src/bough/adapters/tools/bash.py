@@ -1,4 +1,4 @@
-"""`bash`: a command line in the sandbox."""
+"""The tool `bash`, which runs a command line in the sandbox."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bough.ports import Finished, ToolResult
 from bough.trust.programs import make_shell_argv
 
 _LONGEST = 100_000
-"""The most bytes of a command line: the system takes 128 kB in one argument."""
+"""The most bytes of a command line: Linux allows 128 KiB for a single argument of a program."""
 _CLOSING = 10_000
-"""Characters at the end of an output that are searched for a test runner's results."""
+"""How many characters at the end of an output are searched for a test runner's results."""
 _LARGE = 1_000_000
-"""Larger outputs, in bytes, are decoded in a thread, so that others are not held up."""
+"""An output of this many bytes or more is decoded in a thread, so that the event loop is not blocked."""
 
 
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
 
 
 def _count_passed(command: str, text: str) -> int | None:
-    """Count the passed tests in the output of a command with a word that may mean tests."""
+    """Return how many tests passed, as the output says, if the command contains a word that suggests tests."""
     from bough.core.verdict.registry import RUNNERS, read_closing
 
     words = ("test", "check", *(runner.name for runner in RUNNERS if runner.wraps))
@@ -65,7 +65,7 @@ def _count_passed(command: str, text: str) -> int | None:
 
 
 def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:
-    """Describe how it ended, as the last line that the model sees."""
+    """Describe how the command ended, as the last line of the output that the model sees."""
     took = f"{finished.seconds:.1f} s"
     if not finished.killed:
         silent = "" if finished.output.strip() else "no output, "

@@ -1,4 +1,4 @@
-"""`edit`: exact replacement in a file. The rest stays byte for byte: line endings, encoding, the last line."""
+"""The tool `edit`, which replaces an exact text in a file. The rest of the file keeps its bytes, line ends included."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 _AROUND = 2
-"""Lines shown before and after a change."""
+"""How many lines are shown before and after a change."""
 _SHOWN = 2_000
-"""The most characters of a change, or of the closest place, that are shown."""
+"""The most characters that are shown of a change, or of the passage that is most like a text that was not found."""
 _NAMED = 20
-"""The most matches whose lines are named."""
+"""The most matches whose line numbers are listed."""
 
 
 class Edit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ def edit(arguments: Edit, bench: Bench) -> ToolResult:
     raw = load_file(place, bench)
     if is_binary(raw):
         raise Refusal(f"`{place.shown}` is a binary file, not text: it cannot be edited.")
-    text = raw.decode("utf-8", "surrogateescape")  # bytes that are not text come back as they were
+    text = raw.decode("utf-8", "surrogateescape")  # bytes that are not UTF-8 are written back unchanged
     old, new = _adapt_line_ends(text, arguments)
     if old == new:
         raise Refusal("`old` and `new` are the same: nothing to change.")
@@ -58,7 +58,7 @@ def edit(arguments: Edit, bench: Bench) -> ToolResult:
 
 
 def _adapt_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
-    """Give old and new text the file's own line endings: `read` does not show them, so the model writes plain ones."""
+    """Give `old` and `new` the file's line ends if they are all CRLF: `read` hides them, so the model writes LF."""
     crlf = text.count("\r\n")
     if not crlf or crlf != text.count("\n"):
         return arguments.old, arguments.new
@@ -82,7 +82,7 @@ def _explain_not_found(place: paths.WorkspacePath, text: str, old: str) -> str:
 
 
 def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, count: int) -> str:
-    """Show the first change: the lines above it, the old lines, the new lines, those below."""
+    """Show the first change: the lines above it, the old lines, the new lines, and the lines below it."""
     at = text.find(old)
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at + len(old))
@@ -93,7 +93,7 @@ def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, 
         was, now = was[:-1], now[:-1]
     above = text[max(0, begin - 4_000) : begin].splitlines()
     below = text[end + 1 : end + 4_000].splitlines()
-    # Context that makes the place unique did not change.
+    # Models repeat unchanged lines in `old` and `new` to make `old` unique: show these as context, not as changed.
     line = text.count("\n", 0, at) + 1
     while was and now and was[0] == now[0]:
         line += 1

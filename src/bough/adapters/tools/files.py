@@ -1,4 +1,4 @@
-"""`read` and `write`: whole files, as text."""
+"""The tools `read` and `write`, which show a file and replace a whole file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 BIGGEST = 32_000_000
-"""The most bytes of a file that is read or edited as a whole."""
+"""The size in bytes of the largest file that `read` and `edit` accept."""
 SMALL = 128_000
-"""The most bytes of a file that is read directly: a thread would take longer than the reading."""
+"""Files of up to this many bytes are read without a thread, because starting one would take longer than reading."""
 _LOOKED_AT = 8_192
-"""Bytes at the beginning that tell text from binary."""
+"""How many bytes at the beginning of a file are searched for a NUL byte, which marks it as binary."""
 
 
 class Read(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
     if not raw:
         return ToolResult(f"({place.shown} is empty)")
     if picture := read_image_info(raw):
-        # Models without images read only the text.
+        # A model that cannot see images gets only this text.
         pixels = f"{picture.kind.partition('/')[2].upper()}, {picture.width} × {picture.height} pixels"
         says = f"`{place.shown}` is an image ({pixels}, {format_size(len(raw))})"
         if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
@@ -66,11 +66,11 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
         lines.pop()
     if arguments.start > len(lines):
         raise Refusal(f"`{place.shown}` has only {pluralize(len(lines), 'line')}: `start` must not be greater.")
-    # Numbered lines, as many as asked for and as fit, and a last line with their place in the file.
+    # Show as many of the wished lines as fit, numbered, and a last line that says where in the file they are.
     first = arguments.start - 1
     wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
     room = max(bench.rules.shown - 200, 200)
-    # A giant line must not push out the others, nor may a single one be cut needlessly.
+    # One huge line must not crowd out the other lines, but a line that is shown alone may use all the room.
     longest = max(room // min(len(wished), 8) - 10, 60)
     page: list[str] = []
     for number, line in enumerate(wished, arguments.start):
@@ -97,7 +97,7 @@ def _describe_position(arguments: Read, lines: list[str], last: int, unfinished:
 
 
 def load_file(place: paths.WorkspacePath, bench: Bench) -> bytes:
-    """Load a file's bytes, or refuse with what is there instead."""
+    """Load a file's bytes. If it is missing or not a file, raise a `Refusal` that says so."""
     if not (what := place.beneath.kind):
         hint = suggestions.suggest_paths(place, bench.workspace) or " Look around with `list`."
         raise Refusal(f"There is no file `{place.shown}`.{hint}")
@@ -118,7 +118,7 @@ def write(arguments: Write, bench: Bench) -> ToolResult:
     if not place.steps or arguments.path.endswith("/"):
         raise Refusal(f"`{arguments.path}` is a folder: give the path of a file.")
     before: bytes | None = None
-    with suppress(OSError, Refusal):  # whatever also prevents writing is reported by the write
+    with suppress(OSError, Refusal):  # if it prevents writing, too, `write_bytes` reports it
         before = paths.read_bytes(place, BIGGEST)
     try:
         paths.write_bytes(place, content)
@@ -160,24 +160,25 @@ WRITE = Tool(
 
 
 LARGEST = 3_700_000
-"""Largest image in bytes that the strictest provider takes, since encoding adds a third."""
+"""The largest image in bytes that the strictest provider accepts: its limit is for base64, which adds a third."""
 WIDEST = 8_000
-"""Longest side in pixels, likewise."""
+"""The longest side in pixels that the strictest provider accepts."""
 _NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
-"""Markers in the range of JPEG frame starts that start no frame."""
+"""JPEG markers that lie among the frame markers (C0 to CF) but do not start a frame."""
 
 
 class ImageInfo(Struct, frozen=True):
-    """An image for models. It is complete: a provider rejects a conversation with a broken one in it."""
+    """What a model must know of an image. Made for complete images only: providers reject conversations with broken
+    ones."""
 
     kind: str
-    """Its media type."""
+    """The media type, such as `image/png`."""
     width: int
     height: int
 
 
 def read_image_info(raw: bytes) -> ImageInfo | None:
-    """Read an image's facts from a file's bytes; None: no image, or an incomplete one."""
+    """Read an image's type and size from a file's bytes. Return None if it is not an image, or an incomplete one."""
     size: tuple[int, int] | None
     try:
         if raw.startswith(b"\x89PNG\r\n\x1a\n") and raw[12:16] == b"IHDR" and raw[-8:-4] == b"IEND":

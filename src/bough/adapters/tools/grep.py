@@ -1,7 +1,7 @@
 """A substitute for ripgrep, run as a separate program: `grep.py PATTERN PATH GLOB CONTEXT COLUMNS`.
 
-Prints what `rg --null --line-number --with-filename` would, and exits as it does: 0 found, 1 not found, 2 wrong.
-Only the standard library is imported: it runs without bough.
+Prints what `rg --null --line-number --with-filename` would, with the same exit statuses: 0 if something was found,
+1 if not, 2 for a wrong pattern. Imports only the standard library, because bough cannot be imported where it runs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LOOKED_AT = 8_192
-"""Bytes at the beginning that tell text from binary."""
+"""How many bytes at the beginning of a file are searched for a NUL byte, which marks it as binary."""
 _BIGGEST = 200_000_000
-"""Largest file in bytes that is still searched."""
+"""The size in bytes of the largest file that is searched."""
 
 
 def main(argv: list[str]) -> int:
@@ -46,7 +46,7 @@ def print_line(text: str) -> None:
 
 
 def list_files(path: str) -> list[str]:
-    """List the files to search: those that git does not ignore, or, without git or below an ignored folder, all."""
+    """List the files to search: those that git does not ignore or, if git lists none, all files below the path."""
     if not Path(path).is_dir():
         return [path]
     if not (found := list_git_files(path)):
@@ -73,7 +73,7 @@ def is_file(name: str) -> bool:
 
 
 def find_matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[bool, str]]:
-    """Yield the lines to print, numbered and marked, each with whether a gap precedes it."""
+    """Yield whether a gap precedes a line, and the line to print, numbered and marked: `:` a match, `-` context."""
     try:
         raw = Path(name).read_bytes() if Path(name).stat().st_size <= _BIGGEST else b""
     except OSError:
@@ -94,7 +94,7 @@ def find_matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tu
 
 
 def make_glob_regex(glob: str) -> str:
-    """A file pattern in git's syntax (`**`, `{a,b}`), as a regular expression."""
+    """Translate a glob as ripgrep takes it (with `**` and `{a,b}`) into a regular expression."""
     pieces = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
     tokens = re.findall(r"\*\*/|/\*\*|\*\*|\[!?\]?[^\]]*\]|.", glob.removeprefix("/"), re.DOTALL)
     depth = 0

@@ -1,4 +1,4 @@
-"""`list`: what is in a folder, as a small tree."""
+"""The tool `list`, which shows what is in a folder, as a small tree."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bough.ports import ToolResult
 from bough.trust import handles
 
 _ENTRIES = 500
-"""Most lines of the tree."""
+"""The most lines of the tree."""
 _IN_ONE = 100
-"""Entries shown of one folder below the first."""
+"""The most entries that are shown of each subfolder."""
 _COUNTED = 20_000
-"""Entries of one folder that are read."""
+"""The most entries that are read of one folder; the rest are only counted."""
 
 
 class List(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +50,7 @@ def list_folder(arguments: List, bench: Bench) -> ToolResult:
 
 
 def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
-    """The entries below an open folder, folders first; links are named and never followed."""
+    """Yield a line for each entry below an open folder, folders first. Links are shown, and never followed."""
     entries, left = _list_entries(folder)
     shown = entries if level == 1 else entries[:_IN_ONE]
     indent = "  " * level
@@ -72,7 +72,7 @@ def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
                     yield f"{indent}{entry.name}/  ({len(inside) + more:,} inside)"
         else:
             size = "?"
-            with suppress(OSError):  # just removed
+            with suppress(OSError):  # the file was removed meanwhile
                 size = format_size(entry.stat(follow_symlinks=False).st_size)
             yield f"{indent}{entry.name}  {size}"
     left += len(entries) - len(shown)
@@ -81,7 +81,7 @@ def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
 
 
 def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
-    """Entries in the order of a tree, without `.git`; and how many more there are."""
+    """List a folder's entries without `.git`, folders first, and return how many more there are."""
     with os.scandir(folder) as found:
         named = (entry for entry in found if entry.name != ".git")
         entries = list(islice(named, _COUNTED))

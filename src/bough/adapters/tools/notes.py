@@ -1,5 +1,5 @@
-"""`note`, `dispute`, `propose_goal` and `done`: statements of an agent that outlast its context. `dispute` is evidence
-against a test."""
+"""The tools `note`, `dispute`, `propose_goal` and `done`, which record an agent's statements in the journal, so that
+they outlast its context. With `dispute` it gives evidence that a test is wrong."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Proposal(Struct, frozen=True, forbid_unknown_fields=True):
 def _record(
     event: Callable[..., AnyEvent], answer: str, **longest: int
 ) -> Callable[[Struct, Bench], Awaitable[ToolResult]]:
-    """Make an act that records an event with its arguments. `longest`: the texts among them, with their limits."""
+    """Make a tool's function that records an event with the call's arguments. `longest`: the most characters of each
+    text argument, by name."""
 
     async def act(arguments: Struct, bench: Bench) -> ToolResult:
         given = asdict(arguments)

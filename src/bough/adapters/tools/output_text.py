@@ -1,4 +1,4 @@
-"""Makes output readable for a model: cleaned of terminal codes, and cut to head and tail."""
+"""Makes output readable for a model: without terminal codes, and shortened to its beginning and end."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _ESCAPES = re.compile(
 _BACKSPACED = re.compile(r"[^\x08\n]\x08")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _HEAD = 0.4
-"""Share of the head: the end of an output mostly shows the result."""
+"""The beginning's share of a shortened text. The end gets more, because it usually shows the result."""
 _SHORTEST = 200
-"""Shortest cut text: it needs room for the line about the cut."""
+"""The fewest characters to which a text is cut, so that the line about the cut has room."""
 
 
 def decode_output(raw: bytes) -> str:
-    """Output as plain text, whatever its bytes are."""
+    """Decode output to plain text; bytes that are not UTF-8 are replaced."""
     return to_plain_text(raw.decode("utf-8", "replace"))
 
 
 def to_plain_text(text: str) -> str:
-    """Return text as a person would have seen it at the end: no colours, and only the last state of a progress line."""
+    """Return text as a terminal would show it in the end: without colours, and each progress line in its last state."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\r" in text:
-        # The last state of a line that was overwritten repeatedly.
+        # Keep only the last state of a line that was overwritten repeatedly.
         states = (line.split("\r") for line in text.replace("\r\n", "\n").split("\n"))
         text = "\n".join(next(filter(None, reversed(line)), "") for line in states)
     if "\b" in text:
@@ -37,9 +37,9 @@ def to_plain_text(text: str) -> str:
 
 
 def cut_middle(text: str, limit: int) -> tuple[str, bool]:
-    """Cut the text to `limit` characters; return it, and whether something was left out.
+    """Cut the middle out of a text longer than `limit` characters. Return the text, and whether it was cut.
 
-    Cut between lines if there are any nearby; a line in between says how much is missing.
+    The cuts are at line ends if there are any nearby, and a line in between says how much is missing.
     """
     limit = max(limit, _SHORTEST)
     if len(text) <= limit:
@@ -58,7 +58,7 @@ def cut_middle(text: str, limit: int) -> tuple[str, bool]:
 
 
 def cut_line(line: str, limit: int) -> str:
-    """An overlong line, as its beginning and its end."""
+    """Shorten an overlong line to its beginning and its end."""
     if len(line) <= limit:
         return line
     room = max(limit - 50, 20)
@@ -72,7 +72,7 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def format_size(count: int) -> str:
-    """Bytes, for reading."""
+    """Format a number of bytes for reading, such as `1.5 MB`."""
     for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"

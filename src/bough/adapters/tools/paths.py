@@ -1,8 +1,8 @@
-"""The reach of the file tools: inside the workspace, links included, even if a folder is swapped for a link meanwhile.
+"""Keeps the file tools inside the workspace, even if a path contains links or a folder is replaced by a link meanwhile.
 
 A path is resolved once, must then lie below the workspace's real root, and is opened from there without following any
-link: what is opened is what was checked. Only files and folders are ever opened; a pipe or a device would hang the
-call, or worse.
+link, so that what is opened is what was checked. Only files and folders are ever opened: a pipe or a device could block
+the call, or do worse.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bough.trust.files import Place
 
 
 class WorkspacePath(Struct, frozen=True):
-    """A path inside the workspace, all links resolved."""
+    """A path inside the workspace, with all links resolved."""
 
     root: str
     steps: tuple[str, ...]
-    """The names that lead to it from the root."""
+    """The names of the folders from the root to it, and its own name."""
     shown: str
     """The path as the model knows it: relative to its starting folder."""
 
@@ -35,7 +35,7 @@ class WorkspacePath(Struct, frozen=True):
 
 
 def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> WorkspacePath:
-    """Resolve a model's path. Raises `Refusal` if it may not go there."""
+    """Resolve a path that a model gave. Raises `Refusal` if the model may not use it."""
     if "\0" in path:
         raise Refusal(f"`{path!r}` is not a path: it contains a NUL character.", fault=True)
     if path.startswith("~"):
@@ -47,7 +47,7 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
         real = os.path.realpath(workspace.folder / path)
     except (OSError, ValueError) as error:
         raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
-    # With the separator: `/work/a` must not admit `/work/ab`.
+    # Compare with the separator, because the root `/work/a` must not admit `/work/ab`.
     if real != root and not real.startswith(f"{root}{os.sep}"):
         if os.path.normpath(workspace.folder / path).startswith(f"{workspace.root}{os.sep}"):
             where = "leads out of the workspace through a link: it can be read with `bash`, but not changed."
@@ -55,7 +55,7 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
             where = f"is outside the workspace: use a path inside, relative to {workspace.folder}."
         raise Refusal(f"`{path}` {where}")
     steps = Path(real).parts[len(Path(root).parts) :]
-    # In lower case, because some file systems do not tell `.GIT` from `.git`.
+    # Compare in lower case, because some file systems do not tell `.GIT` from `.git`.
     if writing and any(step.lower() == ".git" for step in steps):
         raise Refusal(
             f"`{path}` belongs to git: it cannot be written. Change the files themselves; bough commits them."
@@ -64,7 +64,7 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
 
 
 def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
-    """Find a file that bough has left next to the checkout for the agent: the goal."""
+    """Find the goal's file, which bough puts next to the checkout for the agent, if that is what `path` names."""
     if not path.endswith(f"/{GOAL_FILE}"):
         return None
     scratch = _resolve_folder(workspace.scratch)
@@ -75,12 +75,13 @@ def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
 
 @lru_cache(maxsize=256)
 def _resolve_folder(folder: Path) -> str:
-    """Resolve a workspace's own folder, once: if it is swapped for a link later, everything below it is outside."""
+    """Resolve a workspace's own folder, and remember the result: if the folder is later replaced by a link, paths below
+    it count as outside the workspace."""
     return os.path.realpath(folder)
 
 
 def read_bytes(place: WorkspacePath, limit: int) -> bytes:
-    """A whole file of at most `limit` bytes. `OSError` when there is none."""
+    """Read a whole file. Raises `Refusal` if it has more than `limit` bytes, and `OSError` if it is not there."""
     body = place.beneath.read(limit + 1)
     if len(body) > limit:
         raise Refusal(
@@ -91,7 +92,7 @@ def read_bytes(place: WorkspacePath, limit: int) -> bytes:
 
 
 def write_bytes(place: WorkspacePath, content: bytes) -> None:
-    """Replace a file's content, all or nothing; the mode stays. Missing folders are created."""
+    """Replace a file's content atomically, and keep its mode. Missing folders are created."""
     place.beneath.make_parents()
     if (what := place.beneath.kind) not in ("", "file", "folder"):
         raise Refusal(f"`{place.shown}` is a {what}, not a file.")

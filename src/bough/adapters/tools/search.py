@@ -1,6 +1,5 @@
-"""`search`: matching lines, by ripgrep where it is installed, else by our own `grep.py`; the output is the same.
-
-Either is a command in the sandbox: it can be killed when a pattern takes forever, and reads no configuration.
+"""The tool `search`, which finds lines with ripgrep or, where that is not installed, with `grep.py`, which prints the
+same. Either runs as a command in the sandbox, so that it can be killed when a pattern takes forever.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _TIMEOUT = 60.0
 _KEPT = 2_000_000
 """The most bytes of matches that are read."""
 _COLUMNS = "500"
-"""The length at which a line is cut."""
+"""The most characters that are shown of a line."""
 _LINE = re.compile(r"(.*?)\0(\d+)([:-])(.*)")
 
 
@@ -37,7 +36,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def make_search(ripgrep: str | None) -> Tool:
-    """The tool, with this ripgrep or without."""
+    """Make the tool `search`. `ripgrep`: the path of the program; None: use `grep.py`."""
     return Tool(
         name="search",
         description=(
@@ -55,7 +54,7 @@ def _make_argv(ripgrep: str | None, arguments: Search, path: str, workspace: Wor
         own = [sys.executable, "-I", "-S", "-X", "utf8", str(Path(__file__).with_name("grep.py"))]
         return [*own, arguments.pattern, path, arguments.glob, str(arguments.context), _COLUMNS]
     options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
-    # Above the workspace is bough's own folder, which ignores everything in it.
+    # Without a repository here, ripgrep would obey bough's `.gitignore` above the workspace, which ignores everything.
     options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
     options += ["--with-filename", "--no-heading", "--line-number", "--null", "--color=never"]
     options += ["--max-columns", _COLUMNS, "--max-columns-preview", "--context", str(arguments.context)]
@@ -97,7 +96,7 @@ async def search(ripgrep: str | None, arguments: Search, bench: Bench) -> ToolRe
 
 
 def _select_matches(output: str, limit: int) -> tuple[list[str], int]:
-    """The lines to show, up to the limit of matches, and how many matches there are in all."""
+    """Return the lines to show for the first `limit` matches, and how many matches there are in all."""
     lines: list[str] = []
     matches, full = 0, False
     for line in (ended.rstrip("\r") for ended in output.split("\n")):

@@ -1,4 +1,4 @@
-"""Guesses at what the model meant: the names closest to a wrong path, the place closest to missing text."""
+"""Guesses what the model meant: the paths most like a wrong path, the passage most like a text that was not found."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bough.ports import WorkFolder
 from bough.trust.files import Place
 
 _SEEN = 5_000
-"""Files and folders examined for a name."""
+"""The most files and folders whose names are compared with a missing one."""
 _COMPARED = 2_000
-"""Lines compared one by one, when none equals a sought one."""
+"""The most lines that are compared for similarity, when no line equals a sought one."""
 _LETTERS = 400
-"""Longest passage, and line, in a comparison: the cost grows with their square."""
+"""The most characters of a passage or line that are compared: the cost grows with the square of the length."""
 _CANDIDATES = 10
 _ALIKE = 0.5
 
 
 def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
-    """Return ` Did you mean …?`, or nothing: up to three files or folders like the missing one, of the same name
-    elsewhere or of a similar name nearby."""
+    """Return ` Did you mean …?` with up to three files or folders that have the same name elsewhere, or a similar name
+    in the same folder; empty if there are none."""
     wanted = place.steps[-1] if place.steps else ""
     paths = list(islice(_walk(place.root), _SEEN))
     same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]
@@ -36,9 +36,9 @@ def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
 
 
 def _walk(root: str) -> Iterator[str]:
-    """Paths below the root, breadth first."""
+    """Yield the paths below the root, breadth first, without `.git`."""
     folders = [""]
-    for folder in folders:  # grows during the walk
+    for folder in folders:  # the list grows during the walk
         for name, kind in Place(root, folder).list():
             if name != ".git":
                 path = f"{folder}/{name}".lstrip("/")
@@ -47,8 +47,8 @@ def _walk(root: str) -> Iterator[str]:
 
 
 def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] | None:
-    """Find the lines most like the sought ones: first line, last line (from 0, exclusive), and whether they differ only
-    in white space. None: nothing is similar."""
+    """Find the lines most like the sought ones. Return the index of the first line, the index after the last, and
+    whether they differ only in white space; None if nothing is similar."""
     width = len(sought)
     if not width or not lines:
         return None
@@ -67,8 +67,8 @@ def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] |
 
 
 def _find_promising(lines: list[str], wanted: list[str]) -> list[int]:
-    """Find the starts of the windows that share most lines with the wanted ones; else around lines similar to the
-    longest."""
+    """Return where the passages begin that have the most lines in common with the wanted ones. If none has any, return
+    where passages begin that have a line like the longest wanted one."""
     wished = {line for line in wanted if line}
     width = min(len(wanted), len(lines))
     before = [0, *accumulate(line in wished for line in lines)]

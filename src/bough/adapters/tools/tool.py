@@ -1,4 +1,4 @@
-"""The parts of a tool: a name, a description for the model, a structure for its arguments, and an act."""
+"""Defines a tool: its name, its description for the model, the structure of its arguments, and its function (`act`)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bough.ports import Sandbox, ToolResult, WorkFolder
 
 
 class Refusal(Exception):
-    """A call that cannot run. Its text is for the model: what is wrong, and what to do instead."""
+    """A tool call cannot be carried out. The text tells the model what is wrong, and what to do instead."""
 
     def __init__(self, message: str, fault: bool = False) -> None:
-        """Make a refusal. `fault`: the call itself was unusable, whatever the state of the workspace."""
+        """Make a refusal. `fault`: the call itself is malformed, whatever the state of the workspace."""
         super().__init__(message)
         self.fault = fault
 
 
 class Bench(Struct, frozen=True):
-    """The means of a tool while it runs one call."""
+    """What a tool's function may use during one call."""
 
     workspace: WorkFolder
     rules: Rules
@@ -35,7 +35,7 @@ class Tool(Struct, frozen=True):
     description: str
     arguments: type[Struct]
     example: str
-    """A correct call's arguments, as JSON."""
+    """The arguments of a correct call, as JSON."""
     act: Callable[[Any, Bench], Awaitable[ToolResult]]
     writes: bool = False
 
@@ -44,7 +44,7 @@ A = TypeVar("A", bound=Struct)
 
 
 def run_in_thread(act: Callable[[A, Bench], ToolResult]) -> Callable[[A, Bench], Awaitable[ToolResult]]:
-    """Run an act on files in a thread, so that it does not block others."""
+    """Return an async version of a tool's function, which runs it in a thread so that it does not block the loop."""
 
     async def threaded(arguments: A, bench: Bench) -> ToolResult:
         return await asyncio.to_thread(act, arguments, bench)

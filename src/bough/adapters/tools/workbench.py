@@ -1,4 +1,4 @@
-"""The tools that every agent has. Any wrong call gets an answer that helps the model correct it."""
+"""The tools that every agent has. A wrong call is answered with a text that helps the model correct it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from bough.core.textual.spelling import suggest_word
 from bough.ports import Sandbox, ToolResult, WorkFolder
 
 LONGEST = 4_000_000
-"""The most characters of arguments; a model writes less, a broken stream may not."""
+"""The most characters of a call's arguments. Models write less, but a broken stream may not end."""
 
 
 @cache
 def make_schema(arguments: type[Struct]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments: one flat, self-contained object. Made once, and the same for all."""
+    """Return the JSON schema of a tool's arguments as one flat object without references; it is built only once."""
     (described,) = msgspec.json.schema(arguments)["$defs"].values()
-    # Some providers require a type next to a list of choices.
+    # Some providers require a `type` next to `enum`.
     return {
         "type": "object",
         "properties": {
@@ -50,7 +50,7 @@ def make_schema(arguments: type[Struct]) -> dict[str, Any]:
 
 
 def decode_arguments(tool: Tool, raw: str) -> Struct:
-    """Decode the arguments of a call. Raises `Refusal` if they are not those of the tool."""
+    """Decode the arguments of a call. Raises `Refusal` if they do not fit the tool."""
     if len(raw) > LONGEST:
         raise _make_refusal(tool, f"the arguments are {len(raw):,} characters long, and the limit is {LONGEST:,}")
     try:
@@ -69,7 +69,7 @@ def decode_arguments(tool: Tool, raw: str) -> Struct:
             close = suggest_word(name, known)
             hint = f"; did you mean `{close}`?" if close else ""
             raise _make_refusal(tool, f"there is no argument `{name[:100]}`{hint}")
-    # Many models write null for an omitted field, and numbers in quotes.
+    # Many models write null for an omitted field, and numbers in quotes: accept both.
     given = {name: value for name, value in values.items() if value is not None}
     try:
         arguments: Struct = msgspec.convert(given, tool.arguments, strict=False)
@@ -79,7 +79,7 @@ def decode_arguments(tool: Tool, raw: str) -> Struct:
 
 
 def _make_refusal(tool: Tool, what: str) -> Refusal:
-    """Say what is wrong with a call, and how the tool is called."""
+    """Make a refusal that says what is wrong with a call, and how to call the tool."""
     schema, usage = make_schema(tool.arguments), []
     for name, described in schema["properties"].items():
         kind = " | ".join(f'"{choice}"' for choice in described.get("enum", ())) or described.get("type", "value")
@@ -98,11 +98,11 @@ SPLIT = replace(
 
 
 class WorkbenchTools:
-    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `propose_goal`, `dispute`, `split`, `done`. It has no
-    state."""
+    """Runs the calls of the tools `read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `propose_goal`, `dispute`,
+    `split` and `done`. It keeps no state between calls."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
-        """`ripgrep`: the program for `search`; without it on the path, or with None, bough uses its own search."""
+        """Make the tools. `ripgrep`: the program for `search`; if it is None or not on the PATH, `grep.py` is used."""
         self._sandbox = sandbox
         search = make_search(shutil.which(ripgrep) if ripgrep else None)
         bash = replace(BASH, description=BASH.description.format(reach=sandbox.says))
