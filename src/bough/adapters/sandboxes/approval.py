@@ -1,7 +1,8 @@
 """Commands that need a person's approval before they run: push, publish, deploy.
 
-Promise: a command line that matches one of the person's patterns runs only after a yes. This is for well-meant
-commands: one can be written so that no pattern matches. The sandbox below decides what commands can *reach*.
+Promise: a command line that matches one of the person's patterns runs only if the person allows it. This guards against
+accidents, not malice: a command can be written so that no pattern matches. What commands can *reach* is decided by the
+sandbox that this one wraps.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any, cast
 from bough.ports import Finished, Sandbox, WorkFolder
 
 Permit = Callable[[str, str], Awaitable[str | None]]
-"""Shows a command line and its task to the person, and returns their answer, or None if no one answers."""
+"""Shows a command line and its task to the person, and returns their answer, or None if nobody answers."""
 YES = ("y", "yes", "ok", "allow")
 REFUSED = 126
-"""Exit status of a command that may not run."""
+"""The exit status that is reported for a command that was not allowed to run."""
 _SHOWN = 2_000
 
 
@@ -48,7 +49,7 @@ class _ApprovedSandbox:
         return await self._sandbox.run(argv, workspace=workspace, **how)
 
     async def _find_refusal(self, argv: Sequence[str], task: str) -> str:
-        """Explain why it must not run; empty if it may."""
+        """Ask the person, and return why the command must not run; empty if it may."""
         if self._permit is None:
             return "nobody is there to ask"
         async with self._one_question:
@@ -62,17 +63,17 @@ class _ApprovedSandbox:
 
 
 def format_command(argv: Sequence[str]) -> str:
-    """The command line, as a person would write it."""
+    """Format a command line as a person would write it."""
     return argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
 
 
 def escape_invisible(text: str) -> str:
-    """Make everything visible: characters that would move a terminal's cursor, or reverse the text, are spelled out."""
+    """Escape characters that are invisible, move a terminal's cursor or reverse the text, and shorten a long text."""
     shown = "".join(one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} … ({len(shown) - _SHOWN:,} more characters)"
 
 
 def find_matching_pattern(patterns: Sequence[str], argv: Sequence[str]) -> str | None:
-    """The first pattern that matches a part of the command line, whatever the spacing."""
+    """Return the first pattern that matches a part of the command line, whatever the spacing and case."""
     words = " ".join(format_command(argv).lower().replace("\\\n", " ").split())
     return next((one for one in patterns if fnmatchcase(words, f"*{' '.join(one.lower().split())}*")), None)

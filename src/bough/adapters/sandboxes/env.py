@@ -1,6 +1,7 @@
 """The environment that commands get: what tools need to work, and nothing that grants access.
 
-A variable is passed only when its name is on the list (or was named by the person), and never when it holds a secret.
+A variable is passed only if its name is listed here and neither name nor value looks like a secret, or if the person
+named it; one that contains a key of bough's is never passed.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ _NAMES = """
 NAMES = frozenset(_NAMES.split())
 PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV_", "npm_config_", "NPM_CONFIG_")
 
-# Neither NO_COLOR nor another TERM: tests of colours depend on them, and without a terminal programs leave colours out
-# anyway.
+# NO_COLOR and TERM are not set here: tests of colours depend on them, and without a terminal most programs print no
+# colours anyway.
 FIXED = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
-    # git asks no one for a password, and reading does not write the index, which a command may not do.
+    # git must not ask for a password, and must not write the index when it only reads: commands may not write there.
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
-    # Bytecode is matched to its source by size and whole seconds. An agent edits and runs within one second, and a
-    # restore brings old times back: then Python would run old code.
+    # Python takes cached bytecode as current if the source has the same size and time in whole seconds. An agent edits
+    # and runs within one second, and a restore brings old times back, so Python would run outdated code.
     "PYTHONDONTWRITEBYTECODE": "1",
     # A program killed by a timeout would lose its buffered output.
     "PYTHONUNBUFFERED": "1",
@@ -42,20 +43,20 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _SECRET_VALUE = re.compile(
-    r"://[^/\s@]+@"  # an address with a user or a password in it
+    r"://[^/\s@]+@"  # a URL with a user name or a password
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
     r"|\b(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,})"
 )
 _PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 _SHORTEST_SECRET = 6
-"""A shorter "secret" would match innocent values."""
+"""Secrets of fewer characters are ignored here, because they would occur in harmless values."""
 
 
 def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequence[str] = ()) -> dict[str, str]:
-    """Return the variables of `source` that commands may see, and bough's own.
+    """Return the variables of `source` that commands may see, and those that bough sets.
 
-    `extra` names are passed too, whatever they are called (`NAME`, or `PREFIX*`): the person asked for them. A value
-    with one of `secrets`, bough's own keys, is never passed.
+    `extra`: variables that the person wants passed (`NAME`, or `PREFIX*`), even if they look like secrets. A variable
+    whose value contains one of `secrets`, bough's own keys, is never passed.
     """
     known = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
     env = {
@@ -71,14 +72,14 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
 
 
 def is_named(name: str, names: Sequence[str]) -> bool:
-    """Whether a variable is among these: `NAME`, or `PREFIX*`."""
+    """Whether a variable's name is among `names`, each of which is a `NAME` or a `PREFIX*`."""
     return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names if one != "*")
 
 
 def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
-    """Return the variables that put the sources of a Python project in this checkout before any installed ones: those
-    of the folder, of the projects around it and `also` others. A virtual environment in which a project is installed as
-    editable would import the person's files, and a check would prove the wrong code."""
+    """Return a PYTHONPATH by which Python imports the projects in this checkout before installed ones: those of the
+    folder and of the folders around it, then the paths in `also`. Otherwise a virtual environment in which a project is
+    installed as editable would import the person's files, and a check would test the wrong code."""
     around = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
     projects = [place for place in around if any((place / name).is_file() for name in _PYTHON_PROJECT)]
     places = [place for project in projects for place in (project / "src", project) if place.is_dir()]

@@ -1,8 +1,8 @@
-"""The system calls that no command gets, as a seccomp filter: the second wall inside namespaces, and the only one
-without them.
+"""Builds the seccomp filter that denies commands dangerous system calls: a second protection inside namespaces, and
+the only one against these calls where there are no namespaces.
 
-A denied call fails as it would on a kernel without it, or for a user without the right, so that programs fall back or
-say why. Only the standard library is imported here, because the spawner runs without bough.
+A denied call fails as on a kernel that does not have it, or as for a user who may not use it, so that programs fall
+back or say why. Imports only the standard library, because the spawner's Python has no installed packages.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import lru_cache
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
-"""The bit of x86_64's second kind of calls: the same calls under other numbers."""
+"""The bit that marks calls of the x32 ABI on x86_64: the same calls under other numbers, which are all denied."""
 
-# name: (x86_64, aarch64); None: that architecture has no such call.
+# name: (number on x86_64, number on aarch64). 0 on aarch64: that architecture has no such call.
 _NUMBERS: dict[str, tuple[int | None, int]] = {
     "acct": (163, 89),
     "add_key": (248, 217),
@@ -89,26 +89,27 @@ _NEVER = """
     move_mount open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root quotactl quotactl_fd reboot
     request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 userfaultfd vhangup
 """.split()  # noqa: SIM905
-# Their effect is in a structure that a filter cannot read; programs fall back to the older calls.
+# What these calls do is in a structure that a filter cannot read, so they are denied; programs then use older calls.
 _ABSENT = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
 
 _NEW_NAMESPACES = 0x7E020080
-"""CLONE_NEW* except time: in a user namespace of its own a process would be root again."""
+"""The flags CLONE_NEW* except CLONE_NEWTIME. They are denied, because in a new user namespace a process would be root
+again."""
 _SPECIAL_MODES = 0o6000
-"""Set-user-ID and set-group-ID: such a file works outside the sandbox too. (Folders below one with set-group-ID still
-inherit it.)"""
+"""The bits set-user-ID and set-group-ID, which are denied because such a file gives rights outside the sandbox, too.
+(New folders still inherit set-group-ID from the folder around them.)"""
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2}
-"""The position of the argument that is a mode."""
+"""The position of each call's mode argument."""
 _CREATING = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
-"""The positions of the flags and of the mode: the mode counts only when a file is created."""
-_O_CREAT = 0o100 | 0o20000000  # O_TMPFILE's own bit too
+"""The positions of each call's flags (None: always creates) and mode, which counts only when a file is created."""
+_O_CREAT = 0o100 | 0o20000000  # O_CREAT, and the bit that only O_TMPFILE has
 _TERMINAL = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: typing into another terminal."""
+"""The ioctl requests TIOCSTI and TIOCLINUX, with which a process could type into the person's terminal."""
 AF_UNIX = 1
 INTERNET = (2, 10, 16)
 """AF_INET, AF_INET6 and AF_NETLINK."""
 
-# Classic BPF: load a word of the call's data, compare, return.
+# Instructions of classic BPF: load a word of the call's data, compare and jump, return.
 _LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ERRNO = 0x00050000
 _ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
@@ -121,7 +122,7 @@ def is_supported() -> bool:
 
 @lru_cache(maxsize=4)
 def build_program(families: tuple[int, ...]) -> bytes:
-    """The filter, as an array of instructions. `families`: the kinds of sockets that may be made."""
+    """Build the filter as an array of BPF instructions. `families`: the address families of permitted sockets."""
     machine = os.uname().machine
     column = list(_ARCHITECTURES).index(machine)
     code = [(_LOAD, 0, 0, _ARCHITECTURE), (_JEQ, 1, 0, _ARCHITECTURES[machine]), _deny(errno.ENOSYS)]
@@ -131,14 +132,14 @@ def build_program(families: tuple[int, ...]) -> bytes:
     for name, body in _list_rules(families):
         number = _NUMBERS[name][column]
         if number or (machine == "x86_64" and number is not None):
-            # A conditional jump reaches 255 instructions: enough for each body.
+            # A conditional jump reaches at most 255 instructions, which is enough to skip any body.
             code += [(_JEQ, 0, len(body), number), *body]
     code.append(_ALLOW)
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
 def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int, int, int, int]]]]:
-    """List the calls, the frequent ones first, with their rules; each ends with a return."""
+    """Yield each filtered call with the instructions that allow or deny it, the frequent calls first."""
     for name, (flags, mode) in _CREATING.items():
         wanted = [] if flags is None else [*_load_argument(flags), (_JSET, 1, 0, _O_CREAT), _ALLOW]
         yield name, [*wanted, *_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _ALLOW]
@@ -150,7 +151,7 @@ def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int
     yield "socket", [*_load_argument(0), *allowed, _deny(errno.EACCES)]
     typing = [instruction for request in _TERMINAL for instruction in ((_JEQ, 0, 1, request), _deny(errno.EPERM))]
     yield "ioctl", [*_load_argument(1), *typing, _ALLOW]
-    # Limits of another process: with none left, the supervisor of a command could not end it.
+    # Deny changing the limits of another process: with too low ones, a supervisor could not end its command.
     changes = [*_load_argument(2), (_JEQ, 0, 2, 0), (_LOAD, 0, 0, 16 + 8 * 2 + 4), (_JEQ, 1, 0, 0), _deny(errno.EPERM)]
     yield "prlimit64", [*_load_argument(0), (_JEQ, len(changes), 0, 0), *changes, _ALLOW]
     for name in _ABSENT:
@@ -160,7 +161,7 @@ def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int
 
 
 def _load_argument(index: int) -> list[tuple[int, int, int, int]]:
-    """Load the lower half of an argument: both architectures are little-endian, and no more of these is read."""
+    """Load the lower 32 bits of an argument: both architectures are little-endian, and the rest is not needed here."""
     return [(_LOAD, 0, 0, 16 + 8 * index)]
 
 

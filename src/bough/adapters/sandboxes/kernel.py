@@ -1,6 +1,6 @@
-"""The Linux calls that Python does not wrap: Landlock, seccomp, namespaces, mounts and the adoption of orphans.
+"""Wraps Linux calls that Python lacks: Landlock, seccomp, namespaces, mounts, and the adoption of orphan processes.
 
-Only the standard library is imported here, because the spawner runs without bough.
+Imports only the standard library and `filter`, because the spawner's Python has no installed packages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SE
 SECCOMP_MODE_FILTER = 2
 MOUNT_SETATTR = 442
 CLONE = {"x86_64": 56, "aarch64": 220}
-# The same on every architecture added to Linux since 2011, and on x86.
+# These numbers are the same on all architectures that bough supports.
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 CREATE_RULESET_VERSION = 1
 RULE_PATH_BENEATH = 1
@@ -34,25 +34,25 @@ RULE_PATH_BENEATH = 1
 WRITE_FILE = 1 << 1
 READ_DIR = 1 << 3
 READ = 1 << 0 | 1 << 2 | READ_DIR
-"""Executing, reading files and listing folders."""
+"""The rights to execute and read files, and to list folders."""
 IN_FOLDERS = sum(1 << bit for bit in range(4, 13))
-"""Removing and making entries of every kind."""
+"""The rights to remove and create folder entries of every kind."""
 DEVICES = 1 << 6 | 1 << 11
-"""Making device files, which no command may: root would have the whole disk through one."""
+"""The rights to make device files. No command gets them, because root could access the whole disk through one."""
 REFER = 1 << 13
 TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
 _CAPABILITIES = 64
 _KEPT = frozenset({0, 1, 3, 5, 6, 7, 8, 10, 13, 18, 29})
 """The capabilities that root keeps: owners and modes of files, signals, changing users, low ports, raw sockets, chroot.
-Neither CAP_FSETID nor CAP_SETFCAP: a file that a command leaves in a folder of the person's must give nobody rights."""
+CAP_FSETID and CAP_SETFCAP are dropped, so that no file that a command leaves in the person's folders gives rights."""
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC = 2, 4, 8, 0x1000, 0x4000
 
 
 class StartFailed(Exception):
-    """A step that failed, in the terms of a report."""
+    """A step of starting a command failed. `report` is what the supervisor sends to bough about it."""
 
     def __init__(self, step: str, error: OSError | ValueError, what: str = "") -> None:
         number = error.errno if isinstance(error, OSError) else 0
@@ -61,7 +61,7 @@ class StartFailed(Exception):
 
     @classmethod
     def told(cls, why: bytes) -> StartFailed:
-        """Raise the failure that another process reported; one that ended without a report was killed."""
+        """Return the failure that another process reported; if it ended without a report (empty), it was killed."""
         failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
         if why:
             failed.report = json.loads(why)
@@ -70,7 +70,7 @@ class StartFailed(Exception):
 
 @contextmanager
 def doing(step: str, what: str = "") -> Iterator[None]:
-    """Perform a step of starting a command; its error becomes a `StartFailed`."""
+    """Turn an error in the block, which is a step of starting a command, into a `StartFailed`."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -78,7 +78,7 @@ def doing(step: str, what: str = "") -> Iterator[None]:
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that this kernel supports; 0 when there is none."""
+    """Return the version of Landlock that this kernel supports; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     try:
@@ -90,14 +90,14 @@ def landlock_abi() -> int:
 def confine(
     writable: Sequence[str], abi: int, families: tuple[int, ...], readable: Sequence[str] | None = None
 ) -> None:
-    """Confine this thread and what it starts, for good: they can change files only below (or at) the `writable` paths,
-    read and execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use
-    the calls that `filter` denies.
+    """Confine this thread and what it starts, irrevocably: they can change files only at or below the `writable` paths,
+    read and execute others only at or below the `readable` ones (None: all), make sockets only of these `families`, and
+    not use the calls that `filter` denies.
 
-    Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
-    too. Paths that do not exist are skipped. ABI 0: no Landlock.
+    From ABI 6 on they cannot signal processes outside either, nor connect to their abstract Unix sockets. Paths that do
+    not exist are skipped. ABI 0: no Landlock.
     """
-    # Rights that root's commands lose: all that reach past the file system, into other processes and the kernel.
+    # Commands of root lose all capabilities that reach beyond the file system, into other processes and the kernel.
     if os.geteuid() == 0:
         for capability in range(_CAPABILITIES):
             if capability not in _KEPT:
@@ -105,11 +105,11 @@ def confine(
                     prctl(PR_CAPBSET_DROP, capability)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if abi:
-        # Every way of changing the file system that this version of Landlock can forbid.
+        # Handle, and so forbid by default, every change to the file system that this version of Landlock knows.
         later = sum(right for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)) if abi >= since)
         handled = WRITE_FILE | IN_FOLDERS | later | (0 if readable is None else READ)
         scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
-        # The kernel accepts a shorter structure from a caller that knows less; an older one rejects a longer one.
+        # A kernel accepts the shorter structure of an older version, but rejects a longer one than it knows.
         attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
         ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
         try:
@@ -130,8 +130,8 @@ def confine(
 
 
 def clone(flags: int) -> int:
-    """A copy of this process, as `os.fork` makes it, in new namespaces. Only for a process with one thread."""
-    # Without releasing the interpreter's lock meanwhile: the copy has it too.
+    """Fork this process into new namespaces; returns as `os.fork` does. Only for a process with one thread."""
+    # PyDLL keeps the interpreter's lock during the call, so that the copy holds it, too.
     answer = ctypes.PyDLL(None, use_errno=True).syscall(
         ctypes.c_long(CLONE[os.uname().machine]), ctypes.c_ulong(flags | signal.SIGCHLD), *[ctypes.c_long(0)] * 4
     )
@@ -163,7 +163,7 @@ def set_mount(target: str, flags: int, attributes: int) -> None:
 
 
 def raise_loopback() -> None:
-    """Bring up this network namespace's own loopback."""
+    """Bring up the loopback interface of this network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 
@@ -182,13 +182,13 @@ def _allow_path(ruleset: int, path: str, handled: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends, even if it left its group."""
+    """Make this process the parent of every descendant whose own parent ends, even if it left its process group."""
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def list_children() -> list[int]:
-    """The current children of this process."""
+    """List the current children of this process."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
@@ -197,7 +197,7 @@ def list_children() -> list[int]:
 
 
 def list_processes() -> list[int]:
-    """Every process that /proc shows; empty where there is no /proc."""
+    """List every process that /proc shows; empty where there is no /proc."""
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 (names are enough)
     except FileNotFoundError:
@@ -206,7 +206,7 @@ def list_processes() -> list[int]:
 
 def _find_parent(pid: int) -> int:
     try:
-        # The second field is the name in brackets and may contain anything, even brackets.
+        # The second field is the program's name in brackets, which may contain anything, even brackets: skip past it.
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except (OSError, IndexError):
         return 0

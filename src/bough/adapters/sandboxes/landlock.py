@@ -1,11 +1,11 @@
-"""Keeps commands from writing anywhere but in their workspace, by Linux's Landlock alone: the fallback where namespaces
-are forbidden.
+"""Keeps commands from writing outside their workspace with Linux's Landlock alone: the fallback where namespaces are
+forbidden.
 
 Files can be created, changed and removed only in the workspace, its scratch folder, a private home and the usual device
 files; so the person's tree, bough's repository and journal, the tools' caches and the targets of links in the workspace
 are safe. What namespaces would hide cannot be read, unless it lies in a folder that must be readable. The memory and
-environment of processes outside cannot be read, and from ABI 6 they cannot be signalled. What this does not stop is in
-`levels.py`.
+environment of processes outside cannot be read, and from ABI 6 on these processes cannot be signalled. `levels.py`
+lists what this does not stop.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bough.ports import WorkFolder
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
-"""Default folder of each toolchain under the home, if its variable is not set."""
+"""The folder in the home that each toolchain uses if its variable is not set."""
 _DENIED = re.compile(rb"permission denied|EACCES|read-only file system|EROFS|operation not permitted", re.IGNORECASE)
 _END = 20_000
-"""Bytes at the end of the output that are searched for a denial."""
+"""How many bytes at the end of the output are searched for a message that access was denied."""
 
 
 class Landlock:
-    """Decides which paths a command may write to, and its home."""
+    """Decides which paths a command may write to, and which it may read."""
 
     def __init__(self, view: FileSystemView, more: Sequence[Path] = ()) -> None:
         """Set up the paths. `more`: files and folders that the person makes writable besides the usual ones."""
@@ -57,8 +57,8 @@ def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, st
 
 
 async def copy_denied_folders(workspace: WorkFolder, output: bytes) -> bytes:
-    """Copy folders of the person's into the workspace if a command tried to write to them: here writing can only be
-    denied. Returns a message about it."""
+    """Copy each folder that the workspace borrows from the person into the workspace if a command's output shows that
+    it was denied writing there: Landlock cannot give it a copy-on-write view. Returns a message about the copies."""
     text = output[-_END:]
     if not workspace.mounts or not _DENIED.search(text):
         return b""

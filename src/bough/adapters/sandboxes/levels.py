@@ -1,5 +1,5 @@
-"""How far commands can be confined on this system, and what each level does not stop: shown in the banner of a run, by
-`bough doctor` and in the docs, and asserted by tests."""
+"""Finds how far commands can be confined on this system, and lists what each level does not stop. The banner of a run,
+`bough doctor` and the docs show this, and tests assert it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bough.core.errors import UsageError
 Mode = Literal["auto", "namespaces", "landlock", "none"]
 
 SEATBELT = "/usr/bin/sandbox-exec"
-"""Started by its full path: a program of that name on PATH would be another one."""
+"""The full path, because a program of the same name on PATH might be a different one."""
 LEAST_ABI = 3
-"""The first version of Landlock that keeps files outside from being truncated."""
+"""The first version of Landlock that keeps commands from truncating files outside the workspace."""
 
 
 class SandboxLevel(Struct, frozen=True):
-    """The confinement of commands here."""
+    """How commands are confined on this system."""
 
     name: Literal["namespaces", "landlock", "seatbelt", "none"]
     abi: int = 0
     why_not_more: str = ""
-    """Why there are no namespaces."""
+    """Why commands have no namespaces of their own."""
 
     @property
     def confines(self) -> bool:
@@ -60,7 +60,7 @@ class SandboxLevel(Struct, frozen=True):
 
 
 def find_level(mode: Mode) -> SandboxLevel:
-    """The strongest level that the mode allows, or an error that says what is missing."""
+    """Return the strongest level that the mode allows here. Raises `UsageError`, which says what is missing."""
     if mode == "none":
         return SandboxLevel("none")
     if sys.platform == "darwin" and mode == "auto" and os.access(SEATBELT, os.X_OK):
@@ -70,7 +70,7 @@ def find_level(mode: Mode) -> SandboxLevel:
     if not why:
         return SandboxLevel("namespaces", abi)
     if why == SLOW and mode == "auto":
-        # Never weaker than usual without the person's consent.
+        # A busy machine must not weaken the sandbox without the person's consent.
         raise UsageError(
             f"How well commands can be confined here is unknown: {SLOW}, twice. Run bough again when the machine is "
             "less busy, or pass --sandbox landlock: then they are confined less."

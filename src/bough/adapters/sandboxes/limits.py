@@ -1,7 +1,7 @@
-"""Limits of one command, so that it cannot bring the machine down: sizes of files, processes, memory.
+"""Limits the size of files, the processes and the memory of a command, so that it cannot bring the machine down.
 
-Per-process limits, which every system has and which need no privileges. When many processes exhaust memory together,
-the kernel ends a command first, and never bough. Only the standard library is imported here.
+Uses per-process limits, which every system has and which need no privileges. When many processes exhaust memory
+together, the kernel kills a command first, not bough. Imports only the standard library: the spawner uses this file.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import resource
 from contextlib import suppress
 
 FILE = 8 << 30
-"""The most bytes of one file."""
+"""The most bytes of a file that a command writes."""
 PROCESSES = 4096
-"""Processes of all commands in a workspace together. The kernel does not limit root."""
+"""The most processes of all commands in a workspace together. The kernel does not apply this to root."""
 _SHARE = 0.8
 """The share of the machine's memory that the data of one process may take."""
 _FIRST_TO_GO = "800"
-"""Readiness, up to 1000, with which the kernel ends it when memory runs out."""
+"""The `oom_score_adj` of commands, up to 1000: the higher, the sooner the kernel kills them when memory runs out."""
 
 
 def find_memory_limit() -> int:
-    """Bytes of data that one process may have."""
+    """Return how many bytes of data one process may have."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE)
 
 
 def limit_process(pid: int, own_users: bool) -> None:
-    """Limit a process and what it starts from now on. `own_users`: it is in a user namespace, so that its processes are
-    counted separately from the person's own."""
+    """Limit a process and what it starts from now on. `own_users`: it is in a user namespace of its own, where its
+    processes are counted separately from the person's, so their number is limited, too."""
     wanted = {resource.RLIMIT_FSIZE: FILE, resource.RLIMIT_DATA: find_memory_limit(), resource.RLIMIT_CORE: 0}
     if own_users:
         wanted[resource.RLIMIT_NPROC] = PROCESSES
@@ -40,13 +40,13 @@ def limit_process(pid: int, own_users: bool) -> None:
 
 
 def be_first_to_go(pid: int = 0) -> None:
-    """Make the kernel end this process, and what it starts, before others when memory runs out."""
+    """Make the kernel kill a process (0: this one) and what it starts before others when memory runs out."""
     with suppress(OSError), open(f"/proc/{pid or 'self'}/oom_score_adj", "w") as file:  # noqa: PTH123
         file.write(_FIRST_TO_GO)
 
 
 def describe_hit(status: int | None, killed: str) -> str:
-    """Describe the limit that a command hit, by its exit status; else empty."""
+    """Describe the limit that a command hit, judging by its exit status; empty if it hit none."""
     if status == 128 + 25:  # SIGXFSZ
         return f"a file exceeded the limit of {FILE >> 30} GB"
     if status == 128 + 9 and not killed:

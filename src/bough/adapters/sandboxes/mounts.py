@@ -1,9 +1,9 @@
-"""The file system that a command in namespaces of its own sees, made out of a list of mounts (see `view.py`).
+"""Builds the file system that a command in its own namespaces sees, from a list of mounts (see `view.py`).
 
-Only the standard library is imported here (and `kernel`), because the spawner runs without bough.
+Imports only the standard library and `kernel`, because the spawner's Python has no installed packages.
 """
 
-# Paths are strings throughout: this process imports little.
+# Paths are plain strings throughout, since they go to system calls.
 # ruff: noqa: PTH102, PTH120, PTH211
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 NEW = "/tmp"
-"""Folder in which the new root is built: every system has it."""
+"""The folder on which the new root is mounted: every system has it."""
 NOTHING = "/.nothing"
-"""An empty folder: the upper layer of lent folders. It stays, since a folder whose layer is gone lists as empty."""
+"""An empty folder, the upper layer of `lent` folders. It must stay: without its layer a folder appears empty."""
 _FROM = ("read", "lent", "write", "over", "cache")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "core": "/proc/kcore", "ptmx": "pts/ptmx"}
@@ -34,17 +34,17 @@ SHM_SIZE = "size=1g"
 
 
 def build_mounts(mounts: list[list[str]]) -> None:
-    """Make the file system that the command sees out of a list of (kind, target, source, more), parents first:
+    """Build the file system that the command sees from a list of (kind, target, source, more), parents first. Kinds:
 
-    `read` and `write`: the source, as it is outside; `lent`: read-only, and without the sockets in it; `over`: a
-    copy-on-write view of the source, whose changes go to the folder `more` (where that cannot be had, `lent`); `cache`:
-    the same (else nothing); `empty`: an empty folder that covers what is there; `folder`: one where there is nothing to
-    cover; `link`: a symbolic link to the source; `blank`: an empty file; `processes` and `devices`.
+    `read` and `write`: the source, read-only or writable; `lent`: read-only, and without the Unix sockets in it;
+    `over`: a copy-on-write view of the source, whose changes go to the folder `more` (`lent` if the system cannot do
+    that); `cache`: likewise (nothing if it cannot); `empty`: an empty folder that covers what is there; `folder`: a new
+    empty folder; `link`: a symbolic link to the source; `blank`: an empty file; `processes`: /proc; `devices`: /dev.
     """
-    # Open handles now: the new root covers its place.
+    # Open the sources now, because the new root will cover what is in NEW.
     sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
     sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
-    # Our mounts must not appear outside. Later mounts outside (a disk, a network home) may appear here.
+    # These mounts must not appear outside. Later mounts outside (a disk, a network home) may appear here.
     kernel.mount("", "/", "", MS_SLAVE | MS_REC, "")
     kernel.mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
     os.mkdir(NEW + NOTHING)
@@ -52,21 +52,21 @@ def build_mounts(mounts: list[list[str]]) -> None:
     for kind, target, source, more in mounts:
         with kernel.doing("namespaces", f"{kind} {target}: "):
             _mount(kind, target, source, more, sealed, sources)
-    # Sealed at the end, since mount points are created in them until then.
+    # Make these read-only last, since mount points are created in them until then.
     for place in reversed(sealed):
         kernel.set_mount(place, 0, ATTR_RDONLY)
     for handle in sources.values():
         os.close(handle)
     os.chdir(NEW)
-    # The old root lands on top of the new one, at the same place, and is then unmounted: no folder is needed for it,
-    # and not even a process with all rights can climb back, as out of a chroot.
+    # This puts the old root on top of the new one, at the same place, where it is unmounted: no folder is needed for
+    # it and, unlike with chroot, not even a process with all rights can get back to it.
     kernel.syscall(PIVOT_ROOT[os.uname().machine], b".", b".")
     kernel.unmount(".", MNT_DETACH)
     os.chdir("/")
 
 
 def _open_source(source: str) -> int:
-    """Open a source, never through a link at the end: bough opens exactly what it checked."""
+    """Open a source; refuse if it is a link, so that exactly what bough checked is opened."""
     handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     if stat.S_ISLNK(os.fstat(handle).st_mode):
         raise OSError(errno.ELOOP, "is a link", source)
@@ -79,7 +79,7 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
         os.close(_open_target(os.path.dirname(target)))
         os.symlink(source, place)
     elif kind == "blank":
-        # Covered rather than removed: it is the person's file.
+        # Cover the file rather than remove it, because it is the person's.
         kernel.mount("/dev/null", place, "", MS_BIND, "")
     elif kind == "folder":
         os.close(_open_target(target))
@@ -103,7 +103,7 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
 
 
 def _mount_at(target: str, source: str, kind: str, flags: int, options: str = "", folder: bool = True) -> None:
-    # By handle: a path could be exchanged for a link between the check and the mount.
+    # Mount by handle, because a path could be replaced by a link between the check and the mount.
     handle = _open_target(target, folder)
     try:
         kernel.mount(source, _handle_path(handle), kind, flags, options)
@@ -118,13 +118,13 @@ def _handle_path(handle: int) -> str:
 def _bind(target: str, source: int, writable: bool) -> None:
     folder = stat.S_ISDIR(os.fstat(source).st_mode)
     _mount_at(target, _handle_path(source), "", MS_BIND | MS_REC, folder=folder)
-    # By its path, since the handle refers to what is now below the mount.
+    # Use the path, since the handle refers to what the mount now covers.
     kernel.set_mount(NEW + target, AT_RECURSIVE, ATTR_NOSUID | ATTR_NODEV | (0 if writable else ATTR_RDONLY))
 
 
 def _mount_read_only(target: str, source: int) -> None:
-    """Mount read-only, and without sockets: connecting to one is not a write, and leads outside. Through a layer, a
-    socket is a file that nobody listens on."""
+    """Mount read-only, through an overlay if possible: there nobody listens on the Unix sockets in the source. Through
+    a plain mount a command could connect to them, which is not a write, and reach processes outside."""
     if stat.S_ISDIR(os.fstat(source).st_mode):
         with suppress(OSError):  # this kernel or this disk has no such mounts
             options = f"lowerdir={NEW}{NOTHING}:{_handle_path(source)},userxattr"
@@ -133,7 +133,7 @@ def _mount_read_only(target: str, source: int) -> None:
 
 
 def _overlay(target: str, source: int, changes: int) -> None:
-    # `work` holds half-done work, and mounting clears it: keepers of one workspace must not share it.
+    # The kernel uses `work` for unfinished changes and clears it on mounting: keepers of a workspace must not share it.
     upper, work = f"{_handle_path(changes)}/files", f"{_handle_path(changes)}/work/{os.getpid()}"
     with suppress(FileExistsError):
         os.mkdir(work)
@@ -142,8 +142,8 @@ def _overlay(target: str, source: int, changes: int) -> None:
 
 
 def _open_target(target: str, folder: bool = True) -> int:
-    """Return a handle of the mount point. Missing folders are created, and obstacles in a folder that commands can
-    write to are removed: a link there must not lead anywhere."""
+    """Open the mount point, and return its handle. Missing folders are created, and whatever else is in the way is
+    removed, since a command may have put a link there that leads elsewhere."""
     names = [name for name in target.split("/") if name]
     place = os.open(NEW, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for index, name in enumerate(names):
@@ -156,12 +156,12 @@ def _open_target(target: str, folder: bool = True) -> int:
 
 def _open_step(place: int, name: str, folder: bool) -> int:
     flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A command in this workspace can put obstacles in the way again and again; it must not hold us up.
+    # A command in this workspace could recreate an obstacle again and again: give up after a few attempts.
     for _ in range(5):
         try:
             handle = os.open(name, flags, dir_fd=place)
         except FileNotFoundError:
-            with suppress(FileExistsError):  # another keeper of this workspace, at the same moment: look again
+            with suppress(FileExistsError):  # another keeper of this workspace has just created it: open that
                 _create(place, name, folder)
             continue
         mode = os.fstat(handle).st_mode
@@ -189,7 +189,7 @@ def _make_devices(target: str) -> None:
     for name, to in _LINKS.items():
         os.symlink(to, f"{place}/{name}")
     os.mkdir(f"{place}/pts")
-    # An instance of its own: commands must not type into the person's terminals.
+    # Mount a new instance of devpts, so that commands cannot type into the person's terminals.
     kernel.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     os.mkdir(f"{place}/shm")
     kernel.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")

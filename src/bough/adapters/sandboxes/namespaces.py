@@ -1,14 +1,14 @@
-"""Starting a command in namespaces of its own: it has its own users, processes, mounts, IPC and network.
+"""Starts a command in its own namespaces of users, processes, mounts, IPC and network.
 
-A *keeper* holds the users, the network and the file system view for the commands of one workspace, because those are
-slow to make. Each command starts as a copy of it, with processes, IPC and mounts of its own: the *first* process
-confines itself, starts the command and reaps. When the first process ends, the kernel ends everything else in there,
-whatever it did to hide; when the supervisor dies, so do they all.
+A *keeper* process holds the user and network namespaces and the file system for the commands of one workspace, because
+those are slow to make. For each command it makes a copy of itself with new process, IPC and mount namespaces. This
+*first process* confines itself, starts the command and reaps. When it ends, the kernel kills all others in its process
+namespace, however they tried to hide; when the supervisor dies, all of them are killed.
 
-Only the standard library is imported here (and `kernel`, `filter`), because the spawner runs without bough.
+Imports only the standard library and files of this folder, because the spawner's Python has no installed packages.
 """
 
-# Paths are strings throughout: this process imports little.
+# Paths are plain strings throughout, since they go to system calls.
 # ruff: noqa: PTH112, PTH113, PTH118, PTH123, PTH208
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ CLONE_PARENT = 0x8000
 NEW_MOUNTS, NEW_UTS, NEW_IPC = 0x20000, 0x04000000, 0x08000000
 NEW_USERS, NEW_PROCESSES, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
 SHARED = {"user": NEW_USERS, "net": NEW_NETWORK}
-"""Namespaces that the commands of a workspace share with its services, in the order of entering."""
+"""The namespaces that the commands of a workspace share with its services, in the order in which they are entered."""
 MOST_HANDLES = 1 + len(SHARED)
-"""Handles of a request: the output, and those of the shared namespaces."""
+"""The most handles that come with a request: the output's, and those of the shared namespaces."""
 
 PR_SET_DUMPABLE = 4
 
@@ -41,11 +41,11 @@ class Keeper:
     """The supervisor's side of the process that keeps a workspace's namespaces while commands come and go."""
 
     def __init__(self, space: dict[str, Any], joins: Sequence[int] = ()) -> None:
-        """Start it. `joins`: handles of another keeper's users and network, to join. Raises `StartFailed` if
-        unavailable."""
+        """Start the process. `joins`: handles of another keeper's user and network namespaces, which it joins. Raises
+        `StartFailed`."""
         self.space = space
         self.shares: list[int] = []
-        """Handles of the users and the network, for others to join."""
+        """Handles of the user and network namespaces, which other keepers can join."""
         self._joins = bool(joins)
         self._relay = 0
         self._link, theirs = socket.socketpair()
@@ -53,9 +53,9 @@ class Keeper:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                # The wakeup pipe of signals is the supervisor's: our signals must not wake the supervisor.
+                # This fork has inherited the supervisor's wakeup pipe: its signals must not wake the supervisor.
                 signal.set_wakeup_fd(-1)
-                # Above all the output of the current command: while it is open here, it has no end.
+                # Above all the current command's output must be closed here, or its reader would never see the end.
                 _close_other_handles(theirs.fileno(), tells_ready, *joins)
                 _run_keeper(space, theirs, tells_ready, joins)
             finally:
@@ -71,14 +71,15 @@ class Keeper:
             os.close(ready)
 
     def _prepare(self, ready: int) -> None:
-        """It sends `.` when it waits for its users to be mapped, and finally either `.` or the error."""
+        """Answer the keeper while it prepares: it sends `.` when its users can be mapped, and at the end `.` or an
+        error."""
         why = os.read(ready, 1)
         if why == b".":
             with kernel.doing("namespaces", "users cannot be mapped: "):
                 if not self._joins:
-                    # From outside, since a process cannot map more than itself in a namespace that it has just made.
+                    # This must be done from outside: in its new namespace a process can map only itself.
                     _map_ids(self._pid)
-            # Now, because it soon becomes inaccessible to others.
+            # Open these now, because the keeper's entry in /proc soon becomes inaccessible.
             self.shares = [os.open(f"/proc/{self._pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in SHARED]
             self._link.send(b".")
             self._serve()
@@ -89,7 +90,7 @@ class Keeper:
             raise StartFailed.told(why)
 
     def _serve(self) -> None:
-        """Start the relay out of the network: it listens inside and connects from here, outside."""
+        """Start the relay, which listens inside the network namespace and connects from outside it."""
         network = self.space["network"]
         if self._joins or not (network["hosts"] or network["ports"]):
             return
@@ -97,7 +98,7 @@ class Keeper:
         self._relay = os.fork()
         if self._relay == 0:
             try:
-                # Out of the supervisor's session: a signal to its group must not end the only way out of the network.
+                # Leave the supervisor's session, so that a signal to its process group does not end the relay.
                 os.setsid()
                 _close_other_handles(*handles)
                 relay.serve(network, [socket.socket(fileno=handle) for handle in handles])
@@ -107,7 +108,7 @@ class Keeper:
             os.close(handle)
 
     def start(self, request: dict[str, Any], output: int) -> int:
-        """Start a command in these namespaces; its first process is a child of ours. Raises `StartFailed`."""
+        """Start a command in these namespaces, and return its first process, a child of ours. Raises `StartFailed`."""
         said, says = os.pipe()
         try:
             body = json.dumps(request).encode()
@@ -119,8 +120,8 @@ class Keeper:
         finally:
             os.close(says)
         why = b""
-        # The other end closes when the command's program starts (it is not inherited), so an end without a message
-        # means success.
+        # The other end of the pipe closes when the command's program starts (it is not inherited), so an end without a
+        # message means success.
         while piece := os.read(said, 65536):
             why += piece
         os.close(said)
@@ -128,7 +129,7 @@ class Keeper:
             return pid
         if pid:
             with suppress(ChildProcessError):
-                # It failed, but is our child: unreaped, it would stay as long as this supervisor.
+                # The failed process is a child of this supervisor, and would stay as a zombie if it were not reaped.
                 os.waitpid(pid, 0)
         raise StartFailed.told(why)
 
@@ -145,16 +146,16 @@ class Keeper:
 
 
 def _map_ids(pid: int) -> None:
-    """Map the users: everyone keeps their outside ID. Root keeps all users, as archives and installers expect; others
-    can map only themselves."""
+    """Map the user IDs of a new user namespace, each to the same ID outside. Root maps all, as archives and installers
+    expect; other users can map only themselves."""
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
-        with suppress(PermissionError):  # root of a container that is itself mapped, or has fewer rights
+        with suppress(PermissionError):  # the root of a container may be unable to map all
             _write(f"/proc/{pid}/uid_map", "0 0 4294967295\n")
             return _write(f"/proc/{pid}/gid_map", "0 0 4294967295\n")
     _write(f"/proc/{pid}/uid_map", f"{uid} {uid} 1\n")
-    # The kernel's condition for mapping a group without rights: otherwise leaving a group could give access that the
-    # group denies.
+    # The kernel requires this before an unprivileged process maps a group: otherwise leaving a group could give access
+    # that files deny to the group.
     _write(f"/proc/{pid}/setgroups", "deny")
     return _write(f"/proc/{pid}/gid_map", f"{gid} {gid} 1\n")
 
@@ -165,8 +166,8 @@ def _write(path: str, text: str) -> None:
 
 
 def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
-    """The keeper: in users, mounts and a network of its own (or the users and network that it joins); each command also
-    gets its own processes and IPC."""
+    """Run the keeper's process: enter namespaces of users, mounts and network (new ones, or those that it joins), then
+    start a first process for each request."""
     try:
         with kernel.doing("namespaces"):
             _enter(space, link, ready, joins)
@@ -175,14 +176,14 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         return
     os.write(ready, b".")
     os.close(ready)
-    # Once for all commands, since it reads all of /proc.
+    # Do this once for all commands, since it reads all of /proc.
     settings = _list_kernel_settings()
     while True:
         if (received := receive_request(link)) is None:
             os._exit(0)
         request, (output, says) = received
         request["settings"] = settings
-        # A child of the supervisor, not ours: it waits for the command as for any other.
+        # CLONE_PARENT makes it a child of the supervisor, which waits for it as for any command.
         pid = kernel.clone(CLONE_PARENT | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_UTS)
         if pid == 0:
             _run_first_process(request, output, says)
@@ -194,21 +195,21 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
 def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # Commands inherit it. They could not set it themselves: their own entry in /proc is root's by then.
+    # Commands inherit this. They could not set it themselves, because their entries in /proc belong to root by then.
     limits.be_first_to_go()
     network = space["network"]
     for handle, kind in zip(joins, SHARED.values(), strict=False):
         kernel.enter_namespace(handle, kind)
         os.close(handle)
-    # Mounts are never shared: each keeper builds its own view, of one workspace.
+    # Mounts are never shared: each keeper builds the file system of its own workspace.
     own = 0 if joins else NEW_USERS | (0 if network["shared"] else NEW_NETWORK)
     kernel.unshare(NEW_MOUNTS | own)
     os.write(ready, b".")
     if not link.recv(1):
         os._exit(125)
-    # Only now: entering a user namespace changes credentials, and that clears this setting.
+    # Set this only now, because entering a user namespace changes credentials, which clears it.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    # Nobody of the same user, and so no command, can trace the keeper or read its memory through /proc.
+    # With this no process of the same user, and so no command, can trace the keeper or read its memory through /proc.
     kernel.prctl(PR_SET_DUMPABLE, 0)
     if not network["shared"]:
         kernel.raise_loopback()
@@ -221,8 +222,8 @@ def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequen
 
 
 def _list_kernel_settings() -> list[str]:
-    """List the writable entries of /proc that are not about processes: the machine's settings, which root may change in
-    any namespace."""
+    """List the folders and writable files of /proc that are not about processes: the machine's settings, which root
+    could change even in a namespace."""
     places = []
     with os.scandir("/proc") as entries:
         for entry in entries:
@@ -234,10 +235,10 @@ def _list_kernel_settings() -> list[str]:
 
 
 def receive_request(link: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Receive a request: its length in four bytes, along with the output's pipe and other handles, then JSON. None:
-    there are no more."""
+    """Receive a request: its length in four bytes, together with the output's pipe and other handles, then JSON. Return
+    None if the other side has closed the link."""
     head, handles, _, _ = socket.recv_fds(link, 4, MOST_HANDLES)
-    for handle in handles:  # for us alone: no command must inherit one
+    for handle in handles:  # no command must inherit them
         os.set_inheritable(handle, False)
     length = int.from_bytes(head, "big")
     body = bytearray()
@@ -250,7 +251,7 @@ def receive_request(link: socket.socket) -> tuple[dict[str, Any], list[int]] | N
 
 
 def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
-    """The first process of the namespace: confine, start the command, reap until it has ended."""
+    """Be the first process of a process namespace: confine itself, start the command, and reap until it has ended."""
     status = 125
     try:
         with kernel.doing("namespaces"):
@@ -262,19 +263,19 @@ def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
 
 
 def _run_command(request: dict[str, Any], output: int, says: int) -> int:
-    # If the supervisor is killed, the kernel ends this process, and with the first process the whole namespace.
+    # If the supervisor is killed, the kernel kills this first process, and with it the whole namespace.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    _close_other_handles(output, says)  # the keeper's handles are none of this process's business
-    # Mount the new /proc over the outer one; the kernel refuses a new /proc unless one is visible.
+    _close_other_handles(output, says)  # this process has inherited the keeper's handles, too
+    # Mount the new /proc over the outer one, since the kernel allows it only while another /proc is visible.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
-    # /proc/sys, /proc/sysrq-trigger and the like are the machine's, not the namespace's: root inside could switch it
-    # off.
+    # /proc/sys, /proc/sysrq-trigger and the like belong to the machine, not to the namespace: root in here could even
+    # switch the machine off.
     for place in request["settings"]:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
         kernel.set_mount(place, AT_RECURSIVE, ATTR_RDONLY)
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
-    # Before it is confined: its rank among the kernel's victims is a file of /proc, which it may not write to then.
+    # Set the limits before confining: one of them is a file in /proc, which cannot be written afterwards.
     limits.limit_process(0, own_users=True)
     with kernel.doing("folder"):
         os.chdir(request["cwd"])
@@ -288,13 +289,13 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
             os.write(says, str(StartFailed("exec", error)).encode())
         finally:
             os._exit(125)
-    # The kernel delivers to the first process of a namespace only signals that it handles.
+    # Pass SIGTERM on: the kernel gives the first process of a namespace only signals for which it has a handler.
     signal.signal(signal.SIGTERM, lambda number, frame: end_group(command, signal.SIGTERM))
     os.close(output)
     os.close(says)
     while True:
         try:
-            # All of them, since orphans in here become children of the first process, and would stay as zombies.
+            # Wait for any child, since orphans in here become children of the first process, and would stay as zombies.
             pid, status = os.waitpid(-1, 0)
         except ChildProcessError:
             return 125
@@ -309,20 +310,20 @@ def end_group(command: int, number: int) -> None:
 
 
 def _exec_command(request: dict[str, Any], output: int) -> None:
-    # A session of its own, so that the command's group can be ended without ending the first process.
+    # Start a new session, so that the command's process group can be killed without the first process.
     os.setsid()
     os.dup2(output, 1)
     os.dup2(output, 2)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    # Masks and ignored signals survive exec: a command that ignored SIGPIPE would write for ever.
+    # Masks and ignored signals survive exec, and a command that ignores SIGPIPE might write for ever: reset them.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     kernel.prctl(PR_SET_DUMPABLE, 1)
     os.execve(find_program(request["argv"][0], request["env"].get("PATH", os.defpath)), request["argv"], request["env"])
 
 
 def find_program(name: str, path: str) -> str:
-    """The program of that name as a shell would find it, in the command's own view of the files."""
+    """Find a program on `path` as a shell would, in the file system that the command sees."""
     if "/" in name:
         return name
     for folder in path.split(os.pathsep):
@@ -335,12 +336,12 @@ def find_program(name: str, path: str) -> str:
 def _close_other_handles(*kept: int) -> None:
     for handle in [int(name) for name in os.listdir("/proc/self/fd")]:
         if handle > 2 and handle not in kept:
-            with suppress(OSError):  # the handle that listed them is closed already
+            with suppress(OSError):  # `listdir` has closed the handle with which it listed them
                 os.close(handle)
 
 
 def probe() -> str:
-    """Explain why a command cannot have namespaces of its own here; empty if it can. Starts one to find out."""
+    """Try to start a command in its own namespaces, and return why that is impossible here; empty if it works."""
     if os.uname().machine not in PIVOT_ROOT:
         return f"bough does not know the system calls of {os.uname().machine}"
     places = [place for place in ("/usr", "/etc", "/bin", "/lib", "/lib64", "/nix") if os.path.isdir(place)]
@@ -354,7 +355,7 @@ def probe() -> str:
         keeper = Keeper(own)
         keeper.start({**request, "families": []}, null)
     except StartFailed as failed:
-        # There is no program of that name: everything else worked.
+        # Only the program, which has no name, could not be started: everything else worked.
         return "" if failed.report["failed"] == "exec" else str(failed.report["why"])
     finally:
         os.close(null)

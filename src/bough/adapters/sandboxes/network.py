@@ -19,17 +19,17 @@ REGISTRIES = """
     proxy.golang.org sum.golang.org repo.maven.apache.org repo1.maven.org plugins.gradle.org rubygems.org
     index.rubygems.org repo.packagist.org api.nuget.org hex.pm repo.hex.pm
 """.split()  # noqa: SIM905
-"""Hosts from which package managers install."""
+"""The hosts from which package managers usually install."""
 _OWN_REGISTRIES = """
     PIP_INDEX_URL PIP_EXTRA_INDEX_URL UV_INDEX_URL UV_DEFAULT_INDEX UV_INDEX UV_EXTRA_INDEX_URL npm_config_registry
     NPM_CONFIG_REGISTRY GOPROXY
 """.split()  # noqa: SIM905
-"""Variables that name other registries."""
+"""Variables in which people name their own registries."""
 _HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?|\[[0-9a-f:]+\](:\d{1,5})?")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _LOOPBACK = ("0100007F", "00000000000000000000000001000000")
 _MOST = 64
-"""Most ports of the machine that are passed on."""
+"""The most ports of the machine's localhost that commands can reach."""
 HOW = "use off, loopback, registries, allow:HOST,… or on"
 
 
@@ -38,11 +38,11 @@ class Network(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     """The hosts that mode `allow` lets through: `example.org`, `*.example.org`, `example.org:8080`."""
     upstream: str = ""
-    """The person's own proxy."""
+    """The URL of the proxy that the person uses, if any."""
 
     @property
     def says(self) -> str:
-        """Describe what is open, for people and models."""
+        """Describe which network access commands have, for people and models."""
         if self.mode == "off":
             return "no network (only what a command itself serves on localhost)"
         if self.mode == "loopback":
@@ -61,7 +61,7 @@ class Network(Struct, frozen=True):
         return {"shared": self.mode == "on", "hosts": list(self.hosts), "ports": ports, "upstream": self.upstream}
 
     def env(self) -> dict[str, str]:
-        """Return the variables by which commands find the proxy."""
+        """Return the environment variables by which commands find the relay's proxy."""
         if self.mode != "allow":
             return {}
         here = f"http://127.0.0.1:{PROXY_PORT}"
@@ -74,7 +74,7 @@ OFF = Network()
 
 
 def describe_reach(level: SandboxLevel, network: Network) -> str:
-    """Describe what commands can reach. Without a network of their own they can open no socket either."""
+    """Describe which network commands can reach. Where they share the machine's, no network means no sockets at all."""
     alone = network.mode == "off" and level.name in ("landlock", "seatbelt")
     return "no network and no sockets" if alone else network.says
 
@@ -91,8 +91,8 @@ def describe_confinement(level: SandboxLevel, network: Network) -> str:
 
 
 def parse_network(text: str, env: Mapping[str, str]) -> Network:
-    """Read the setting as a person writes it. `registries` means the usual package registries and those in their
-    environment."""
+    """Parse the network setting as a person writes it. `registries` means the usual package registries and those that
+    the environment names."""
     upstream = next((env[name] for name in _PROXIES if env.get(name, "").startswith("http")), "")
     if text in ("off", "loopback", "on"):
         return Network(text)  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def _list_own_registries(env: Mapping[str, str]) -> list[str]:
 
 
 def list_machine_ports() -> list[int]:
-    """The TCP ports on which something on this machine listens, on its loopback among others."""
+    """List the TCP ports on which a process of this machine listens on localhost, or on all addresses."""
     ports = set()
     for name in ("tcp", "tcp6"):
         for line in Place("/proc/net", name).text(64 << 20).splitlines()[1:]:

@@ -1,9 +1,9 @@
-"""A command in the sandbox whose input and output bough writes and reads while it runs.
+"""Runs a command in the sandbox, and writes its input and reads its output meanwhile.
 
-The sandbox starts commands without input and collects what they print. Here a shell replaces those with two named pipes
-in the workspace's folder for temporary files, so that every kind of sandbox can do it; standard error is still
-collected. Others in the same workspace could open the pipes: their output is no more trustworthy than the workspace
-itself.
+The sandbox starts commands without input and collects what they print. Here a shell connects input and output to two
+named pipes in the workspace's folder for temporary files, which works in every kind of sandbox; standard error is still
+collected. Other commands in the workspace could open the pipes, so what comes out of them is no more trustworthy than
+the workspace itself.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from bough.trust.handles import OpenHandle
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
 _CHATTER = 20_000_000
-"""Most bytes on standard error."""
+"""The most bytes that the command may print to standard error."""
 _SAID = 600
-"""The most characters of its last error output that a message quotes."""
+"""The most characters at the end of the error output that a message quotes."""
 
 
 class Pipes(Struct, eq=False):
-    """`reader` ends when the command has ended."""
+    """The input and output of a running command. `reader` reaches its end when the command has ended."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -38,7 +38,7 @@ class Pipes(Struct, eq=False):
     _transport: asyncio.ReadTransport
     _folder: Path
     unreadable: bool = False
-    """Nothing more can be read: it has ended, or sent something unreadable."""
+    """Whether nothing more can be read, because the command has ended or sent a line that is too long."""
 
     @classmethod
     async def open(
@@ -68,14 +68,14 @@ class Pipes(Struct, eq=False):
         writer = asyncio.StreamWriter(speaks, protocol, None, loop)
 
         def let_go(ended: object) -> None:
-            for held in ("reader", "writer"):  # When the last writer is gone, the output has an end.
+            for held in ("reader", "writer"):  # the output ends once its last writer is closed
                 os.close(ends[held])
 
         running.add_done_callback(let_go)
         return cls(reader, writer, running, transport, folder)
 
     async def read_line(self) -> bytes | None:
-        """Read the next line; None: nothing more can be read."""
+        """Read the next line. Return None if nothing more can be read."""
         try:
             return await self.reader.readuntil(b"\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
@@ -91,7 +91,7 @@ class Pipes(Struct, eq=False):
         return self._running.done()
 
     async def why(self, patience: float = 2.0) -> str:
-        """Explain how it ended, with its last error output, in a sentence; empty while it runs."""
+        """Describe in a sentence how the command ended, with its last error output; empty while it runs."""
         await asyncio.wait((self._running,), timeout=patience)
         if not self._running.done() or self._running.cancelled():
             return ""
@@ -103,7 +103,7 @@ class Pipes(Struct, eq=False):
         return f"It {how}{f': {said}' if said else ''}."
 
     async def close(self) -> None:
-        """End it, with everything it started."""
+        """End the command with everything that it started."""
         self.writer.close()
         self._running.cancel()
         await asyncio.gather(self._running, return_exceptions=True)
@@ -112,14 +112,14 @@ class Pipes(Struct, eq=False):
 
 
 def _make_pipes(folder: Path) -> dict[str, int]:
-    """Create both pipes, open at both ends: then neither side waits for the other, and there is no end before the
-    command's. Opened from the folder, and never through a link."""
+    """Create both pipes, and open both ends of each, so that neither side waits for the other to open it, and reading
+    does not end before the command does. A name that was replaced by a link is refused."""
     ends: dict[str, int] = {}
     with OpenHandle(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as place:
         try:
             for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
                 os.mkfifo(name, 0o600, dir_fd=place)
-                for end in sorted((kept, held)):  # Reading first: writing needs a reader.
+                for end in sorted((kept, held)):  # the reading end first: the other cannot be opened without a reader
                     way = os.O_RDONLY if end.startswith("read") else os.O_WRONLY
                     ends[end] = os.open(name, way | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
                     if not stat.S_ISFIFO(os.fstat(ends[end]).st_mode):

@@ -1,8 +1,8 @@
 """Runs commands as processes that end with their call, together with everything they started.
 
-Promises, with or without confinement: nothing is left when `run` returns or is cancelled, nor soon after bough itself
-is killed; a background process that holds the output open does not hold the call; no more than `limit` bytes are read;
-the environment is the scrubbed one. The level (`levels.py`) decides what a command may see and write.
+Promises, with or without confinement: no process is left when `run` returns or is cancelled, nor soon after bough
+itself is killed; a background process that holds the output open does not delay the call; no more than `limit` bytes
+are read; the environment contains no secrets. The level (`levels.py`) decides what a command may see and write.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
 
 EVER = 10.0**8
-"""Seconds: the caller that started a service ends it."""
+"""The timeout of a service in seconds, practically none: the caller that started the service ends it."""
 MARK = "BOUGH_WORKSPACE"
-"""The variable that marks a workspace's processes, by which a later bough process finds those of an earlier one."""
+"""The environment variable that marks a workspace's processes, so that a later bough process can find and end them."""
 
 
 def make_sandbox(
@@ -50,10 +50,10 @@ def make_sandbox(
     hidden: Sequence[Path] = (),
     network: Network = OFF,
 ) -> ProcessSandbox:
-    """Make the sandbox of that kind; `auto` is the strongest available here, and its `level` says which it is.
+    """Make the sandbox for a mode; `auto` means the strongest kind available here, which `level` then names.
 
-    `env` is the base of every command's environment (see `make_env`); `writable` and `readable` name files and folders
-    of the person's that confined commands may use besides the workspace, `hidden` those they must not see.
+    `env` is the base of every command's environment (see `make_env`); `writable` and `readable` are files and folders
+    of the person that confined commands may use besides the workspace, `hidden` those that they must not see.
     """
     level = find_level(mode)
     parts = {"landlock": ("off", "on"), "seatbelt": ("off", "loopback", "on")}.get(level.name)
@@ -71,7 +71,7 @@ def make_sandbox(
 
 
 class ProcessSandbox(Struct, eq=False):
-    """Runs commands as the person's processes, confined by the level."""
+    """Runs commands as processes of the person's user, confined as `level` says."""
 
     env: Mapping[str, str]
     level: SandboxLevel
@@ -81,7 +81,7 @@ class ProcessSandbox(Struct, eq=False):
     seatbelt: Seatbelt | None = None
     _supervisors: SupervisorPool = field(default_factory=SupervisorPool)
     _networks: dict[str, list[int]] = {}
-    """Handles of the users and the network that all commands of a workspace with services have."""
+    """Handles of the user and network namespaces that all commands of a workspace with services share, by workspace."""
     _serving: dict[str, set[asyncio.Task[Finished]]] = {}
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class ProcessSandbox(Struct, eq=False):
         return f"Only the workspace, the home folder and $TMPDIR can be written, not /tmp. {reach}."
 
     def start(self) -> None:
-        """Prepare for commands: otherwise the first one waits for a Python to start."""
+        """Start the spawner, so that the first command need not wait for a Python to start."""
         self._supervisors.start()
 
     async def run(
@@ -115,7 +115,7 @@ class ProcessSandbox(Struct, eq=False):
         env: Mapping[str, str] | None = None,
         handles: Sequence[int] = (),
     ) -> Finished:
-        """Run a command. `handles`: a socket that receives the command's users and network."""
+        """Run a command. `handles`: a socket to which the command's user and network namespaces are sent."""
         begun = time.monotonic()
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         handles = handles or self._networks.get(_make_mark(workspace), ())
@@ -125,8 +125,8 @@ class ProcessSandbox(Struct, eq=False):
             killed = await command.attend(timeout)
             report = await command.report()
             if not report:
-                # The supervisor was killed, so nobody has ended its command: processes with the workspace's mark in
-                # their environment are found.
+                # The supervisor was killed, so its command may still be running: find its processes by the workspace's
+                # mark in their environment, and kill them.
                 await self.sweep(workspace)
                 killed = killed or "because its supervisor process ended"
             await command.drain()
@@ -151,7 +151,7 @@ class ProcessSandbox(Struct, eq=False):
     async def _serve_first(
         self, mark: str, run: Callable[..., Coroutine[Any, Any, Finished]]
     ) -> asyncio.Task[Finished]:
-        """Start a service whose network the workspace's other commands share from now on."""
+        """Start a workspace's first service, whose network the workspace's other commands share from now on."""
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
         asyncio.get_running_loop().add_reader(link, arrived.set)
@@ -188,14 +188,14 @@ class ProcessSandbox(Struct, eq=False):
     ) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _make_mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
-        # Without a network namespace, no sockets with a path: a terminal multiplexer, a key agent or a container daemon
-        # behind one would run commands outside.
+        # Without a network namespace, Unix sockets are forbidden: through one, a terminal multiplexer, a key agent or a
+        # container daemon could be made to run commands outside the sandbox.
         request |= {"abi": self.level.abi, "families": INTERNET if self.network.mode == "on" else ()}
         if self.view is not None:
             mounts, writable = self.view.of(workspace, self.network.mode == "on")
             space = {"mounts": mounts, "of": identify_mounts(mounts), "network": self.network.request()}
-            # Numbers of descriptors mean nothing to the supervisor; the inodes tell whether its keeper is in these
-            # namespaces already.
+            # File descriptors differ between processes; by the inodes the supervisor can tell whether its keeper is in
+            # these namespaces already.
             space["joins"] = [os.fstat(handle).st_ino for handle in handles]
             request |= {"writable": writable, "families": (AF_UNIX, *INTERNET), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
@@ -214,7 +214,8 @@ class ProcessSandbox(Struct, eq=False):
 def _read_outcome(
     argv: Sequence[str], workspace: WorkFolder, report: dict[str, Any], output: bytes
 ) -> tuple[int, bytes]:
-    """Read exit status and output as a shell gives them: 127 not found, 126 not runnable, 128 + n for signal n."""
+    """Return a command's exit status and output as a shell would: 127 if it was not found, 126 if it cannot be run,
+    128 + n if signal n ended it."""
     step, number = report.get("failed"), report.get("errno")
     if step is None:
         status = int(report.get("status", 0))
@@ -234,13 +235,13 @@ def _make_mark(workspace: WorkFolder) -> str:
 
 
 def _end_marked(mark: str) -> None:
-    """Kill everything with the mark in its environment until nothing has it. Without /proc, nothing is found."""
+    """Kill all processes with the mark in their environment. Without /proc, none are found."""
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
-    # Until a whole scan finds nothing: a process forked between the scan and the kill has the mark too.
+    # Repeat until a scan finds none, because a process may be forked between a scan and the kill.
     for _ in range(100):
         marked = []
         for pid in kernel.list_processes():
-            with suppress(OSError):  # it has ended, or is another user's
+            with suppress(OSError):  # the process has ended, or is another user's
                 if pid != os.getpid() and wanted in b"\0" + Path(f"/proc/{pid}/environ").read_bytes() + b"\0":
                     marked.append(pid)
         if not marked:

@@ -1,9 +1,9 @@
-"""The way out of a network namespace, for the hosts that a person allowed: a small HTTP proxy.
+"""The relay, a small HTTP proxy through which commands in a network namespace reach the hosts that a person allowed.
 
-It listens inside the commands' namespace and connects from outside it, in a process that is itself confined: it cannot
-write files, because its input comes from commands. `CONNECT` (for HTTPS) and plain HTTP requests are passed on to
-allowed hosts, through the person's own proxy if they have one; a port of the person's own machine is passed on as it is
-(`loopback`).
+It listens inside the commands' namespace and connects from outside it. Because its input comes from commands, its
+process is confined itself: it cannot write files. `CONNECT` (for HTTPS) and plain HTTP requests are passed on to
+allowed hosts, through the person's own proxy if they have one. In the network mode `loopback`, connections to a port
+of localhost are passed on unchanged to the same port of the machine.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from bough.adapters.sandboxes import filter, kernel
 from bough.adapters.sandboxes.orders import PROXY_PORT
 
 _PORTS = (80, 443)
-"""Ports allowed on a host for which no port is named."""
+"""The ports that are allowed on a host for which the person named no port."""
 _LONGEST = 65536
-"""The most bytes of a request's head."""
+"""The most bytes of the request line and headers of a request."""
 _PATIENCE = 30.0
-"""Seconds to wait for a head, and for a connection."""
+"""Seconds to wait for a request's headers, and for a connection."""
 _MOST = 64
-"""Connections at the same time."""
+"""The most connections at the same time; further ones are closed."""
 
 
 def listen(network: dict[str, Any]) -> list[socket.socket]:
-    """Return the listening sockets, made inside the namespace: that of the proxy, then one for each port of the
-    machine."""
+    """Open the listening sockets inside the namespace: first the proxy's, if hosts are allowed, then one for each port
+    of the machine."""
     ports = [*([PROXY_PORT] if network["hosts"] else []), *network["ports"]]
     return [socket.create_server(("127.0.0.1", port), backlog=64) for port in ports]
 
 
 def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
-    """Pass on until the process is ended. Called outside the namespace."""
+    """Serve connections until the process is killed. To be called outside the namespace."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    socket.getaddrinfo("localhost", None)  # loads the resolver while that is still possible
+    socket.getaddrinfo("localhost", None)  # loads the resolver's libraries before this process is confined
     kernel.confine([], kernel.landlock_abi(), filter.INTERNET)
     proxies = 1 if network["hosts"] else 0
     free = threading.BoundedSemaphore(_MOST)
@@ -65,7 +65,7 @@ def _handle_client(client: socket.socket, network: dict[str, Any], port: int, fr
             else:
                 _answer_request(client, network)
     except (OSError, ValueError):
-        pass  # the other side sees a closed connection, as when a server goes away
+        pass  # the other side sees a closed connection, as if a server had ended
     finally:
         free.release()
 
@@ -100,8 +100,8 @@ def _answer_request(client: socket.socket, network: dict[str, Any]) -> None:
 
 
 def is_allowed(host: str, port: int, allowed: list[str]) -> bool:
-    """Whether a host is allowed: `example.org` allows ports 80 and 443 of just that host, `*.example.org` of those
-    below; `HOST:PORT` one port."""
+    """Whether a host is allowed: the entry `example.org` allows ports 80 and 443 of just that host, `*.example.org`
+    those of its subdomains, and `HOST:PORT` only that port."""
     for entry in allowed:
         name, _, number = entry.rpartition(":") if entry.rpartition(":")[2].isdecimal() else (entry, "", "")
         fits = host.endswith(name[1:]) if name.startswith("*.") else host == name.strip("[]")
@@ -126,7 +126,7 @@ def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
     if network["upstream"]:
         return _connect_through(urlsplit(network["upstream"]), host, port)
     for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        # Check the address that is connected to, not one from a second lookup: that could differ.
+        # Check the very address that is connected to, because a second lookup could give a different one.
         where = ipaddress.ip_address(address[0])
         if (where.is_loopback or where.is_link_local or where.is_unspecified) and not _is_literal(host):
             raise ValueError(f"its name resolves to {where}, which is this machine")
@@ -141,7 +141,7 @@ def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
 
 
 def _is_literal(host: str) -> bool:
-    """Whether the person named the machine itself, not only a name that someone else points there."""
+    """Whether a host is an IP address or `localhost`, not a name that someone else could point at this machine."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -164,10 +164,10 @@ def _connect_through(proxy: Any, host: str, port: int) -> socket.socket:
 
 
 def _rewrite_head(head: bytes, method: str, target: str, version: str) -> bytes:
-    """Rewrite a plain request for its server: the path only, and one request to a connection."""
+    """Rewrite the head of a plain HTTP request for its server: with the path instead of the whole URL."""
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # One request per connection: a second one could name another host, and nobody would check it.
+    # Allow only one request per connection, because a second one could name another host without being checked.
     dropped = (b"proxy-connection:", b"connection:", b"proxy-authorization:")
     lines = [line for line in head.split(b"\r\n")[1:] if not line.lower().startswith(dropped)]
     return b"\r\n".join([f"{method} {path} {version}".encode("latin-1"), *lines, b"Connection: close", b"", b""])
@@ -180,7 +180,7 @@ def _refuse(client: socket.socket, status: int, why: str) -> None:
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:
-    """Pass data on both ways until both sides are done."""
+    """Pass data on in both directions until both sides have ended."""
     one.settimeout(None)
     other.settimeout(None)
     open_to = {one: other, other: one}

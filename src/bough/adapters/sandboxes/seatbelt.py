@@ -1,9 +1,9 @@
-"""Runs commands on macOS under a `sandbox-exec` profile. It is based on public knowledge of the profile language and
-untested on a Mac so far, as the banner says.
+"""Runs commands on macOS under a `sandbox-exec` profile. The profile is based on public knowledge of its language, and
+untested on a Mac so far, as a run's banner says.
 
-Everything is denied except what is listed, and of two matching rules the later one counts. A command reads the system,
-the toolchains and its workspace, not the person's home and project; it writes in its workspace, a private home and its
-temporary folder; it signals and sees only its own processes.
+Everything is denied except what the profile lists, and of two matching rules the later one counts. A command can read
+the system, the toolchains and its workspace, but not the person's home and project; write in its workspace, a private
+home and its temporary folder; and signal and see only its own processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SERVICES = """
     com.apple.system.opendirectoryd.libinfo com.apple.system.opendirectoryd.membership com.apple.system.logger
     com.apple.system.notification_center com.apple.logd com.apple.bsd.dirhelper
 """.split()  # noqa: SIM905
-"""Services for users, groups and logging: none of them acts for others."""
+"""Services for users, groups and logging, none of which carries out actions for its clients."""
 _OF_THE_NETWORK = ("com.apple.trustd.agent", "com.apple.SystemConfiguration.configd", "com.apple.dnssd.service")
 _BASE = """\
 (version 1)
@@ -49,7 +49,8 @@ class Seatbelt:
         readable: Sequence[Path] = (),
         writable: Sequence[Path] = (),
     ) -> None:
-        """Set up the profile. `hidden`: the project. `readable` and `writable`: what the person opens."""
+        """Set up the profile. `hidden`: folders that commands must not see, such as the project. `readable` and
+        `writable`: files and folders that the person opens to commands."""
         home = Path(env.get("HOME") or "/nonexistent")
         tools = [home / name for name in TOOLS]
         on_path = [Path(folder) for folder in env.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
@@ -71,7 +72,7 @@ class Seatbelt:
             _BASE,
             _format_rule("allow", "mach-lookup", (f"(global-name {_quote(name)})" for name in services)),
             _format_rule("deny", "file-read*", _subpath_filters(self._hidden)),
-            # Opening a file reads the metadata of each folder on the way.
+            # Opening a file reads the metadata of every folder above it.
             _format_rule("allow", "file-read-metadata", [f"(literal {_quote(place)})" for place in sorted(above)]),
             _format_rule("allow", "file-read*", _subpath_filters(seen)),
             _format_rule("allow", "file-write*", _subpath_filters(own)),
@@ -82,7 +83,7 @@ class Seatbelt:
 
 
 def _allow_network(network: Network) -> list[str]:
-    """Return the network rules. There is one network for the whole machine: everyone shares localhost."""
+    """Return the network rules. macOS has no network namespaces, so commands share localhost with the whole machine."""
     if network.mode == "on":
         return ["(allow network*)", "(allow system-socket)"]
     if network.mode == "loopback":
@@ -96,7 +97,7 @@ def _format_rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
 
 
 def _subpath_filters(places: Iterable[Path]) -> list[str]:
-    # By the kernel's names: `/tmp` is a link there.
+    # The kernel compares resolved paths, and on macOS `/tmp`, for example, is a link.
     return [f"(subpath {_quote(os.path.realpath(place))})" for place in dict.fromkeys(places)]
 
 

@@ -1,14 +1,14 @@
-"""The small processes that start commands for bough and make sure that nothing of them is left.
+"""The small processes that start commands for bough, and make sure that none of their processes is left over.
 
 bough starts one spawner and asks it for *supervisors*: forks of this small process, one for each concurrent command,
-reused. A supervisor starts a command in a session of its own and becomes the parent of every orphan among the command's
-descendants, so that the kernel answers "is anything left?": a daemon that left its group and cleared its environment is
-found too. It ends all of them when the command ends, when bough asks for it, and when bough is gone, however it went:
-then the control socket is closed.
+which are reused. A supervisor starts a command in a new session, and adopts every orphan among the command's
+descendants, so that the kernel tells whether any is left: even a daemon that left its group and cleared its environment
+is found. The supervisor kills all of them when the command ends, when bough asks for it, and when bough is gone for
+whatever reason, which it sees by its control socket.
 
-On systems without such adoption only the command's process group is ended.
+On systems without such adoption only the command's process group is killed.
 
-Only the standard library is imported here (and `kernel`): the spawner runs isolated from the person's Python set-up,
+Imports only the standard library and files of this folder: the spawner runs isolated from the person's Python set-up,
 without installed packages and with an empty environment.
 """
 
@@ -34,10 +34,10 @@ RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SI
 
 
 def serve() -> None:
-    """Take orders from the socket on our standard input until bough closes it."""
+    """Take orders from the socket that is this process's standard input, until bough closes it."""
     # Close whatever bough had open without O_CLOEXEC (libraries do that), before any command could inherit it.
     os.closerange(3, 65536)
-    # It ends with its socket and not before: otherwise nobody would be left to end the commands.
+    # Signals must not end the spawner or its supervisors: nobody would be left to end the commands.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
@@ -54,7 +54,7 @@ def serve() -> None:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
-            os.set_inheritable(handles[0], False)  # no command must have it
+            os.set_inheritable(handles[0], False)  # no command must inherit it
             Supervisor(socket.socket(fileno=handles[0])).serve()
             os._exit(0)
         os.close(handles[0])
@@ -66,12 +66,12 @@ class Supervisor:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._keeper: namespaces.Keeper | None = None
-        # Here and not in the spawner: then everything that a supervisor adopts belongs to its own command.
+        # Do this here and not in the spawner, so that everything that a supervisor adopts belongs to its own command.
         kernel.adopt_orphans()
         self._woken, wakes = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wakes, False)
-        # A handler that does nothing: an ignored SIGCHLD would not wake the poll, and the exit status would be lost.
+        # This handler does nothing, but with an ignored SIGCHLD the poll would not wake and the exit status be lost.
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
@@ -86,12 +86,12 @@ class Supervisor:
             else:
                 try:
                     status = self._attend(command)
-                finally:  # whatever happens to us
-                    # A command with its own process namespace ends with its first process. If something hangs in the
-                    # kernel, this supervisor ends, and the next command gets another.
+                finally:  # even if this supervisor fails
+                    # In a process namespace of its own, all of a command ends with its first process. Otherwise, if a
+                    # process hangs in the kernel, this supervisor ends, and the next command gets another one.
                     clean = "space" in request or self._end_all(command)
                 report = {"status": os.waitstatus_to_exitcode(status)}
-            # A supervisor in the workspace's folder would keep it from being removed or unmounted.
+            # If the supervisor stayed in the workspace's folder, that could not be unmounted.
             os.chdir("/")
             try:
                 self._control.sendall(json.dumps(report).encode() + b"\n")
@@ -99,8 +99,8 @@ class Supervisor:
                 return  # bough is gone
 
     def _start(self, request: dict[str, Any], output: int, handles: list[int]) -> int:
-        """Start the command's process. `handles`, which are closed here: the users and the network that it joins, or a
-        socket that receives its own. Raises `StartFailed`."""
+        """Start the command's process. `handles`, which are closed here: the user and network namespaces that it joins,
+        or a socket to which its own are sent. Raises `StartFailed`."""
         try:
             if (space := request.get("space")) is None:
                 command = _start(request, output)
@@ -112,7 +112,7 @@ class Supervisor:
                 self._keeper = namespaces.Keeper(space, handles if len(handles) == SHARED else ())
             command = self._keeper.start({**request, "space": None}, output)
             if len(handles) == 1:
-                with socket.socket(fileno=os.dup(handles[0])) as link, suppress(OSError):  # nobody waits any longer
+                with socket.socket(fileno=os.dup(handles[0])) as link, suppress(OSError):  # the receiver may be gone
                     socket.send_fds(link, [b"."], self._keeper.shares)
             return command
         except StartFailed as failed:
@@ -129,13 +129,13 @@ class Supervisor:
             self._keeper = None
 
     def _attend(self, command: int) -> int:
-        """Wait for the command, and end it when bough asks or is gone; return its wait status."""
+        """Wait for the command, and end it when bough asks for it or is gone. Return its wait status."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         poll.register(self._control, select.POLLIN)
         end_at: float | None = None
         while True:
-            # Before the poll: it may have ended before the handler was installed.
+            # Look before polling, because the command may have ended before the handler was installed.
             pid, status = os.waitpid(command, os.WNOHANG)
             if pid:
                 return status
@@ -154,13 +154,13 @@ class Supervisor:
                 namespaces.end_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
-                # The end of file stays readable for ever, and would make this loop spin. bough is gone, so kill the
-                # command.
+                # An empty order is the end of the socket: bough is gone. It stays readable for ever, which would make
+                # this loop spin.
                 elif not order:
                     poll.unregister(self._control)
 
     def _end_all(self, command: int) -> bool:
-        """Kill until the kernel reports no descendant left; False: one does not go."""
+        """Kill the command's descendants until the kernel reports none left. Return False if one does not disappear."""
         namespaces.end_group(command, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
@@ -172,7 +172,7 @@ class Supervisor:
                 return True
             if pid:
                 continue
-            # Repeatedly: a process that forks faster than one scan goes on until its last child is found.
+            # Repeat this, because a process may fork again during a scan.
             for child in kernel.list_children():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
@@ -185,7 +185,7 @@ def _start(request: dict[str, Any], output: int) -> int:
     """Start the command's process. Raises `StartFailed`.
 
     Landlock confines a thread and what that thread starts. So a separate thread, which ends right away, starts the
-    command without a fork of Python, and this process stays unconfined, and out of the command's reach.
+    command, without a fork of Python. The rest of this process stays unconfined, and out of the command's reach.
     """
     started: list[int | StartFailed] = []
 
@@ -198,7 +198,7 @@ def _start(request: dict[str, Any], output: int) -> int:
                     kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
             argv, env = request["argv"], request["env"]
             with kernel.doing("exec"):
-                # In a session of its own, without input, and with its output and errors combined.
+                # The command gets a new session, no input, and one pipe for both its output and its errors.
                 pid = os.posix_spawn(
                     namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
                     argv,

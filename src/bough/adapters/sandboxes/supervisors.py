@@ -1,4 +1,4 @@
-"""bough's side of the spawner: the available supervisors, and one command that runs under one of them."""
+"""bough's side of the spawner (`spawner.py`): keeps its supervisors, and runs a command under one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
 from bough.trust.programs import run_program
 
-# The package without its `__init__`'s imports: the spawner has no installed packages.
+# This makes bough importable without running its `__init__`, which imports packages that the spawner does not have.
 _BOOT = """
 import sys, types
 bough = sys.modules["bough"] = types.ModuleType("bough")
@@ -30,18 +30,18 @@ from bough.adapters.sandboxes import namespaces, spawner
 print(namespaces.probe()) if PROBE else spawner.serve()
 """
 _IDLE = 8
-"""The most idle supervisors kept; more than that were for a burst."""
+"""The most idle supervisors that are kept; any more were needed only for a burst of commands."""
 _PATIENCE = GRACE + PATIENCE + 2.0
 """Seconds to wait for the report on a command that was asked to end."""
 _PROBING = (_PATIENCE, 4 * _PATIENCE)
-"""Seconds for a probe, at each try: a busy machine is slow."""
+"""Seconds for each attempt at a probe; the second is longer, because a busy machine is slow."""
 SLOW = "finding out whether there are any took too long"
 _DRAIN = 1.0
-"""Seconds to wait for the end of the output when all its writers are gone."""
+"""Seconds to wait for the rest of the output after a command has ended."""
 _NEWS = 0.1
-"""Shortest time in seconds between two pieces of progress."""
+"""The shortest time in seconds between two reports of progress."""
 _NEWS_WIDTH = 300
-"""The most characters of one."""
+"""The most characters in a report of progress."""
 
 
 @lru_cache(maxsize=1)
@@ -64,14 +64,14 @@ def probe() -> str:
 
 def _make_spawner_argv(probing: bool = False) -> list[str]:
     boot = _BOOT.replace("PROBE", str(probing))
-    # Isolated and without site-packages: a `.pth` file or PYTHONPATH of the person's, or of a project, would run code
-    # here, outside of every sandbox.
+    # Run Python isolated and without site-packages: a `.pth` file or a PYTHONPATH of the person or a project would run
+    # code here, outside every sandbox.
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, str(Path(__file__).parents[2])]
 
 
 class SupervisorPool:
-    """The spawner and its supervisors, as their control sockets. Started with the first command at the latest,
-    restarted if the spawner dies, and closed with this object."""
+    """Holds the control sockets of the spawner and its supervisors. The spawner is started with the first command at
+    the latest, restarted if it dies, and ended with this object."""
 
     def __init__(self) -> None:
         self._orders: socket.socket | None = None
@@ -83,15 +83,15 @@ class SupervisorPool:
             self._start()
 
     def assign(self, length: int, handles: list[int]) -> socket.socket:
-        """Return a supervisor that expects a request of that length and has its handles, first the pipe for the
-        output."""
+        """Return the control socket of a supervisor that was told to expect a request of that length, and was sent its
+        handles, of which the first is the output's pipe."""
         head = length.to_bytes(4, "big")
         while self._idle:
             control = self._idle.pop()
             with suppress(OSError):
                 socket.send_fds(control, [head], handles)
                 return control
-            control.close()  # it was killed while idle
+            control.close()  # this supervisor was killed while idle
         control = self._hire()
         socket.send_fds(control, [head], handles)
         return control
@@ -130,7 +130,7 @@ class SupervisorPool:
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
                 ],
-                # Its own group: Ctrl-C at the terminal is for bough, which ends commands in order.
+                # A separate process group, because Ctrl-C at the terminal is for bough, which then ends the commands.
                 setpgroup=0,
             )
         except OSError as error:
@@ -154,7 +154,7 @@ def _end_spawner(orders: socket.socket, pid: int, idle: list[socket.socket]) -> 
 
 
 class Command:
-    """One running command: its output so far, and its report once it has ended. Leaving the block ends it."""
+    """One running command: its output so far, and its report once it has ended. Leaving the `with` block ends it."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Command:
         self._told = False
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[str] = self._loop.create_future()
-        """Done when nothing is left to wait for; holds the reason if bough should end the command."""
+        """Done when the command has ended (then empty), or bough should end it (then the reason)."""
         self._reported = asyncio.Event()
         self._drained = asyncio.Event()
         self._pipe, writes = os.pipe()
@@ -199,19 +199,19 @@ class Command:
         if self._later is not None:
             self._later.cancel()
         os.close(self._pipe)
-        # A supervisor that got an order may have finished already, and would take the order for its next request.
+        # A supervisor that was sent an order may have finished before, and would take the order for its next request.
         if kind is None and self._said.endswith(b"\n") and not self._told:
             self._pool.give_back(self._control)
         else:
             self._control.close()
 
     async def send(self, request: bytes) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # the missing report shows it
-            # With a workspace of many mounts the request can exceed the socket's buffer: the loop must not block on it.
+        with suppress(BrokenPipeError, ConnectionResetError):  # then there will be no report, which is noticed
+            # The request for a workspace with many mounts can exceed the socket's buffer, and must not block the loop.
             await self._loop.sock_sendall(self._control, request)
 
     async def attend(self, timeout: float) -> str:
-        """Wait until the command has ended, or end it; return why as a phrase."""
+        """Wait until the command has ended, or end it. Return why bough ended it, as a phrase; empty if it did not."""
         try:
             async with asyncio.timeout(timeout):
                 killed = await self._over
@@ -222,28 +222,28 @@ class Command:
             self._tell(END)
         except asyncio.CancelledError:
             self._tell(END_NOW)
-            # A second cancellation cuts this wait short; the command is killed anyway.
+            # A second cancellation would cut this wait short, but the command is killed anyway.
             await self.report()
             raise
         return killed
 
     async def report(self) -> dict[str, Any]:
-        """Return the supervisor's report; empty if it died without one."""
+        """Wait for the supervisor's report, and return it; empty if the supervisor died without one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
                 await self._reported.wait()
         return dict(json.loads(self._said)) if self._said.endswith(b"\n") else {}
 
     async def drain(self) -> None:
-        """Wait for the last of the output of processes that are gone."""
+        """Wait for the rest of the output after the command has ended."""
         with suppress(TimeoutError):
-            # A process that left the session and survived could hold the pipe open: the call does not wait for that.
+            # Do not wait for long: a process that left the session and survived could hold the pipe open.
             async with asyncio.timeout(_DRAIN):
                 await self._drained.wait()
 
     def _tell(self, order: bytes) -> None:
         self._told = True
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # the supervisor has just ended
             self._control.send(order)
 
     def _read_report(self) -> None:
@@ -269,7 +269,7 @@ class Command:
             self._loop.remove_reader(self._pipe)
             self._drained.set()
         if len(self.output) > self._limit:
-            # Reading stops as well, so that endless output fills the pipe and not the memory.
+            # Reading has stopped as well, so that endless output fills the pipe and not the memory.
             del self.output[self._limit :]
             megabytes = self._limit >= 1_000_000
             size = f"{self._limit / 1_000_000:g} MB" if megabytes else f"{self._limit:,} bytes"
@@ -285,7 +285,7 @@ class Command:
         now = time.monotonic()
         if self._later is not None:
             self._later.cancel()
-        if now < self._news_at:  # The end of a burst is news, too.
+        if now < self._news_at:  # report this later, so that the last line of a burst is not lost
             self._later = self._loop.call_later(self._news_at - now, self._tell_news)
             return
         line = decode_output(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]

@@ -1,12 +1,12 @@
-"""The file system view of a command with namespaces of its own: a list of mounts (see `mounts.py`).
+"""Decides which files a command in its own namespaces sees, as a list of mounts (see `mounts.py`).
 
-The system's own folders are there, read-only. The person's home, the project, other people's homes, `/tmp`, `/run` and
-removable disks are not: in place of home and `/tmp` a command has folders of its workspace. Back in come, read-only,
-the toolchains in the home that hold no secrets, the folders of PATH, the interpreter that runs bough, and the
-workspace's references (`WorkFolder.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
+It sees the system's own folders, read-only. It does not see the person's home, the project, other people's homes,
+`/tmp`, `/run` and removable disks: in place of home and `/tmp` it has private folders of its workspace. Exceptions,
+read-only: the toolchains in the home, which hold no secrets, the folders of PATH, the Python that runs bough, and the
+folders that the workspace borrows (`WorkFolder.mounts`). Download caches are copy-on-write, so that none is poisoned.
 """
 
-# Unlike Path's methods, os.path's return False for what may not be accessed.
+# The functions of os.path are used because, unlike Path's methods, they return False for what may not be accessed.
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from bough.trust.files import Place
 from bough.trust.programs import is_within
 
 Line = list[str]
-"""Kind, target, source and a further argument of the kind."""
+"""A mount: kind, target, source, and a further argument that depends on the kind (see `build_mounts`)."""
 
 _SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys", "opt", "snap")
-"""Entries of `/` that commands see. Others (`/srv`, `/data`) are the person's."""
+"""The entries of `/` that commands see. Others (such as `/srv` or `/data`) may hold the person's files."""
 _TOOL_VARIABLES = """
     GOROOT GOPATH CARGO_HOME RUSTUP_HOME JAVA_HOME DOTNET_ROOT GEM_HOME PNPM_HOME NVM_DIR PYENV_ROOT
 """.split()  # noqa: SIM905
-"""Variables that name toolchains outside of homes, on images and machines with several users."""
+"""Variables that name toolchains, which container images and shared machines have outside the home."""
 _EMPTY = ("/run", "/home", "/root", "/mnt", "/media", "/var", "/boot", "/lost+found")
 _NEEDED = """
     /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
     /var/lib/texmf /var/cache/fontconfig /var/cache/ldconfig /var/cache/man
 """.split()  # noqa: SIM905
-"""Paths that commands see in otherwise empty folders."""
+"""Paths that commands see although the folders around them appear empty."""
 _BLANK = """
     /etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow- /etc/sudoers /etc/krb5.keytab
 """.split()  # noqa: SIM905
 _CLOSED = """
     /etc/ssh /etc/ssl/private /etc/sudoers.d /etc/NetworkManager /etc/wireguard
 """.split()  # noqa: SIM905
-"""Paths that only root can read, and a run as root must not."""
+"""Folders that only root can read. They are hidden, so that commands of a run as root cannot read them either."""
 
 TOOLS = """
     .cargo/bin .rustup .pyenv .rbenv .nvm .volta .asdf .sdkman .fnm .bun/bin .deno/bin .ghcup .dotnet .juliaup .elan
@@ -53,16 +53,16 @@ TOOLS = """
     .local/share/pnpm .local/share/fnm .jdks .linuxbrew go/bin miniconda3 anaconda3 miniforge3 .virtualenvs n
     .cache/ms-playwright .cache/pypoetry/virtualenvs .cache/node/corepack .local/share/gem
 """.split()  # noqa: SIM905
-"""Folders of the home where people keep toolchains, which hold nothing secret."""
+"""Folders in the home that hold toolchains, and nothing secret."""
 CACHES = """
     .cache/pip .cache/uv .cache/go-build .cache/yarn .cache/pnpm .cache/pypoetry/cache .cache/pypoetry/artifacts
     .npm/_cacache .cargo/registry .cargo/git go/pkg .m2/repository .gradle/caches .ivy2/cache
 """.split()  # noqa: SIM905
-"""Folders of the home where tools keep downloads."""
+"""Folders in the home where tools keep downloads."""
 
 
 def find_private_folder(workspace: WorkFolder) -> Path:
-    """Return the sandbox's folder for a workspace, which no command can replace: the home, `/tmp`, changes to
+    """Return the folder, which no command can replace, for a workspace's private home, its `/tmp` and its changes to
     caches."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}.private")
 
@@ -75,12 +75,12 @@ class FileSystemView:
         readable: Sequence[Path] = (),
         writable: Sequence[Path] = (),
     ) -> None:
-        """`hidden`: folders that must not be seen, such as the project. `readable` and `writable`: what the person
-        opens."""
+        """Prepare what all workspaces have in common. `hidden`: folders that must not be seen, such as the project.
+        `readable` and `writable`: files and folders that the person opens to commands."""
         known = _find_home()
         self._hidden = [realpath(place) for place in hidden]
         self._home = realpath(env.get("HOME") or known)
-        # Both: HOME may point elsewhere, and the real home has to be hidden all the same.
+        # Hide both, because HOME may differ from the real home.
         homes = {self._home, realpath(known)}
         empty = {*_EMPTY, *homes, *map(realpath, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
@@ -91,7 +91,7 @@ class FileSystemView:
         kept = [f"{place}/" for place in (*self._empty, "/tmp", "/var/tmp")]
         shown = [
             place
-            for place in dict.fromkeys(map(realpath, opened))  # neither a hidden folder nor one that contains it
+            for place in dict.fromkeys(map(realpath, opened))  # except those that contain a hidden folder
             if not any(each.startswith(f"{place.rstrip('/')}/") for each in kept)
         ]
         self._lines = [
@@ -106,7 +106,7 @@ class FileSystemView:
         self._caches = [place for name in CACHES if (place := f"{self._home}/{name}") and isdir(place)]
 
     def of(self, workspace: WorkFolder, network: bool) -> tuple[list[Line], list[str]]:
-        """The mounts for a command there, parents first, and the paths that it can write to."""
+        """Return the mounts for a command in this workspace, parents first, and the paths that it can write to."""
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         own = find_private_folder(workspace)
         root, scratch = realpath(workspace.root), realpath(workspace.scratch)
@@ -124,23 +124,23 @@ class FileSystemView:
                 lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
         lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
-            # Where host names are resolved, when that is not in /etc itself.
+            # Show the file that configures name resolution, if it is a link to a place outside /etc.
             resolver = realpath("/etc/resolv.conf")
             if resolver != "/etc/resolv.conf" and isfile(resolver):
                 lines.append(_make_line("read", resolver))
-        # Where two have the same place, the later one counts.
+        # Of two mounts with the same target, the later one counts.
         last = {line[1]: line for line in lines}
         ordered = sorted(last.values(), key=lambda line: line[1].split("/"))
         return list(_drop_repeated(ordered)), [root, scratch, *places, *self.writable, "/dev"]
 
     def _is_away(self, place: str) -> bool:
-        """Whether a path would otherwise be invisible."""
+        """Whether a command would not see a path unless it is mounted."""
         top = place.split("/")[1]
         return top not in _SYSTEM or any(place.startswith(f"{folder}/") for folder in self._empty)
 
     def _may_be_lent(self, place: str) -> bool:
-        """Whether a folder may be lent: a project's own, or one that neither is nor holds the home or a hidden folder,
-        except where tools install packages."""
+        """Whether a command may see a folder that the workspace borrows: a folder of the project, or one that does not
+        contain the home and is not in a hidden folder of the home (`~/.…`), unless tools install packages there."""
         if any(is_within(place, folder) for folder in self._hidden):
             return True
         inner = place.removeprefix(f"{self._home}/")
@@ -149,8 +149,8 @@ class FileSystemView:
 
 
 def _find_home() -> str:
-    """Return the person's home as the system reports it, whatever a variable says. A container's user may be
-    unknown."""
+    """Return the person's home from the user database, whatever HOME says, or a path that does not exist if the user is
+    unknown there, as in a container."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
@@ -158,7 +158,7 @@ def _find_home() -> str:
 
 
 def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
-    """Identify the files and folders that the mounts refer to: one that was removed and recreated is another."""
+    """Return device and inode of each file or folder that is mounted: they differ if it was removed and recreated."""
     found = []
     for source in (line[2] for line in mounts if line[2]):
         with suppress(OSError):
@@ -168,7 +168,7 @@ def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
 
 
 def _drop_repeated(lines: list[Line]) -> Iterator[Line]:
-    """Drop folders that are already visible, read-only and in place through a parent."""
+    """Drop read-only mounts that are already visible at the same path through the mount of a parent."""
     above: list[Line] = []
     for line in lines:
         while above and not line[1].startswith(f"{above[-1][1].rstrip('/')}/"):
@@ -189,31 +189,31 @@ def _list_system() -> Iterator[Line]:
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
         elif entry.is_dir() and entry.name in _SYSTEM:
-            # Mounts further down would be invisible through a layer.
+            # A `lent` folder is mounted as an overlay, through which further mounts inside it would be invisible.
             whole = entry.name not in ("opt", "snap") or any(place.startswith(f"{entry.path}/") for place in mounted)
             yield _make_line("read" if whole else "lent", entry.path)
     yield _make_line("read", "/sys")
     yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])
-    # Writable for root and about the machine, not the command.
+    # Hide files and folders that commands of a run as root could otherwise read.
     yield from (_make_line("blank", place) for place in _BLANK if isfile(place))
     yield from (_make_line("empty", place) for place in _CLOSED if isdir(place) and not islink(place))
 
 
 def _list_path_folders(env: Mapping[str, str]) -> Iterator[str]:
-    """List the folders of PATH; the `bin` of something installed as a whole brings the rest of it along."""
+    """List the folders of PATH; for a `bin` next to a `lib`, also the folder around both, which the programs need."""
     for folder in env.get("PATH", "").split(os.pathsep):
         if folder.startswith("/") and isdir(folder):
             yield folder
             place = Path(realpath(folder))
             whole = place.parent
-            # `~/.local` and `~/.cargo` have secrets next to their programs.
+            # `~/.local` and `~/.cargo` may hold secrets besides their programs.
             if place.name == "bin" and whole.name not in (".local", ".cargo") and isdir(whole / "lib"):
                 yield str(whole)
                 yield from _find_base(whole)
 
 
 def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
-    """bough's own Python, and that of an active virtual environment."""
+    """List the folders of bough's own Python, and of the Python of an active virtual environment."""
     yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
     if own := env.get("VIRTUAL_ENV"):
         yield own
@@ -221,8 +221,8 @@ def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _find_base(environment: Path) -> Iterator[str]:
-    """Find the Python that a virtual environment was made from: a folder with a Python in it, whatever a link in a
-    repository's environment leads to."""
+    """Find the folder of the Python that a virtual environment was made from. Only a folder that holds a Python
+    counts, because the links in a repository's environment may lead anywhere."""
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
         base = Path(realpath(python)).parents[1]
