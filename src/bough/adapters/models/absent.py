@@ -1,4 +1,4 @@
-"""No model, for written plans that need none. If one is needed after all, the run halts."""
+"""Stands in for a model in runs whose plan needs none. If a model is needed after all, the run halts."""
 
 from __future__ import annotations
 

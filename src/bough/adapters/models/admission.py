@@ -1,8 +1,8 @@
-"""The queue before each endpoint (pace.py): agents wait in order until it can take their request.
+"""The queue in front of each endpoint: agents wait in order until it can take their request (see pace.py).
 
-Waiting is not a failure: nothing is recorded, no retry is counted, and a run's limits end it as they end a call. The
-one exception: if the request that probes whether a server is back fails, it counts for every agent that waits, so that
-the run gives up as soon as it would with a single agent.
+Waiting is not a failure: nothing is recorded, no retry is counted, and a run's limits end the wait as they end a
+call. The one exception: if the request that probes whether a server is back fails, it counts as a failure for every
+waiting agent, so that the run gives up as soon as it would with a single agent.
 
 The state is in memory, per process. The journal records the outcome of every call; the server's rate changes by the
 minute, and a new process learns it from its first answers.
@@ -29,7 +29,7 @@ from bough.ports.steering import Stop
 
 Say = Callable[[str], None]
 FRESH = 60.0
-"""Seconds for which "the quota is exhausted" holds for other agents too, without a request of their own."""
+"""Seconds for which a quota that one agent found exhausted also counts as exhausted for the others."""
 
 
 class Admission(Struct, frozen=True, eq=False):
@@ -39,7 +39,7 @@ class Admission(Struct, frozen=True, eq=False):
     sent: Sent
 
     def hear(self, headers: Mapping[str, str]) -> None:
-        """Read the headers of its answer."""
+        """Read the token allowance from the headers of the request's answer."""
         if allowance := read_allowance(headers, time.time()):
             self.gate.pace.hear(self.gate.timer(), self.sent, allowance)
 
@@ -56,7 +56,7 @@ class _Applicant(Struct, frozen=True, eq=False):
 
 
 class Gate:
-    """The entrance to one endpoint."""
+    """The queue in front of one endpoint."""
 
     def __init__(self, host: str, pace: Pace, timer: Callable[[], float] = time.monotonic) -> None:
         self.pace = pace
@@ -68,8 +68,8 @@ class Gate:
 
     @asynccontextmanager
     async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Admission]:
-        """Wait until the endpoint may be asked. Raises `WaitEnded` if a person stops the run meanwhile, and errors of
-        others that concern everyone."""
+        """Wait until a request may be sent to the endpoint. Raises `WaitEnded` if a person stops the run meanwhile, and
+        other requests' errors that concern everyone (an exhausted quota, a server that is down)."""
         if self._exhausted is not None:
             heard, known = self._exhausted
             if self.timer() - heard < FRESH and time.time() < known.until:
@@ -176,13 +176,13 @@ class PacedModel:
         self.name = model.name
         self._model, self._gate, self._stop = model, gate, stop
         self._weight = 1.0
-        """The provider's tokens for each token of our estimate, by the last questions, cached or not."""
+        """How many tokens the provider counts for each token that we estimate, averaged over the last questions."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
-        # The question's tokens count if the provider has announced a limit.
+        # Estimate the question's tokens only if the provider has announced a token limit.
         counts = self.name in self._gate.pace.buckets
         tokens = estimate_tokens(prompt.system) + measure_messages(prompt.messages) if counts else 0
         async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:
@@ -192,7 +192,7 @@ class PacedModel:
             finally:
                 ADMITTED.reset(before)
         if tokens and answer.usage.input and not answer.usage.estimated:
-            # Anthropic does not count tokens read from the cache; others do.
+            # Anthropic does not count tokens read from the cache towards its limit; other providers do.
             free = answer.usage.cache_read if self.name.startswith("anthropic:") else 0
             counted = (answer.usage.input - free) / tokens
             self._weight = min(max(0.5 * self._weight + 0.5 * counted, 0.01), 4.0)
@@ -222,7 +222,7 @@ class FirstContact(Struct, eq=False):
 
 
 def _copy(error: Unavailable) -> Unavailable:
-    """Return a copy of the exception for each waiter: each raises its own."""
+    """Return a copy of the error, so that every waiter raises an exception of its own."""
     if isinstance(error, Exhausted):
         return Exhausted(str(error), error.until)
     assert isinstance(error, TransientError)

@@ -21,11 +21,11 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'
-"""Cache marks: the tools and the system prompt, which all agents of a kind share; each conversation up to its newest
-block, which the next round repeats; and, after a round with many calls, up to where the one before ended, since a
-provider looks for cached content no further back than 20 blocks."""
+"""Marks where a cached part of a request ends: after the tools and the system prompt, which all agents of a kind share;
+after a conversation's newest block, since the next round repeats all of it; and, after a round with many calls, where
+the round before it ended, since the provider looks for cached content no further back than 20 blocks."""
 MANY = 8
-"""Results of a round above which it may be longer than that, with as many calls, a text and its thinking."""
+"""A round with more results than this may exceed those 20 blocks: it has as many calls, a text and thinking."""
 CLOSED = b",%b}]}]}" % MARK
 PIECES = ("text", "partial_json", "thinking", "signature")
 """Names of the pieces in which a block arrives."""
@@ -161,7 +161,7 @@ class AnthropicReader(BaseReader):
             self._progress(pieces["text"])
 
     def _count(self, usage: dict[str, Any] | None) -> None:
-        """Count tokens. Counts are totals; a later one replaces an earlier one."""
+        """Record token counts. They are totals, so a later count replaces an earlier one."""
         counts = self._counts = self._counts | {
             name: count for name, count in (usage or {}).items() if count is not None
         }
@@ -175,7 +175,7 @@ class AnthropicReader(BaseReader):
         )
 
     def _verbatim(self, block: _OpenBlock) -> list[dict[str, Any]]:
-        """Return any other block as it is sent back."""
+        """Return a block that is neither text nor a call, as it is sent back."""
         whole = dict(block.start)
         for key in ("thinking", "signature"):
             if pieces := block.join(key):
@@ -213,11 +213,11 @@ class AnthropicModel(HttpModel):
         return {"model": self._at.model, "max_tokens": self._options.max_tokens, "stream": True}
 
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
-        # Messages sent in the last round; 0: this is the first.
+        # Count the messages up to the model's last answer; 0: this is the first round.
         place = len(prompt.messages)
         while place and not isinstance(prompt.messages[place - 1], Replied):
             place -= 1
-        # A moved mark changes bytes that were sent before, so move it only if the provider would not find its cache.
+        # A moved mark changes bytes that were sent before, so move it only if the cache would not be found otherwise.
         many = place and len(prompt.messages) - place > MANY
         before = self._prefixes.end_of(prompt.messages, place - 1) if many else 0
         marked = messages[:before] + b"," + MARK if before else b""
@@ -225,7 +225,7 @@ class AnthropicModel(HttpModel):
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         role = "assistant" if isinstance(message, Replied) else "user"
-        # Roles alternate, so the next message of a role joins its turn: the last turn, and its last block, stay open.
+        # Roles must alternate, so a message of the same role joins the last turn: keep that and its last block open.
         encoded = msgspec.json.encode(self._blocks(message))[1:-2]
         if role == before:
             return b"}," + encoded, role
@@ -246,7 +246,7 @@ class AnthropicModel(HttpModel):
                 return [block | ({"content": text} if text else {})]
             case Replied():
                 blocks = self._list_blocks(message)
-                # A turn may not end with thinking, nor be empty.
+                # The interface rejects a turn that is empty or ends with thinking.
                 ends = blocks and blocks[-1].get("type") in ("text", "tool_use")
                 return blocks if ends else [*blocks, _make_text("")]
 

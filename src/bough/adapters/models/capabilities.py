@@ -1,7 +1,7 @@
 """A local server's report about its model: its context window, and whether it calls tools.
 
-Queried once before the first round, and only on servers that a person runs. A server without such a report is not an
-error: then nothing is known.
+It is queried once, before the first round, and only from servers that a person runs. A server without such a report is
+not an error: then nothing is known about its model.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 TIMEOUT = 3.0
 OLLAMA_WINDOW = 4_096
-"""Ollama's window for a model whose file does not set one, unless it was started with another default."""
+"""Ollama's window for a model whose file does not set one, unless Ollama was started with another default."""
 
 
 class Capabilities(Struct, frozen=True):
     window: int = 0
-    """Tokens; 0: it does not say."""
+    """The context window in tokens; 0: the server does not say."""
     tools: bool | None = None
-    """Whether its template supports tools; None: it does not say."""
+    """Whether the model's template supports tools; None: the server does not say."""
     server: str = ""
-    """`Ollama`, `llama.cpp`, `vLLM`; empty: unknown."""
+    """The server program: `Ollama`, `llama.cpp`, `vLLM`; empty: unknown."""
     about: str = ""
-    """Its description of the model: another description is another model."""
+    """The server's description of the model; if it changes, the server has another model."""
     unreachable: str = ""
-    """Why it is unreachable: nothing listens there."""
+    """The error if nothing listens at the server's address; else empty."""
     images: bool | None = None
-    """Whether it takes images; None: it does not say."""
+    """Whether the model takes images; None: the server does not say."""
 
 
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
@@ -94,7 +94,7 @@ def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
 
 
 def _parse_models(listed: dict[str, Any], model: str) -> Capabilities:
-    """Read a list of models: vLLM's has the longest conversation, others at least the served models."""
+    """Read a list of models: vLLM's has the context window, those of other servers at least the models' names."""
     entries = [entry for entry in _get(listed, "data", list) if isinstance(entry, dict)]
     entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
     window = _to_number(entry.get("max_model_len"))
@@ -107,7 +107,7 @@ def _describe(found: dict[str, Any], *keys: str) -> str:
 
 
 async def _request_json(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:
-    """Return the JSON object of its answer; empty for anything else."""
+    """Return the JSON object in the server's answer; empty if it is anything else."""
     headers = [(b"user-agent", b"bough"), (b"content-type", b"application/json")]
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))

@@ -30,7 +30,7 @@ from bough.core.textual.cleaning import repair_surrogates
 
 IMAGES = "The images that the calls above show, in order:"
 ECHOED = ("reasoning_content", "reasoning_details")
-"""Fields of an answer that its provider wants back."""
+"""Fields of an answer that its provider wants sent back in later requests."""
 
 
 # ── what a server sends ─────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +151,7 @@ class ChatReader(BaseReader):
                 self._stop = choice.finish_reason
 
     def _add_other(self, number: int, piece: _Piece | None, finish: str | None) -> None:
-        """Add a further answer: only its text is useful, and only if it is whole."""
+        """Add a piece of a further answer. Only its text is used, and only if the answer ends normally."""
         pieces = self._others.setdefault(number, [])
         if piece is not None:
             pieces.append(_join_text(piece))
@@ -189,7 +189,7 @@ class ChatReader(BaseReader):
             call.extra |= piece.extra_content
 
     def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
-        """Find the call that a piece belongs to, or a new one. Some servers use one index for all calls, or leave out
+        """Find the call that a piece belongs to, or begin one. Some servers use one index for all calls, or leave out
         the index or the ids: there a piece with a name is a new call if it has another id, or comes after a complete
         call."""
         call = next((call for call in reversed(self._calls) if piece.index in (None, call.index)), None)
@@ -211,7 +211,7 @@ class ChatReader(BaseReader):
         if self._reasoning is not None:
             kept["reasoning_content"] = "".join(self._reasoning)
         if self._details:
-            # Reasoning details before they were split: one for each run of a type and index.
+            # Join the pieces of reasoning details: consecutive pieces of one type and index are one detail.
             runs: list[list[dict[str, Any]]] = []
             for detail in self._details:
                 same = runs and all(detail.get(key) == runs[-1][0].get(key) for key in ("type", "index"))
@@ -249,8 +249,8 @@ class ChatModel(HttpModel):
     reader = ChatReader
     path = "/chat/completions"
     _most_answers = _answers_now = 1_000
-    """Answers to one question that its server gives at once: fewer after a refusal, and fewer for now after a
-    failure."""
+    """The most answers to one question that are asked for at once: `_most_answers` is lowered for good after a refusal,
+    `_answers_now` for a while after a failure."""
 
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         wanted = min(prompt.answers, self._answers_now)
@@ -261,8 +261,8 @@ class ChatModel(HttpModel):
         except Unavailable as error:
             if wanted == 1 or (isinstance(error, TransientError) and error.sign == "throttled"):
                 raise
-            # Fewer may succeed where many took too long. Servers that give only one, or one per slot, refuse more for
-            # good.
+            # Fewer answers may succeed where many took too long. Servers that give only one answer, or one per slot,
+            # always refuse more.
             self._answers_now = wanted // 2
             if isinstance(error, TransientError):
                 raise
@@ -289,8 +289,8 @@ class ChatModel(HttpModel):
         return b"," if prompt.system and messages else b"", messages, b"]}"
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """Encode a message. The state is the number of results still to come, and the images among those that came: a
-        result is text, so images follow in a message of their own once all results are there."""
+        """Encode a message. The state is the number of results still to come, and the images of those that came: a
+        result can only be text, so the images follow in a message of their own after the last result."""
         left, *waiting = before.split()[1:] or ["0"]
         shaped = [self._build_message(message)]
         if isinstance(message, Replied):

@@ -34,9 +34,9 @@ Encode = Callable[[Message, str], tuple[bytes, str]]
 """A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
 
 MOST = 256
-"""The most conversations kept."""
+"""The most encoded conversations kept."""
 ROOM = 64_000_000
-"""The most bytes kept; the latest conversation is kept whatever its size."""
+"""The most bytes of encoded conversations kept; the latest conversation is kept whatever its size."""
 
 
 class _EncodedConversation(Struct, eq=False):
@@ -52,8 +52,8 @@ class Prefixes:
     """The encoded conversations in use. Providers store nothing between calls, so every round sends the whole
     conversation; only the new part of it is encoded, whatever the length of the rest.
 
-    Safe to share among any number of agents of one event loop: nothing here waits. A trail that branched off has a root
-    of its own and is encoded again; a shorter trail of a known root costs only the copy.
+    Safe to share among any number of agents of one event loop: nothing here waits. A trail (a list of messages) that
+    branched off has a root of its own and is encoded again; a shorter trail of a known root is only copied.
     """
 
     def __init__(self, encode: Encode, most: int = MOST, room: int = ROOM) -> None:
@@ -63,11 +63,11 @@ class Prefixes:
         self._kept: list[_EncodedConversation] = []
         self._size = 0
         self.encoded = 0
-        """Messages encoded so far: grows with new ones, never with the length of a conversation."""
+        """How many messages were encoded so far; each is encoded once, however often it is sent."""
 
     def bytes_of(self, trail: PersistentList[Message]) -> bytes | bytearray:
-        """Return the bytes of all messages of the trail. A bytearray is ours and will grow: copy it before anything
-        waits."""
+        """Return the bytes of all messages of the trail. A bytearray belongs to this object and will grow: copy it
+        before anything waits."""
         kept = self._find(trail)
         count = len(kept.ends)
         if len(trail) < count:
@@ -84,7 +84,7 @@ class Prefixes:
         return kept.body
 
     def end_of(self, trail: PersistentList[Message], count: int) -> int:
-        """Where the first `count` messages of a trail end in the bytes just returned for it."""
+        """Return where the first `count` messages of a trail end in the bytes just returned for it."""
         return self._find(trail).ends[count - 1] if count else 0
 
     def clear(self) -> None:
@@ -92,7 +92,7 @@ class Prefixes:
         self._size = 0
 
     def _find(self, trail: PersistentList[Message]) -> _EncodedConversation:
-        """Find the stored trail and move it to the end: the list is in order of use."""
+        """Find the stored conversation, or add one, and move it to the end: the list is in order of use."""
         kept = next((each for each in reversed(self._kept) if each.trail.same_root(trail)), None)
         if kept is None:
             kept = _EncodedConversation(trail)
@@ -110,15 +110,15 @@ class Options(Struct, frozen=True):
     """Differences among models of one protocol."""
 
     usage: bool = True
-    """Ask for the usage. Some servers reject that, and send the usage anyway."""
+    """Whether to ask for the token usage. Some servers reject that option, and send the usage anyway."""
     temperature: bool = True
-    """Send a temperature. Some servers' models reject one."""
+    """Whether to send a temperature. Some servers' models reject one."""
     foreign_call: dict[str, Any] | None = None
-    """The `extra_content` of a call that this model did not make; Gemini rejects a turn of calls without any."""
+    """The `extra_content` to send with a call that another model made: Gemini rejects a turn whose calls have none."""
     max_tokens: int = 32_000
     """The longest answer, sent if the protocol requires a number."""
     images: bool = False
-    """The model takes images."""
+    """Whether the model takes images."""
     price: Price = lambda usage, model: None
     window: Window = lambda: 0
     longest: float = LONGEST
@@ -155,7 +155,7 @@ class RemoteModel(ABC):
         """Return the answer, without its cost."""
 
     def _kept(self, extra: str) -> dict[str, Raw]:
-        """Return what this very model wants back. Another one, used for the rest of a run, would reject it."""
+        """Return what this model wants sent back; empty if another model wrote it, because this one would reject it."""
         kept = parse_fields(extra) if extra else None
         return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
 
@@ -169,9 +169,9 @@ class HttpModel(RemoteModel):
     listing: ClassVar[str] = "/models"
     """The path of the endpoint's list of models."""
     reader: ClassVar[type[BaseReader]]
-    """Assembles its answers."""
+    """The class that assembles the model's answers."""
     path: ClassVar[str]
-    """Where it answers, below the base URL."""
+    """The path of its requests, below the base URL."""
 
     def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
@@ -189,7 +189,7 @@ class HttpModel(RemoteModel):
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
-            # It takes no images after all, or not this one: continue with text.
+            # The model takes no images after all, or not this one: continue with text.
             self._sees = False
             self._prefixes.clear()
             return await self._ask(prompt, progress)
@@ -210,7 +210,7 @@ class HttpModel(RemoteModel):
 
     def body(self, prompt: Prompt) -> bytes:
         """Build the request for this prompt."""
-        # The conversation's bytes are not ours and will grow: copy them before anything waits.
+        # The conversation's bytes belong to `_prefixes` and will grow: copy them before anything waits.
         self._pictures = prompt.pictures
         messages = self._prefixes.bytes_of(prompt.messages)
         settings = msgspec.json.encode(self._settings(prompt))[:-1]
@@ -241,7 +241,7 @@ class HttpModel(RemoteModel):
         """Encode a message after one that left the state `before`; return its bytes and its own state."""
 
     def _offer(self, specs: tuple[ToolSpec, ...]) -> bytes:
-        """Return the encoded tools, cached by their number: one set serves all rounds, and a smaller one the last."""
+        """Return the encoded tools, cached by their number: the last round has fewer than the others."""
         known = self._offers.get(len(specs))
         if known is None or known[0] != specs:
             offered = b',"tools":' + msgspec.json.encode(self._tools(specs)) if specs else b""
@@ -255,7 +255,7 @@ class HttpModel(RemoteModel):
 
 
 def ensure_content(text: str) -> str:
-    """Return a text that a server accepts back: most reject one without content."""
+    """Return the text, or a placeholder if it is blank: most servers reject blank texts in a request."""
     return text if text.strip() else EMPTY
 
 
@@ -265,6 +265,6 @@ def add_counts(found: dict[str, Any], *names: str) -> int:
 
 
 def get_arguments(call: Call) -> str:
-    """Return the arguments of a call. Servers parse them and fail for good on malformed ones; the result told the
-    model, and its actual text is in the journal."""
+    """Return the arguments of a call, or `{}` if they are malformed, which servers reject. The call's result told the
+    model so, and the journal has the actual text."""
     return call.arguments if parse_fields(call.arguments) is not None else "{}"

@@ -34,7 +34,7 @@ READ = 65_536
 HEAD = 100_000
 """The most bytes of an answer's head."""
 SECOND_ADDRESS = 0.25
-"""Seconds before a host's next address is tried beside one that has not answered."""
+"""Seconds after which a host's next address is tried in parallel if the first has not answered."""
 KEPT = "%/:@!$&'()*+,;=~?"
 """Characters of a path and a query that stay unescaped, beside letters, digits and `_.-`."""
 
@@ -43,7 +43,7 @@ Origin = tuple[bool, str, int]
 
 
 class DirectLink:
-    """Keeps a connection for `idle` seconds after its last use. As many at once as there are requests."""
+    """Opens a connection for each concurrent request, and keeps it for `idle` seconds after its last use."""
 
     def __init__(self, idle: float, authorities: ssl.SSLContext | None) -> None:
         """Make the link. `authorities`: None for a link without encryption."""
@@ -110,14 +110,14 @@ class DirectLink:
 
 @lru_cache(maxsize=64)
 def _parse_url(url: str) -> tuple[Origin, str, Headers]:
-    """Split a URL into the server, the target there, and its headers: the host, and credentials within the URL, which
-    replace others. Raises `BadAddress`."""
+    """Split a URL into the server, the request's target, and the headers that it implies: the host, and credentials in
+    the URL, which replace any others. Raises `BadAddress`."""
     try:
         parts = urlsplit(url)
         name = parts.hostname or ""
         host = name if name.isascii() else name.encode("idna").decode()
         port = parts.port
-    except ValueError as error:  # UnicodeError is one
+    except ValueError as error:  # includes UnicodeError
         raise BadAddress(str(error)) from error
     if parts.scheme not in ("http", "https") or not host:
         raise BadAddress("it needs http:// or https://, and a host")
@@ -135,7 +135,7 @@ class _Unsent(LinkError):
 
 
 class _Connection:
-    """One request after the other, each with its answer."""
+    """A connection that carries one request after the other, each with its answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -163,8 +163,8 @@ class _Connection:
         return event
 
     async def read_body(self, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
-        """Read all available content in one piece. Silence is limited after the first byte: before it a slow model may
-        read for minutes."""
+        """Yield the content as it arrives. Before the first byte, silence may have another limit: a slow model may take
+        minutes to read its prompt."""
         there: list[bytes] = []
         timeout = timeouts.first
         while True:
@@ -194,7 +194,7 @@ class _Connection:
         self._state.receive_data(received)
 
     def make_ready(self) -> bool:
-        """Make it ready for another request, if one may follow: the answer was read to its end."""
+        """Make the connection ready for another request, if the last answer was read to its end; return whether so."""
         if not (self._state.our_state is self._state.their_state is h11.DONE):
             return False
         self._state.start_next_cycle()
@@ -223,12 +223,12 @@ async def _decompress(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[byt
 
 @asynccontextmanager
 async def _within(timeout: float | None, late: type[LinkError], broken: type[LinkError]) -> AsyncIterator[None]:
-    """Raise errors of the system, and a timeout, as those of the link."""
+    """Limit the time, and raise a timeout as `late` and an error of the system as `broken`."""
     try:
         async with asyncio.timeout(timeout):
             yield
     except TimeoutError as error:
-        # The system has a limit of its own, even if there is none here.
+        # The operating system has a time limit of its own, even if there is none here.
         raise late(f"nothing for {timeout:g} s" if timeout else str(error)) from error
-    except (OSError, UnicodeError) as error:  # UnicodeError: a host's name that cannot be one
+    except (OSError, UnicodeError) as error:  # UnicodeError: the host's name is invalid
         raise broken(str(error)) from error

@@ -1,4 +1,4 @@
-"""Errors between bough and a provider, as one of two classes with a sentence for the person.
+"""Turns errors between bough and a provider into one of two classes, with a sentence for the person.
 
 `TransientError` is worth a retry, `Refused` is not. A sentence says what happened, where, and what to do, with the
 provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part.
@@ -23,9 +23,9 @@ from bough.core.errors import Exhausted, NotServed, Refused, Sign, TooLong, Tran
 SHOWN = 300
 """The most characters of a provider's own message that a person sees."""
 LONGEST_WAIT = 8 * 86_400.0
-"""A week's quota, and a day."""
+"""The longest wait in seconds that a server may announce: a weekly quota, and a day."""
 PATIENCE = 600.0
-"""Longest wait in seconds; a server that asks for more has no quota left until then."""
+"""The longest wait in seconds before a retry; if a server asks for more, the quota counts as exhausted until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})
 OVERLOADED = 529
 """Anthropic's own status for an overloaded server."""
@@ -168,7 +168,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether nothing listens there, or the host does not exist: not a network that is down for a moment."""
+    """Whether nothing listens at the address or its host does not exist: a network that is down does not count."""
     for each in _walk_causes(error):
         if isinstance(each, ConnectionRefusedError):
             return True
@@ -202,7 +202,7 @@ def explain_oversize(at: Endpoint, limit: int) -> TransientError:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from either of its headers: milliseconds, seconds, or a date."""
+    """Return the seconds that the server asks to wait, in any of the headers used for that; None: it does not ask."""
     try:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"]) / 1000
@@ -212,7 +212,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
             text = headers["retry-after"].strip()
             wait = parsedate_to_datetime(text).timestamp() - time() if text[:1].isalpha() else float(text)
         elif reset := next((headers[name].strip() for name in RESETS if name in headers), ""):
-            # Seconds since 1970, as such a number, as milliseconds, or as a date.
+            # The reset time comes as seconds or milliseconds since 1970, or as a date.
             date = not reset.replace(".", "", 1).isdigit()
             until = datetime.fromisoformat(reset).timestamp() if date else float(reset)
             wait = (until / 1000 if until > 1e11 else until) - time()
@@ -249,7 +249,7 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     if status == 429:
         return TransientError(f"{at.host} is rate-limiting {at.name} (429){told}", wait, "throttled")
     if status in PASSING_STATUS or status >= 500:
-        # A server that names a time, or that is overloaded, works; it wants fewer requests.
+        # A server that names a time, or is overloaded, is not down: it only wants fewer requests.
         sign: Sign = "" if status < 500 else "throttled" if status == OVERLOADED or wait is not None else "down"
         return TransientError(f"{at.host} failed to serve {at.name} ({status}){told}", wait, sign)
     if status in (401, 403):
@@ -283,7 +283,7 @@ def _walk_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _find_error(answer: Any) -> Any:
-    """The error in an error answer: providers wrap it in a list, in `error`, or not at all."""
+    """Return the error in an error answer: providers wrap it in a list, in `error`, or not at all."""
     if isinstance(answer, list) and answer:
         answer = answer[0]
     if isinstance(answer, dict) and answer.get("error"):

@@ -1,9 +1,9 @@
 """Models through pydantic-ai: Amazon Bedrock, Google Cloud, OpenAI's Responses API, and whatever else it supports
 (`pydantic-ai:PROVIDER:MODEL`).
 
-A library handles their sign-in and wire formats. An optional extra, loaded when such a model is needed. Promises:
+The library handles sign-in and wire formats. It is an optional extra, loaded when such a model is needed. Promises:
 reasoning and signatures are kept in `extra` and sent back in place; the library's cache marks are on; its errors become
-ours. It converts the whole conversation every round, as the library requires.
+bough's. The whole conversation is converted every round, as the library requires.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bough.installed import lacking
 
 STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
 EXTRAS = ("bedrock", "openai-responses", "vertex")
-"""Providers for which there is an extra of that name; others need pydantic-ai's own."""
+"""Providers for which bough has an extra of the same name; others need pydantic-ai's own extras."""
 
 
 class LibraryModel(RemoteModel):
@@ -66,13 +66,13 @@ class LibraryModel(RemoteModel):
         if self._model is None:
             self._model = load(self._at, self._env)
             await self._open.enter_async_context(self._model)
-            if responses or self._at.model.startswith("claude"):  # a client of our own making
+            if responses or self._at.model.startswith("claude"):  # `load` made the client itself
                 self._open.push_async_callback(self._model.client.close)
         tools = [
             ToolDefinition(name=s.name, description=s.description, parameters_json_schema=s.parameters)
             for s in prompt.tools
         ]
-        # Nothing is stored with OpenAI, whose models also reject a temperature.
+        # OpenAI is told to store nothing; its models also reject a temperature.
         settings: dict[str, Any] = {"cache": True, **({"openai_store": False} if responses else {})}
         if prompt.temperature is not None and not responses:
             settings["temperature"] = prompt.temperature
@@ -127,7 +127,7 @@ class LibraryModel(RemoteModel):
         raise TypeError(message)
 
     def _response(self, message: Replied) -> Any:
-        """Return the answer as this very model gave it, with our ids for its calls; else its text and calls."""
+        """Return the answer as this model gave it, with bough's ids for its calls; else only text and calls."""
         from pydantic_ai import messages as m
 
         kept = self._kept(message.extra)
@@ -176,7 +176,7 @@ class LibraryModel(RemoteModel):
 
 
 def _charge(error: TransientError, came: list[Any]) -> TransientError:
-    """Charge the part of an answer that has arrived."""
+    """Add the estimated usage of the part that has arrived to the error, so that it is charged."""
     if came:
         error.usage = replace(_usage(came[-1]), estimated=True)
     return error
@@ -199,8 +199,8 @@ def _check_installed(at: Endpoint) -> None:
 
 
 def load(at: Endpoint, env: Mapping[str, str]) -> Any:
-    """Load the library's model of that name. Raises `UsageError` without the extra, `Refused` if it cannot be set
-    up."""
+    """Load the library's model of that name. Raises `UsageError` if the extra is missing, `Refused` if the model
+    cannot be set up."""
     _check_installed(at)
     from pydantic_ai.exceptions import UserError
 
@@ -263,7 +263,7 @@ def _sign_in_errors() -> tuple[type[Exception], ...]:
 
 @asynccontextmanager
 async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
-    """Raise the library's errors as ours."""
+    """Raise the library's errors as bough's own."""
     from pydantic_ai import exceptions as x
 
     try:
@@ -272,7 +272,7 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
         raise TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.") from error
     except x.ModelHTTPError as error:
         body = error.body
-        words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon's own wrapping
+        words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon wraps its errors
         if isinstance(words, dict) and "Message" in words:
             words = {"message": words["Message"], "code": words.get("Code")}
         wait = {"retry-after": str(error.retry_after)} if error.retry_after is not None else {}

@@ -1,4 +1,4 @@
-"""A request and its answer, and what can go wrong between them. direct.py and proxied.py implement it."""
+"""The interface for an HTTP request and its answer, with its errors. direct.py and proxied.py implement it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class BadAddress(LinkError):
 
 
 class Unreachable(LinkError):
-    """No connection."""
+    """No connection could be made."""
 
 
 class UnreachableInTime(Unreachable):
-    """No connection before the timeout."""
+    """No connection could be made before the timeout."""
 
 
 class Silent(LinkError):
-    """A connection on which nothing came for too long."""
+    """Nothing arrived on the connection for too long."""
 
 
 class Timeouts(Struct, frozen=True):
     connect: float
     quiet: float
-    """Seconds without a byte, either way."""
+    """The most seconds without a byte in either direction."""
     patient: bool = False
-    """Silence before the content's first byte is not limited: the caller limits the whole."""
+    """Whether silence before the content's first byte is unlimited: then the caller limits the whole exchange."""
 
     @property
     def first(self) -> float | None:
@@ -52,7 +52,7 @@ class Reply(Struct, frozen=True):
 
 
 class Link(Protocol):
-    """Any number of exchanges at once; connections are kept and reused."""
+    """Makes any number of exchanges at once, over connections that are kept and reused."""
 
     def exchange(
         self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts

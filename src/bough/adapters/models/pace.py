@@ -1,10 +1,10 @@
-"""The rate limiter and circuit breaker of one endpoint, shared by all who ask it. Pure: the time is passed in.
+"""The rate limiter and circuit breaker of one endpoint, shared by all its callers. Pure: the time is passed in.
 
 - When a server asks to slow down (429, 529), nobody asks until the pause is over. Then requests resume gradually: one,
   two more for each answer up to half of the previous concurrency, then one more per round of answers (as TCP does with
   slow start and congestion avoidance).
-- When a server fails several times in a row, no matter for whom, one request at a time probes whether it is back.
-- Where a provider reports its tokens per minute, a request that would exceed them waits.
+- When a server fails several times in a row, whichever agent asked, one request at a time probes whether it is back.
+- If a provider reports a limit of tokens per minute, a request that would exceed it waits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Bucket(Struct):
     """A provider's token allowance, which refills over time."""
 
     limit: float
-    """Its size."""
+    """The most tokens that it can hold."""
     level: float
     """Tokens left."""
     rate: float
@@ -55,7 +55,7 @@ class Bucket(Struct):
         self.at = now
 
     def wait(self, now: float, tokens: int) -> float:
-        """Return the seconds until so many tokens are there; for more than its size, until it is full."""
+        """Return the seconds until that many tokens are available; if they exceed the limit, until it is full."""
         self.fill(now)
         missing = min(tokens, self.limit) - self.level
         return missing / self.rate if missing > 0 else 0.0
@@ -82,14 +82,14 @@ class Pace(Struct):
     number: int = 0
     """Requests so far."""
     cut: int = 0
-    """The last request before the window was reduced: answers up to it say nothing about the new window."""
+    """The last request before the window was reduced: answers up to that one say nothing about the new window."""
     under_way: dict[int, Sent] = field(default_factory=dict)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     """What is left of each model's allowance."""
 
     @property
     def probing(self) -> bool:
-        """Whether only one request at a time may go: the server has failed again and again."""
+        """Whether only one request at a time may be sent, because the server has failed repeatedly."""
         return self.failures >= FAILURES
 
     @property
@@ -99,7 +99,7 @@ class Pace(Struct):
         return sum(number > self.cut for number in self.under_way) if self.cut else len(self.under_way)
 
     def wait(self, now: float, model: str, tokens: int) -> float | None:
-        """Return the seconds until a request may be sent; None: not before one that is under way has ended."""
+        """Return the seconds until a request may be sent; None: only after one that is under way has ended."""
         if now < self.until:
             return self.until - now
         if self.newer >= (1 if self.probing else int(self.window)):
@@ -115,7 +115,7 @@ class Pace(Struct):
         return sent
 
     def hear(self, now: float, sent: Sent, told: Bucket) -> None:
-        """Read the server's remaining tokens. It may not know of requests that were sent after this one."""
+        """Record the tokens that the server says are left, less those of later requests, unknown to it so far."""
         unknown = sum(each.tokens for each in self.under_way.values() if each.number > sent.number)
         level = min(told.level, told.limit) - unknown
         self.buckets[sent.model] = Bucket(told.limit, level, told.rate, now)
@@ -136,7 +136,7 @@ class Pace(Struct):
         self.window = min(self.window + (1.0 if self.window < self.target else 1.0 / self.window), MOST)
 
     def failed(self, now: float, sent: Sent, sign: Sign, retry_after: float | None = None) -> None:
-        """Note that it did not answer. Errors that say nothing about the server change nothing."""
+        """Note that the server did not answer. Errors that say nothing about the server change nothing."""
         at_once = len(self.under_way)
         del self.under_way[sent.number]
         news = sent.number > self.cut  # A burst of failures counts once: all were sent at the same pace.
@@ -165,8 +165,8 @@ class Pace(Struct):
 
 
 def read_allowance(headers: Mapping[str, str], now: float) -> Bucket | None:
-    """Read the tokens a minute from an answer's headers, of OpenAI's or Anthropic's kind; None: none, or the limit is
-    one of a day. `now`: seconds since 1970."""
+    """Read the limit of tokens per minute from an answer's headers (OpenAI's or Anthropic's); None: there is none, or
+    it is a daily limit. `now`: seconds since 1970."""
     found = None
     for kind in (
         "x-ratelimit-{}-tokens",
@@ -195,7 +195,7 @@ def _read_number(text: str) -> float | None:
 
 
 def _read_reset(text: str, now: float) -> float | None:
-    """Seconds until all tokens are back, from `6m0s`, `12ms`, `1.5` or a date."""
+    """Return the seconds until all tokens are back, from `6m0s`, `12ms`, `1.5` or a date."""
     text = text.strip()
     try:
         if "T" in text:

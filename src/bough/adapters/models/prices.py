@@ -31,14 +31,14 @@ PRICED = {
 
 
 def compute_price(provider: str, model: str, usage: Usage) -> float | None:
-    """US dollars, or None when the price, or the usage, is unknown."""
+    """Return the price of a call in US dollars, or None if the price or the usage is unknown."""
     known = PRICED.get(provider)
     if known is None or not (usage.input or usage.output):
         return None
     import genai_prices
 
     used = genai_prices.Usage(
-        # The library would reject counts of a server that counts cached tokens separately.
+        # The library would reject the counts of a server that counts cached tokens separately.
         input_tokens=max(usage.input, usage.cache_read + usage.cache_write),
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read,
@@ -55,7 +55,7 @@ Window = Callable[[], int]
 
 
 def find_window(provider: str, model: str, otherwise: int = 0) -> int:
-    """The context window of a provider's own model, as the table has it."""
+    """Return the context window of a provider's own model from the table, or `otherwise` if the table has none."""
     if provider not in PRICED:
         return otherwise
     import genai_prices

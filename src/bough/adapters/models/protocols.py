@@ -1,8 +1,9 @@
-"""Chooses a model's protocol by evidence: the person's setting, earlier work, the server's report.
+"""Chooses whether a model acts by tool calls or in text, by evidence: the person's setting, earlier work, the server's
+report.
 
-For an unknown model, one tiny question decides whether it gets tools, and the ladder changes that if it fails. Lessons
-are stored in the person's state folder, for a model at its endpoint with the server's description: a local server may
-serve another model under the same name tomorrow.
+For an unknown model, one tiny question decides whether it gets tools; if it fails, escalation changes that. Lessons are
+stored in the person's state folder by model, endpoint and the server's description of the model, because a local server
+may serve another model under the same name tomorrow.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ NONE: Mapping[str, ModelProtocol] = MappingProxyType({})
 
 
 class ModelLesson(Struct, frozen=True, omit_defaults=True):
-    """A lesson about a model."""
+    """What earlier work showed about a model."""
 
     server: str = ""
-    """The server's description of the model then."""
+    """The server's description of the model at that time."""
     protocol: AnswerProtocol | None = None
     why: str = ""
 
@@ -41,7 +42,7 @@ class KnownProtocols(Struct, eq=False):
     _settings: Mapping[str, Setting]
     """The person's settings, by model."""
     _said: Mapping[str, Capabilities]
-    """Servers' reports."""
+    """The servers' reports, by model."""
     _places: Mapping[str, str]
     """The addresses of models that are not served by their provider itself."""
     _began: Mapping[str, ModelProtocol] = NONE
@@ -53,7 +54,7 @@ class KnownProtocols(Struct, eq=False):
 
     def of(self, model: str) -> ModelProtocol:
         setting, began = self._settings.get(model), self._began.get(model)
-        if setting is None:  # The caller's own model: it is as capable as they say.
+        if setting is None:  # The caller passed the model in, so it is as capable as they say.
             return ModelProtocol()
         if setting != "auto":
             return ModelProtocol(setting, "you set it")
@@ -78,7 +79,7 @@ class KnownProtocols(Struct, eq=False):
             self._update(lambda lessons: lessons | {key: ModelLesson(about, protocol, why)})
 
     def forget(self, model: str) -> bool:
-        """Whether there was anything to forget."""
+        """Forget what was learned about a model; return whether there was anything to forget."""
         known = model in self._places and self._get_key(model) in self._learned
         self._update(lambda lessons: {key: lesson for key, lesson in lessons.items() if key != self._get_key(model)})
         return known
@@ -92,8 +93,8 @@ class KnownProtocols(Struct, eq=False):
         return lesson if lesson.server == about else ModelLesson(about)
 
     def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
-        """Write the file and move it into place, one run after another. If it cannot be written, only this run
-        remembers."""
+        """Change the lessons here and in the file, which a lock lets only one run do at a time. If the file cannot be
+        written, only this run remembers."""
         self._learned = change(self._learned)
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

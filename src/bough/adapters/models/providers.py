@@ -38,7 +38,7 @@ from bough.ports import Model
 
 REPLAY = "replay"
 SERVICE = "bough"
-"""The name that keys have in the keyring; the user is the name of the variable."""
+"""The keyring's service name for keys; the user name is the name of the environment variable."""
 PROBE_TIMEOUT = 5.0
 SMALL_ANSWERS = {"claude-3-5-": 8192, "claude-3-haiku": 4096, "claude-3-opus": 4096, "claude-3-sonnet": 4096}
 """Old models that reject requests for longer answers."""
@@ -47,12 +47,12 @@ SMALL_ANSWERS = {"claude-3-5-": 8192, "claude-3-haiku": 4096, "claude-3-opus": 4
 class Provider(Struct, frozen=True):
     base_url: str
     keys: tuple[str, ...] = ()
-    """Variables that may hold the key, the usual one first; none: no key is needed."""
+    """Environment variables that may hold the key, the usual one first; empty: no key is needed."""
     base_url_variable: str = ""
     dialect: str = "chat"
-    """The protocol that it speaks."""
+    """The provider's protocol."""
     options: Options = Options()
-    """Options at its own endpoint."""
+    """Options at the provider's own endpoint."""
     advice: str = ""
     """Advice on signing in, if that takes more than a key."""
 
@@ -101,7 +101,7 @@ DIALECTS = {
     "anthropic": ("anthropic", "AnthropicModel"),
     "chat": ("chat", "ChatModel"),
 }
-"""The protocols: the file here and the class in it, loaded when a model that uses it is needed."""
+"""The module in this package and the class for each protocol, loaded when a model needs it."""
 OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"[\s/\\]")
@@ -111,7 +111,7 @@ _SEES = re.compile(
     r"|grok-[4-9]|pixtral|llava|vision|-vl\b|qwen[\d.]*-?vl|llama-?4|gemma-?3(?!n?[:-]1b)|mistral-(small|medium)-(3|latest)"
     r"|minicpm-v|internvl|moondream|kimi-(vl|k2\.5)|glm-[\d.]+v"
 )
-"""Names of models that take images. One that rejects an image after all gets no more; see dialect.py."""
+"""Names of models that take images. A model that rejects an image after all gets no more of them; see dialect.py."""
 
 
 def make_model(
@@ -128,7 +128,7 @@ def make_model(
 ) -> Model:
     """Make the model of that name. Raises `UsageError` for an unknown provider, `Refused` if its key is missing.
 
-    `window`: the context window in tokens, in case it is unknown; `images`: whether it takes them, if known."""
+    `window`: the context window in tokens, used if it is unknown; `images`: whether the model takes them, if known."""
     if name == NOBODY:
         return AbsentModel()
     provider, model = parse_model_name(name, base_url, env)
@@ -137,7 +137,7 @@ def make_model(
     at = find_endpoint(name, base_url, env)
     known = PROVIDERS[provider]
     own = at.base_url == known.base_url
-    of = provider if own else ""  # The price list is that of the provider's own endpoint.
+    of = provider if own else ""  # Prices and windows are known only for the provider's own endpoint.
     options = replace(
         known.options if own else Options(usage=known.options.usage, foreign_call=known.options.foreign_call),
         images=bool(_SEES.search(model.lower().rpartition("/")[2].replace("_", "-"))) if images is None else images,
@@ -181,13 +181,13 @@ def parse_model_name(name: str, base_url: str | None, env: Mapping[str, str]) ->
 
 
 def split_address(name: str) -> tuple[str, str | None]:
-    """A name, and the address that may follow it: `openai:small@http://127.0.0.1:8080/v1`."""
+    """Split a name from the address that may follow it: `openai:small@http://127.0.0.1:8080/v1`."""
     found = re.fullmatch(r"(.+)@(https?://\S+)", name.strip())
     return (found[1], found[2]) if found else (name, None)
 
 
 def find_model_address(name: str, base_url: str | None, env: Mapping[str, str]) -> str:
-    """Return the model's address, without a user or password; empty for one without a server."""
+    """Return the model's address; empty if it contains credentials, or if the model has no server."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return ""
     url = _find_url(name, base_url, env, PROVIDERS[parse_model_name(name, base_url, env)[0]])
@@ -218,8 +218,8 @@ def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> En
 
 
 def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
-    """Find the provider's key; empty: none. The keyring is used only for the provider's own endpoint: its key is not
-    sent to any other."""
+    """Find the provider's key; empty: there is none. Pass `keyring=False` for any endpoint but the provider's own: a
+    key from the keyring is sent nowhere else."""
     names = PROVIDERS[provider].keys if provider in PROVIDERS else ()
     for name in names:
         if env.get(name, "").strip():
@@ -246,7 +246,7 @@ class Reachability(NamedTuple):
 async def probe_model(
     name: str, *, base_url: str | None = None, client: Client, env: Mapping[str, str], timeout: float = PROBE_TIMEOUT
 ) -> Reachability:
-    """Whether the model is available, found out without calling it."""
+    """Find out whether the model is available, without calling it."""
     try:
         provider, model = parse_model_name(name, base_url, env)
         if provider == REPLAY:
@@ -296,8 +296,8 @@ class _Listing(Struct):
 
 
 def _compute_price(provider: str, model: str, own: ModelPrice | None, usage: Usage, answered: str) -> float | None:
-    """Return the price by the requested name; by the answering one if a name covers several. The person's own price
-    (`own`) counts unless that one is higher: a repository's file cannot make a call look cheap."""
+    """Return the price by the requested model's name, or else by the answering model's. The person's own price (`own`)
+    counts unless the known price is higher: a repository's file cannot make a call look cheap."""
     known = compute_price(provider, model, usage)
     if known is None and answered != model:
         known = compute_price(provider, answered, usage)

@@ -1,5 +1,5 @@
-"""The connection to a server through a proxy: httpx2, with a limit on silence that starts with the answer, and the
-errors of link.py."""
+"""The connection to a server through a proxy, by httpx2, with a limit on silence that starts with the answer, and with
+the errors of link.py."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SLACK = 0.1
 
 
 class ProxiedLink:
-    """Goes through the proxy that the environment names, unless it excepts the host (`NO_PROXY`). Keeps a connection
-    for `idle` seconds after its last use. As many at once as there are requests."""
+    """Uses the proxy that the environment names, unless it excepts the host (`NO_PROXY`). Opens a connection for each
+    concurrent request, and keeps it for `idle` seconds after its last use."""
 
     def __init__(self, idle: float, authorities: ssl.SSLContext) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=idle)
@@ -56,7 +56,7 @@ class ProxiedLink:
             async with asyncio.timeout(None) as silence:
                 response = await self._http.send(request, stream=True)
                 try:
-                    # A stream's lines arrive as they are; only what a server compressed unasked is decompressed.
+                    # Pass a stream's bytes on as they come, and decompress only what a server compressed unasked.
                     packed = "content-encoding" in response.headers
                     pieces = response.aiter_bytes() if packed else response.aiter_raw()
                     async with aclosing(_limit_silence(pieces, silence, timeouts.quiet)) as answer:
@@ -82,8 +82,8 @@ class ProxiedLink:
 
 @lru_cache(maxsize=64)
 def _parse_url(url: str) -> tuple[httpx2.URL, bytes]:
-    """Parse the URL, and its host for the header; cached, since an agent uses the same few and parsing costs more than
-    sending."""
+    """Return the parsed URL, and its host for the header. Cached, since an agent uses the same few URLs and parsing one
+    costs more than sending a request."""
     parsed = httpx2.URL(url)
     if not parsed.host:
         raise httpx2.InvalidURL("it names no host")
@@ -93,8 +93,8 @@ def _parse_url(url: str) -> tuple[httpx2.URL, bytes]:
 async def _limit_silence(
     pieces: AsyncIterator[bytes], silence: asyncio.Timeout, quiet: float
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the pieces. After the first, silence is limited: the library has one limit for all reads, and before the
-    first byte a slow model may read for minutes."""
+    """Yield the pieces, and limit the silence after the first one: the library has a single limit for all reads, and
+    before the first byte a slow model may take minutes to read its prompt."""
     now, again = asyncio.get_running_loop().time, 0.0
     async for piece in pieces:
         if (at := now()) >= again:  # Not for every piece: setting a timer costs more than reading one.

@@ -26,7 +26,7 @@ from bough.ports import Model
 
 LONGEST_PAUSE = 0.6
 PIECES = 12
-"""Number of pieces of a paced answer's text."""
+"""Number of pieces in which a paced answer's text arrives."""
 STRUCK = "[struck out]"
 
 
@@ -42,7 +42,7 @@ class RecordedAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     answer: Answer
     seconds: float
     prompt: str
-    """SHA-256 of the prompt: tells whether a later run sent the same."""
+    """SHA-256 of the prompt: tells whether a later run sent the same prompt."""
 
 
 class RecordingModel:
@@ -124,7 +124,7 @@ class ReplayModel:
         return line.answer
 
     def _take(self, key: str) -> RecordedAnswer | None:
-        """Take the answer of this call, or else of the nearest one of the same round or helper: a rewound run asks
+        """Take the answer to this call, or else to the nearest call of the same round or helper: a rewound run asks
         again under later numbers, and a trial of the model counts as a question."""
         if exact := self._answers.get(key):
             return exact.popleft()
@@ -144,7 +144,7 @@ class ReplayModel:
 
 
 def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:
-    """The whole recording. A last line cut off in mid-write is left out."""
+    """Read the whole recording, except a last line that was cut off in mid-write."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -163,7 +163,7 @@ def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:
 
 
 def fingerprint_prompt(prompt: Prompt) -> str:
-    """SHA-256 of everything that goes into a model call."""
+    """Return the SHA-256 of a prompt: its system prompt, its tools' names and its messages."""
     sha = hashlib.sha256(msgspec.json.encode([prompt.system, [tool.name for tool in prompt.tools]]))
     for message in prompt.messages:
         sha.update(msgspec.json.encode(message))

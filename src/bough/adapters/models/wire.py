@@ -39,7 +39,7 @@ CONNECT_TIMEOUT = 30.0
 LONGEST = 3600.0
 """Seconds that a call may take in all, unless set otherwise."""
 IDLE = 30.0
-"""Seconds that an unused connection stays open: a round's tools run meanwhile, and a new one costs a handshake."""
+"""Seconds that an unused connection stays open: tools run between rounds, and a new connection costs a handshake."""
 LIMIT = 50_000_000
 """Most bytes of one answer."""
 CONTENT = 8_000_000
@@ -54,13 +54,13 @@ def _load_authorities() -> ssl.SSLContext:
     """Load the certificate authorities that this system trusts, once: reading them takes 40 ms."""
     if sys.platform == "linux" and ssl.get_default_verify_paths().cafile:
         return ssl.create_default_context()
-    import httpx2  # It knows where else they may be, at 45 ms and 5 MB.
+    import httpx2  # It knows where else authorities may be, but loading it takes 45 ms and 5 MB.
 
     return httpx2.create_ssl_context()
 
 
 class Client:
-    """The HTTP client that all models share. It is created, and its library loaded, on first use."""
+    """The HTTP client that all models share. Links are created, and their libraries loaded, on first use."""
 
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
         """Set the first and the longest pause for servers that name none."""
@@ -69,14 +69,14 @@ class Client:
         self._gates: dict[str, Gate] = {}
 
     def gate(self, address: str) -> Gate:
-        """Return the one gate before the endpoint at that address, where all requests wait for their turn."""
+        """Return the queue of the endpoint at that address, in which all requests wait for their turn."""
         if address not in self._gates:
             host = address.partition("://")[2].partition("/")[0].rpartition("@")[2] or address
             self._gates[address] = Gate(host, Pace(*self._pauses))
         return self._gates[address]
 
     def link(self, url: str = "") -> Link:
-        """The link to a URL: through a proxy when the environment names one, but never to this machine itself."""
+        """Return the link for a URL: through a proxy if the environment names one, but never to this machine itself."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         # No proxy could reach this machine itself.
@@ -122,11 +122,11 @@ class BaseReader(ABC):
     """Assembles an answer from a server's data. Raises `Complaint` for an error."""
 
     stops: ClassVar[dict[str, Stop]] = {}
-    """The protocol's reasons for an answer's end, besides its normal end and a call."""
+    """The protocol's names for the reasons why an answer ended, except its normal end and a call."""
 
     def __init__(self, name: str, progress: Callable[[str], None]) -> None:
         self.finished = False
-        """The end mark was seen."""
+        """Whether the answer's end mark was seen."""
         self._name = name
         self._progress: Callable[[str], None] = lambda text: progress(repair_surrogates(text))
         self._model = ""
@@ -135,11 +135,11 @@ class BaseReader(ABC):
 
     @abstractmethod
     def event(self, payload: bytes) -> None:
-        """One event of the stream."""
+        """Read one event of the stream."""
 
     @abstractmethod
     def whole(self, body: bytes) -> None:
-        """The answer of a server that does not stream."""
+        """Read the whole answer of a server that does not stream."""
 
     @abstractmethod
     def answer(self) -> Answer:
@@ -172,13 +172,13 @@ class Wire:
     def __init__(
         self, client: Client, at: Endpoint, path: str, headers: dict[str, str], timeout: float, longest: float = LONGEST
     ) -> None:
-        """`timeout`: seconds without a byte once an answer has started; `longest`: seconds of a call in all."""
+        """`timeout`: the most seconds without a byte once an answer has started; `longest`: those of a whole call."""
         if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
             raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that keys never have.")
         self._client = client
         self._at = at
         self._url = join_url(at.base_url, path)
-        # Uncompressed: proxies that pack a stream hold it back until a block is full, and nothing would seem to come.
+        # Ask for no compression: a proxy that compresses a stream holds it back until a block is full.
         fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
         self._headers = [
             (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
@@ -213,7 +213,7 @@ class Wire:
         async for chunk in chunks:
             if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
                 break
-        # By its look and not by its content type: gateways and local servers send streams and errors under any of them.
+        # Go by the first byte, not by the content type: gateways and local servers send streams and errors under any.
         if first[:1] == b"{":
             body = first + await read_everything(chunks)
             if len(body) > LIMIT:
@@ -303,7 +303,7 @@ class Events:
 
 
 def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
-    """Decode; lone surrogates (`\ud83d` alone) of a badly cut text are no reason to fail."""
+    """Decode JSON. Lone surrogates, left where a text was cut in mid-character, are kept: they raise no error."""
     try:
         return decoder.decode(payload)
     except msgspec.ValidationError:
@@ -315,7 +315,7 @@ def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
 
 
 def encode_json(value: Any) -> str:
-    """The value as JSON text, whatever lone surrogates are in it."""
+    """Return the value as JSON text, with lone surrogates repaired."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -323,12 +323,12 @@ def encode_json(value: Any) -> str:
 
 
 def clamp_count(tokens: float | None) -> int:
-    """A token count from elsewhere, within reason."""
+    """Return a token count from a server, limited to a plausible range."""
     return int(min(max(tokens or 0, 0), 10**12))
 
 
 def sanitize_name(text: str, otherwise: str) -> str:
-    """A name or id with only the characters that all providers accept."""
+    """Return a name or id with only the characters that all providers accept, or `otherwise` if it is empty."""
     if text.isascii() and text.replace("_", "a").replace("-", "a").isalnum():
         return text
     return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in text) or otherwise
@@ -338,7 +338,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def parse_fields(text: str) -> dict[str, msgspec.Raw] | None:
-    """The fields of a JSON object, or None when the text is anything else."""
+    """Return the fields of a JSON object, or None if the text is anything else."""
     try:
         return _OBJECT.decode(text)
     except UNREADABLE:
@@ -346,13 +346,13 @@ def parse_fields(text: str) -> dict[str, msgspec.Raw] | None:
 
 
 def join_url(base_url: str, path: str) -> str:
-    """The base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
+    """Return the base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
     base, mark, query = base_url.partition("?")
     return base.rstrip("/") + path + ("&" if mark and "?" in path else mark) + query
 
 
 def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
-    """Charge an answer that broke off as far as it came."""
+    """Add the estimated usage of the part that has arrived to the error, so that it is charged."""
     if isinstance(error, TransientError):
         came = reader.answer()
         output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
@@ -362,7 +362,7 @@ def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
 
 
 async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """Read an answer's content, or its beginning if it has no end."""
+    """Read an answer's content, or only its beginning if it exceeds `LIMIT`."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk

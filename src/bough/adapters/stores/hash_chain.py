@@ -1,10 +1,10 @@
 """The hash chain of a stream: a changed, moved, removed or inserted event is detected when it is read.
 
-Each row has the link of the event before it in its stream, and its own: the hash of that link and of the row's content.
-So a row can be checked on its own, when only a few kinds are read, and reading a whole stream checks that it is
-complete.
+Each row stores two links: that of the event before it in its stream, and its own, the hash of that link and of the
+row's content. So a row can be checked on its own, if only a few kinds are read, and reading a whole stream checks that
+it is complete.
 
-There is no key in this. It detects corruption, and edits by anyone who does not rewrite every later link too.
+The hashes use no secret key: they detect corruption, and edits by anyone who does not also rewrite every later link.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, 
 
 
 def _encode_names(run: str, task: str, kind: str) -> bytes:
-    """Encode a row's names unambiguously: no name has a NUL in it, and all but the body has a fixed size."""
+    """Encode a row's names unambiguously: no name contains the NUL that ends it."""
     return f"{run}\0{task}\0{kind}\0".encode()
 
 
 def check_rows(run: str, rows: Iterable[Row], whole: bool, damaged: Callable[[str], StoreError]) -> Iterator[Row]:
     """Return the rows, or raise the error that `damaged` makes at the first altered one. `whole`: no row is left out on
     purpose, so each must follow the one before it in its stream, and the first must be first."""
-    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # names repeat, and every read passes here
+    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # a cache: names repeat, and every read passes here
     ends: dict[str, tuple[int, bytes]] = {}
     pack = _HEAD.pack
     for row in rows:

@@ -1,4 +1,4 @@
-"""Names the process that holds a claim, and tells whether it is still there.
+"""Names the process that holds a claim, and tells whether that process still runs.
 
 Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_alive` says True or
 False only when it is sure, because a claim taken from a live worker would let two of them work on one task. A process
@@ -22,37 +22,37 @@ from bough.trust.handles import OpenHandle
 
 _PROC = Path("/proc")
 _UNKNOWN = "0"
-"""Value if the system does not tell (no /proc): never taken as evidence."""
+"""The value if the system does not tell (no /proc); it is never taken as evidence."""
 
 
 class _Process(Struct, frozen=True):
     host: str
     pid: int
     started: str
-    """Clock ticks from boot to the start of the process: tells it from a later one with the same number."""
+    """Clock ticks from boot to the start of the process: tells the process from a later one with the same number."""
     boot: str
-    """Changes when the machine is started again."""
+    """The id of the machine's current boot: it changes with every restart."""
     space: str
     """The namespace in which the process number is valid: containers of one machine have their own."""
 
     @property
     def same_machine(self) -> bool:
-        """Whether it runs, or ran, on this machine since its last start. A machine's name may change meanwhile; this
-        does not."""
+        """Whether the process runs or ran on this machine since its last boot. The host name may change meanwhile, so
+        the boot id decides if it is known."""
         if _UNKNOWN in (self.boot, _read_boot_id()):
             return self.host == socket.gethostname()
         return self.boot == _read_boot_id()
 
 
 def worker_id() -> str:
-    """The name of this process as a worker: `host:pid:start:boot-namespace`."""
+    """Return the name of this process as a worker: `host:pid:start:boot-namespace`."""
     pid = os.getpid()
     return f"{socket.gethostname()}:{pid}:{_read_start_time(pid) or _UNKNOWN}:{_read_boot_id()}-{_read_namespace()}"
 
 
 def is_alive(worker: str, folder: Path | None = None) -> bool | None:
-    """Return whether this worker is alive; None: unknown here. `folder` holds the workers' `Presence`: the system
-    itself then knows, whichever container of this machine the worker is in."""
+    """Return whether this worker is alive; None: that cannot be known here. `folder` holds the lock files of workers
+    (`Presence`), which work across the containers of one machine."""
     process = _parse_worker(worker)
     if process is None:
         return None
@@ -67,7 +67,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
         and _UNKNOWN not in (process.boot, _read_boot_id())
         and process.boot != _read_boot_id()
     ):
-        return False  # the machine was restarted since
+        return False  # the machine was rebooted since
     if not process.same_machine or process.space != _read_namespace():
         return None
     try:
@@ -96,7 +96,7 @@ def is_stopped(worker: str) -> bool:
 
 
 class Presence:
-    """Shows that this process is alive, by a lock that the system releases when it ends, however it ends."""
+    """Shows that this process is alive, by a lock that the system releases when the process ends, however it ends."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ class Presence:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._fd), self._path.stat()):
                     return
-            os.close(self._fd)  # another process swept it away between the two
+            os.close(self._fd)  # another process removed the file between opening and locking
 
     def end(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -130,13 +130,13 @@ def _is_locked_file(path: Path) -> bool:
         with OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
             # Shared, so that two checks at the same moment do not take each other for the holder.
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # any other error: its holder has just ended
+    except OSError as error:  # any other error: the holder has just ended
         return isinstance(error, BlockingIOError)
     return False
 
 
 def describe_worker(worker: str) -> str:
-    """The worker as a person would look for it: `process 4242 on this machine (otter)`."""
+    """Describe the worker as a person would look for it: `process 4242 on this machine (otter)`."""
     process = _parse_worker(worker)
     if process is None:
         return f"worker {worker}"
@@ -154,7 +154,7 @@ def _parse_worker(worker: str) -> _Process | None:
 
 
 def _read_start_time(pid: int) -> str | None:
-    """The start time of a process; None when it cannot be seen, `ended` when only its parent has yet to notice."""
+    """Return the start time of a process; None if it cannot be seen, `ended` if it is a zombie."""
     fields = _read_stat(pid)
     if not fields:
         return None

@@ -26,14 +26,14 @@ class News:
                 call_inotify("inotify_add_watch", self._handle, os.fsencode(path.parent), _WRITTEN)
 
     def clear(self) -> None:
-        """Forget earlier writes. Call it before the journal is read: nothing later is missed."""
+        """Forget earlier writes. Call this before reading the journal, so that no later write is missed."""
         if self._handle is not None:
             with suppress(BlockingIOError):
                 while os.read(self._handle, 1 << 16):
                     pass
 
     async def wait(self) -> None:
-        """Wait until somebody has written since it was cleared; some writes are not about the journal."""
+        """Wait until somebody has written since the last `clear`. It may return for a write to another file, too."""
         if self._handle is None:
             await asyncio.sleep(LOOK)
             return

@@ -1,10 +1,10 @@
 """The journal in a schema of a PostgreSQL database, for runs that several machines work on.
 
 Promises: what `append` returned is committed; events of a run are numbered in the order of their commits, so that a
-reader who continues from a number misses none; a server that restarts is waited for, and what was being written when it
-went away is written exactly once. Times are the server's, so that the clocks of the machines do not matter.
+reader who continues from a number misses none; a write waits for a server that restarts, and is committed exactly once
+even if the server went away during it. Times are the server's, so that the clocks of the machines do not matter.
 
-    postgresql://user@host/database?schema=name       one project a schema; `bough` when none is named
+    postgresql://user@host/database?schema=name       one schema per project; `bough` if none is named
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ CREATE TABLE IF NOT EXISTS trees (
     PRIMARY KEY (tree, part)
 );
 """
-"""`runs.last` is the number of a run's last event: an append holds that row until the commit, so numbers and commits
-have one order, and runs do not wait for each other. `runs.waiting` is what the coordinator waits for,
+"""`runs.last` is the number of a run's last event: an append locks that row until the commit, so numbers and commits
+have the same order, and runs do not wait for each other. `runs.waiting` is what the coordinator waits for,
 `workers.trouble` why a worker is set aside. A claim's `beat` grows with every heartbeat; it is never compared with a
-clock. A `token` tells a claim whose commit was cut off from another's. `trees` holds the files that machines
+clock. A `token` shows whose a claim is if its commit was not confirmed. `trees` holds the files that machines
 exchange: git packs (see `adapters/workspaces/exchange.py`)."""
 UPGRADE = """
 ALTER TABLE runs ADD COLUMN IF NOT EXISTS waiting text NOT NULL DEFAULT '';
@@ -122,8 +122,8 @@ class PostgresStore(SqlStore[Transaction]):
         if there != (True,):
             if not create:
                 raise NotFound(f"There are no runs in {self.path} yet: start one with `bough run GOAL --store …`.")
-            # CREATE … IF NOT EXISTS is not safe against itself: of two that begin together both find nothing, and one
-            # then fails on a unique index of the catalogue.
+            # CREATE … IF NOT EXISTS is not safe in parallel: two processes that begin together both find nothing, and
+            # one then fails on a unique index of the catalogue.
             db.run("SELECT pg_advisory_xact_lock(hashtextextended('bough ' || current_schema, 0))")
             db.run(SCHEMA)
             db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", LAYOUT)
@@ -138,16 +138,16 @@ class PostgresStore(SqlStore[Transaction]):
         if create and row[0] < LAYOUT:
             db.run(UPGRADE)
             db.run("UPDATE meta SET value = %s WHERE key = 'format'", LAYOUT)
-        # Not now(), the start of the transaction: it may have waited for the lock above.
+        # now() would be the start of the transaction, which may have waited for the lock above.
         now = db.one("SELECT extract(epoch FROM clock_timestamp())::float8")
         self._origin = float(now[0] if now is not None else time.time()) - time.monotonic()
 
     def now(self) -> float:
-        """The server's time, without asking it again: setting this machine's clock does not change it."""
+        """Return the server's time without asking it again; setting this machine's clock does not affect it."""
         return self._origin + time.monotonic()
 
     async def transact(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
-        """Run `work` in one transaction, in a thread. It may run again if the server went away."""
+        """Run `work` in one transaction, in a thread; run it again if the server went away."""
         if self._closed:
             raise StoreError(f"The journal {self.path} was closed: open it again.")
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.server.run, work, patience)
@@ -168,8 +168,8 @@ class PostgresStore(SqlStore[Transaction]):
     def _take(
         self, db: Transaction, run: str, task: str, worker: str, token: str, silent: tuple[int, float] | None
     ) -> Claim:
-        # There may be no row to lock yet. Without this two would insert, and the second fail on the key, not as
-        # `ClaimHeld`.
+        # There may be no row to lock yet. Without this lock two workers could both insert one, and the second would
+        # get a key violation instead of `ClaimHeld`.
         db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
         mine = db.one("SELECT epoch FROM claims WHERE token = %s", token) if db.again else None
         if mine is not None:  # committed; only the confirmation was lost
@@ -188,10 +188,10 @@ class PostgresStore(SqlStore[Transaction]):
         row = await self.transact(
             lambda db: db.one("SELECT to_jsonb(runs) ->> 'waiting' FROM runs WHERE run = %s", run)
         )
-        return (row[0] or "") if row is not None else ""  # none: layout 1 has no such column
+        return (row[0] or "") if row is not None else ""  # None: layout 1 has no such column
 
     def _read_end(self, db: Transaction, run: str, task: str) -> tuple[int, bytes]:
-        """Read the end of a stream while the run's row is held, as every append does: nothing comes in between."""
+        """Read the end of a stream after locking the run's row, as every append does, so that none comes between."""
         held = "SELECT 1 FROM runs WHERE run = %s FOR UPDATE"
         if db.one(held, run) is None:
             db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)
@@ -200,7 +200,7 @@ class PostgresStore(SqlStore[Transaction]):
 
     def _number(self, db: Transaction, run: str, count: int) -> tuple[int, float]:
         found = db.one(
-            # The time is asked for while the run's row is held, so that times rise with numbers.
+            # The server's time is read while the run's row is locked, so that times rise with numbers.
             "UPDATE runs SET last = last + %s WHERE run = %s RETURNING last, extract(epoch FROM clock_timestamp())",
             *(count, run),
         )
@@ -221,7 +221,7 @@ class PostgresStore(SqlStore[Transaction]):
 
     def _sweep(self, db: Transaction) -> set[str]:
         named = super()._sweep(db)
-        # Packs that build on this one need it too.
+        # Keep the packs that a kept pack builds on, too.
         db.run(
             "WITH RECURSIVE kept (tree) AS (SELECT unnest(%s::text[]) UNION "
             "SELECT trees.base FROM trees JOIN kept USING (tree) WHERE trees.base IS NOT NULL) "

@@ -1,7 +1,7 @@
 """Connections to a PostgreSQL server, and the messages when it is unavailable.
 
-Promises: `run` commits or raises one sentence; once it has been reached, a server that goes away is waited for; no
-message contains a password.
+Promises: `run` commits, or raises an error of one sentence; it waits for a server that goes away, once that has been
+reached; no message contains a password.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDLE = 6
 """Connections that are kept for the next call."""
 _IDENTIFIER = re.compile("[a-z_][a-z0-9_]{0,40}")
 _PASSING = ("08", "57", "40", "53300", "55P03")
-"""Classes of errors worth a retry: no connection, shut down, serialisation, too many clients, locks."""
+"""SQLSTATE prefixes of errors worth a retry: no connection, shutdown, serialisation, too many clients, locks."""
 
 
 class Transaction(Statements):
@@ -60,7 +60,7 @@ class Server:
 
     def run(self, work: Callable[[Transaction], T], patience: float = 0.0) -> T:
         """Return the committed result of `work`. Waits up to `patience` seconds for a server that was reached before,
-        and no longer than its address says."""
+        and no longer than the `patience` in its address."""
         until = time.monotonic() + min(patience, self.patience)
         again, pause = False, 0.05
         while True:
@@ -71,7 +71,7 @@ class Server:
                 again = True  # in case the commit's confirmation is lost
                 connection.commit()
             except BaseException as error:
-                # Its state is unknown, so it is not used again.
+                # The connection's state is unknown, so it is not used again.
                 if connection is not None:
                     connection.close()
                 if not isinstance(error, self._psycopg.Error):
@@ -99,15 +99,15 @@ class Server:
             pass
         connection = self._psycopg.connect(self.url, connect_timeout=10, application_name="bough")
         try:
-            # Checked first, since CREATE SCHEMA needs a right that a user of an existing schema may not have; and
-            # locked, since IF NOT EXISTS does not separate two that begin together.
+            # Look first, since CREATE SCHEMA needs a right that a user of an existing schema may not have; and lock,
+            # since IF NOT EXISTS is not safe if two processes begin together.
             if connection.execute("SELECT to_regnamespace(%s) IS NULL", (self.schema,)).fetchone() == (True,):
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('bough schema', 0))")
                 connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"'.encode())
             connection.execute(f'SET search_path TO "{self.schema}"'.encode())
             # Otherwise the first rollback would undo the SET as well.
             connection.commit()
-        # Interrupted in the middle of a statement: its state is unknown, so it is not used again.
+        # The connection may be in the middle of a statement: its state is unknown, so it is not used again.
         except BaseException:
             connection.close()
             raise
@@ -132,7 +132,7 @@ class Server:
 
 
 def split_own(url: str) -> tuple[str, dict[str, str]]:
-    """Split an address into libpq's part and our own: the schema, and the seconds to wait for a server."""
+    """Split an address into libpq's part and bough's own: the schema, and the seconds to wait for a server."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     own = {"schema": "bough", "patience": f"{PATIENCE:g}"}
@@ -152,5 +152,5 @@ def strip_password(url: str) -> str:
 
 
 def _join(parts: SplitResult, netloc: str, query: str) -> str:
-    """Do without `urlunsplit`: with it, an address without a host, as for a socket, would lose its slashes."""
+    """Join an address. `urlunsplit` would drop the slashes of one without a host, as for a Unix socket."""
     return f"{parts.scheme}://{netloc}{parts.path}{f'?{query}' if query else ''}"

@@ -2,7 +2,7 @@
 
 Promises: no value in `secrets` reaches the store in an event or a blob, neither as it is, nor as JSON escapes it once
 or twice, nor in base64; nor does anything that looks like a key of a well-known kind. `[secret]` replaces it. Prompts
-are made of events, so it reaches no model either. Without a hit an event costs one encoding and a search.
+are made of events, so no secret reaches a model either. An event without a secret costs one encoding and a search.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def find_in_addresses(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
-    """Find the secret values of the project's `.env` files, those of its parts included, and of the one that it
-    names."""
+    """Find the secret values in the project's `.env` files, also in its subfolders, and in the file that its settings
+    name (`env_file`)."""
     folders = [(Place(root), 0)]
     for folder, depth in folders:  # grows during the walk
         for name, kind in folder.list():
@@ -94,7 +94,7 @@ class _RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
         self.inner = store
         spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _list_spellings(secret)}
-        self._spellings = sorted(spellings, key=len, reverse=True)  # one that contains another is redacted whole
+        self._spellings = sorted(spellings, key=len, reverse=True)  # the longest first: others may be parts of it
         self._in_events = [msgspec.json.encode(spelling)[1:-1] for spelling in self._spellings]
         self._in_blobs = [spelling.encode() for spelling in self._spellings]
 
@@ -125,9 +125,9 @@ class _RedactedStore:
 
 
 def _list_spellings(secret: str) -> set[str]:
-    """List the secret's spellings: as it is, in base64, inside JSON, and inside JSON that is text in JSON."""
+    """List the secret's spellings: as it is, in base64, escaped in JSON, and escaped twice (JSON in JSON)."""
     spellings, body = {repair_surrogates(secret)}, repair_surrogates(secret).encode(errors="surrogatepass")
-    for before in range(3):  # In base64 it has three alignments, whatever precedes and follows it.
+    for before in range(3):  # In base64 a text has three alignments, depending on what precedes it.
         coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")
         # The first letters mix in bits of the text before the secret, and the last one of the text after it.
         kept = coded[(0, 2, 3)[before] : len(coded) - (1 if (before + len(body)) % 3 else 0)]

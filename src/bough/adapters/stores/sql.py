@@ -1,4 +1,4 @@
-"""What the stores share: the journal in tables, by statements that SQLite and PostgreSQL both understand."""
+"""What the stores share: the journal in tables, in SQL that SQLite and PostgreSQL both understand."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Statements(ABC):
     """Statements of one transaction; `%s` stands for a value."""
 
     again = False
-    """An earlier try may have been committed without confirmation."""
+    """Whether an earlier try may have been committed without confirmation."""
 
     @abstractmethod
     def rows(self, query: str, *values: Any) -> Any:
-        """The library's own cursor over the rows that the statement finds."""
+        """Run the statement, and return the library's own cursor over its rows."""
 
     @abstractmethod
     def many(self, query: str, rows: Sequence[Cells]) -> None:
@@ -76,9 +76,9 @@ class SqlStore(ABC, Generic[D]):
     lock: ClassVar[str] = ""
     """SQL that locks a claim's row until the transaction ends."""
     hurry: ClassVar[float] = PATIENCE
-    """Seconds to wait if giving up loses nothing."""
+    """Seconds to wait for another write if giving up loses nothing."""
     workers: Path | None = None
-    """Where workers show their presence."""
+    """The folder in which workers show that they are alive; None: there is none."""
     path: Path | str
 
     def __init__(self) -> None:
@@ -92,8 +92,8 @@ class SqlStore(ABC, Generic[D]):
 
     @abstractmethod
     async def _write(self, work: Callable[[D], T], patience: float = PATIENCE) -> T:
-        """Run `work` in a transaction and commit. If cancelled, it raises once it is settled whether that is
-        committed."""
+        """Run `work` in a transaction and commit. If cancelled, it raises only once it is settled whether the
+        work is committed."""
 
     @abstractmethod
     def damaged(self, how: str) -> StoreError:
@@ -124,13 +124,13 @@ class SqlStore(ABC, Generic[D]):
             # A cancelled run must release its claim as well, or the next process waits for a whole lease.
             if taken:
                 self.left.add(taken[0].epoch)
-                with suppress(DiskFull):  # it ends with this process anyway
+                with suppress(DiskFull):  # the claim ends with this process anyway
                     await asyncio.shield(self._write(release))
                     self.left.discard(taken[0].epoch)
 
     def _take(self, db: D, run: str, task: str, worker: str, token: str, silent: tuple[int, float] | None) -> Claim:
-        # Read again within the transaction: since `_watch_holder` looked, the holder may have beaten, ended, or been
-        # replaced.
+        # Read again within the transaction: since `_watch_holder` looked, the holder may have sent a heartbeat, ended,
+        # or been replaced.
         row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self.workers) is not False:
             raise ClaimHeld(_explain_held(run, task, row[2]), row[2])
@@ -143,18 +143,18 @@ class SqlStore(ABC, Generic[D]):
 
     @abstractmethod
     def _add_claim(self, db: D, run: str, task: str, worker: str, token: str) -> None:
-        """Insert its row. `token` tells it from another's."""
+        """Insert the claim's row. `token` tells it from another worker's."""
 
     def _read_claim(self, db: D, run: str, task: str) -> tuple[int, float, str] | None:
         row = db.one(f"SELECT epoch, {self.heartbeat}, worker FROM claims WHERE run = %s AND task = %s", run, task)
         return (row[0], row[1], row[2]) if row is not None else None
 
     async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
-        """Watch a holder on another machine, whose life is unknown here, for one lease by our own clock, and only while
-        the store answers. Returns the claim and its last heartbeat, if there was no other in that time."""
+        """Watch a holder on another machine, of which it is unknown here whether it is alive, for one lease by our own
+        clock, and only while the store answers. Returns the claim and its last heartbeat if none followed."""
         first = await self._look(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self.workers) if first is not None else False
-        if first is not None and alive:  # reported here, since a stopped holder may have the file locked
+        if first is not None and alive:  # raised before writing, since a stopped holder may have the file locked
             raise ClaimHeld(_explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
@@ -190,14 +190,14 @@ class SqlStore(ABC, Generic[D]):
         encoded = [encode_event(event) for event in events]
 
         def insert(db: D) -> list[Record]:
-            # In the inserting transaction: otherwise the claim could be taken over in between, and two would append.
+            # Check in the same transaction: otherwise the claim could be taken over in between, and two would append.
             self._check_held(db, claim, self.lock)
             version, link = self._read_end(db, claim.run, claim.task)
             if version != expected:
                 query = f"{_EVENTS} AND task = %s AND version > %s ORDER BY version LIMIT %s"
                 rows = db.all(query, claim.run, claim.task, expected, len(encoded)) if db.again else []
                 if rows and [row[5] for row in rows] == [body for _, body in encoded]:
-                    # They are ours: they were committed, and only the confirmation was lost.
+                    # These events are ours: they were committed, and only the confirmation was lost.
                     return self._decode(claim.run, rows, False)
                 raise VersionConflict(
                     f"{_describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another "
@@ -211,14 +211,14 @@ class SqlStore(ABC, Generic[D]):
         encoded = [encode_event(event)]
 
         def insert(db: D) -> Record:
-            if db.again:  # It may have been committed: a person's message is not posted twice.
+            if db.again:  # The event may have been committed, and a person's message must not be posted twice.
                 raise StoreError(f"{self.path} was cut off: see `bough log {run}` whether it arrived, then try again.")
             return self._insert(db, run, task, *self._read_end(db, run, task), encoded)[0]
 
         return await self._write(insert, self.hurry)
 
     def _read_end(self, db: D, run: str, task: str) -> tuple[int, bytes]:
-        """The version and the last link of a stream that is about to be appended to."""
+        """Return the version and the last link of a stream that is about to be appended to."""
         query = "SELECT version, chain FROM events WHERE run = %s AND task = %s ORDER BY version DESC LIMIT 1"
         version, chain = db.one(query, run, task) or (0, None)
         return version, START if chain is None else chain[SIZE:]
@@ -241,7 +241,7 @@ class SqlStore(ABC, Generic[D]):
 
     @abstractmethod
     def _number(self, db: D, run: str, count: int) -> tuple[int, float]:
-        """Return the number after which the new events of a run are numbered, and their time."""
+        """Return the last event number in use, after which `count` new events of a run are numbered, and their time."""
 
     async def read(
         self,
@@ -322,7 +322,7 @@ def encode_event(event: AnyEvent) -> Encoded:
 
 
 def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
-    """Change every text in the event, except the name of its kind: without that it would be unreadable."""
+    """Change every text in the event, except the name of its kind, without which it could not be decoded."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, str):

@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS claims (
 );
 CREATE TABLE IF NOT EXISTS blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL)
 """
-"""`chain` is before `body`, which may be long, so that the last link of a stream is found without reading past it.
+"""`chain` is before `body`, which may be long, so that reading the last link of a stream does not read its body.
 `events_of_run` gives a run's events in order and skips unwanted kinds without touching their rows. A claim's row lives
 as long as the claim; its key is the epoch, which AUTOINCREMENT never reuses. `expires` changes with every heartbeat; it
 is never compared with a clock, because clocks jump and differ."""
@@ -55,7 +55,7 @@ is never compared with a clock, because clocks jump and differ."""
 LAST = """
 SELECT max(coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT value FROM meta WHERE key = 'last'), 0))
 """
-"""The last number that an event got. Those of a removed run are not reused."""
+"""The last number that an event got. The numbers of removed runs are not reused."""
 RUNS = """
 WITH RECURSIVE names (run) AS (
     SELECT min(run) FROM events
@@ -64,11 +64,11 @@ WITH RECURSIVE names (run) AS (
 )
 SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM events WHERE events.run = names.run)
 """
-"""Hops from name to name along the index: its cost grows with the runs, not with their events."""
+"""Lists the runs by hopping from name to name along the index: the cost grows with the runs, not with their events."""
 
 
 class SqliteStore(SqlStore[SqliteConnection]):
-    """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`."""
+    """A `Store` in the file at `path`. With `create` a missing file is created; without it, `NotFound` is raised."""
 
     heartbeat = "expires"
     hurry: ClassVar[float] = 0.0
@@ -90,7 +90,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         try:
             return await self._database.write(work, patience)
         except asyncio.CancelledError:
-            await self._database.submit(lambda db: None)  # work is done in order, so this one is done then too
+            await self._database.submit(lambda db: None)  # in order after the cancelled write, which is settled then
             raise
 
     def damaged(self, how: str) -> StoreError:
@@ -104,7 +104,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
             yield claim
 
     def _add_claim(self, db: SqliteConnection, run: str, task: str, worker: str, token: str) -> None:
-        # An older bough cannot read later events: it must say so, not that the journal is damaged.
+        # An older bough cannot read newer events: with this number it says so, not that the journal is damaged.
         db.run("UPDATE meta SET value = %s WHERE key = 'format' AND value < %s", LAYOUT, LAYOUT)
         query = "INSERT INTO claims (run, task, worker, expires) VALUES (%s, %s, %s, %s)"
         db.run(query, run, task, worker, time.monotonic())
@@ -113,7 +113,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         await self._database.glance(lambda db: self._check_held(db, claim))
 
     async def renew(self, worker: str, lease: float) -> None:
-        # Any number that differs from the last one will do. This clock at least never stands still or goes back.
+        # Any number that differs from the last one will do. The monotonic clock never goes back.
         def beat(db: SqliteConnection) -> None:
             db.many("DELETE FROM claims WHERE epoch = %s", [(epoch,) for epoch in self.left])
             db.run("UPDATE claims SET expires = %s WHERE worker = %s", time.monotonic(), worker)
@@ -125,7 +125,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         return last, float(self._clock())
 
     async def names(self) -> list[str]:
-        # In this order: the very first event may come in between.
+        # Query in this order, since the very first event may be written in between.
         any_event, found = await self._database.read(
             lambda db: (db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone(), db.execute(RUNS).fetchall())
         )
@@ -151,7 +151,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         return named
 
     def _shrink(self) -> None:
-        """Return free space to the disk, unless someone is reading: then the next run uses it."""
+        """Return free space to the disk, unless someone is reading: then later events reuse it."""
         # On a connection of its own: SQLite refuses VACUUM within a transaction, and the writer is always in one.
         with suppress(sqlite3.OperationalError), closing(sqlite3.connect(self.path, isolation_level=None)) as db:
             db.execute("VACUUM")

@@ -1,7 +1,7 @@
-"""The file under `SqliteStore`: opening it, one thread that writes, connections that read, and its error messages.
+"""The database file of `SqliteStore`: opening it, one thread that writes, connections that read, and error messages.
 
 Promises: `write` returns when its work is on the disk (WAL, `synchronous=FULL`); `read` sees every finished write and
-waits for none; any problem with the file or the disk is a `StoreError` of one sentence.
+waits for no unfinished one; any problem with the file or the disk is a `StoreError` of one sentence.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 SYNCHRONOUS = "FULL"
 """SQLite's synchronisation. In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would undo events
-that were already acted on. (Tests cut no power, and do not wait for the disk.)"""
+that were already acted on. (Tests change this: they cut no power, and need not wait for the disk.)"""
 BUSY = 10.0
 """Seconds to wait for another process's write before giving up."""
 
 _LONGEST_PATH = 500
-"""SQLite's own limit is 512, with `-journal` behind it."""
+"""SQLite's own limit is 512 bytes, including the suffix `-journal`."""
 _UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR_SHM")
 
 _KINDS: dict[type[StoreError], tuple[str, str]] = {
@@ -56,11 +56,11 @@ _KINDS: dict[type[StoreError], tuple[str, str]] = {
         "space, then try again.",
     ),
 }
-"""Errors by the beginnings of their causes' names, each with its sentence."""
+"""The prefixes of the causes' names for each error, and its sentence."""
 
 
 class SqliteConnection(Statements, sqlite3.Connection):
-    """Takes statements as the other store does."""
+    """A connection that takes statements with `%s`, as PostgreSQL's does."""
 
     def rows(self, query: str, *values: Any) -> sqlite3.Cursor:
         return self.execute(query.replace("%s", "?"), values)
@@ -73,7 +73,7 @@ Work = Callable[[SqliteConnection], T]
 
 
 class Database:
-    """An open file of the given schema and format. `create` says whether a missing one is created or is `NotFound`."""
+    """An open file of the given schema and format. `create`: create a missing file instead of raising `NotFound`."""
 
     def __init__(self, path: Path, *, schema: str, format: int, create: bool) -> None:
         self.path = path
@@ -129,8 +129,8 @@ class Database:
             )
 
     async def glance(self, work: Work[T]) -> T:
-        """Read a row or two by their key, without a thread, which takes ten times as long as they do. In WAL mode a
-        reader waits for no writer; if it has to wait after all, it does so in a thread."""
+        """Read a row or two by their key in this thread: another thread would take ten times as long. In WAL mode a
+        reader does not wait for writers; if it has to wait after all, it does so in another thread."""
         self._require_open()
         self._require_file()
         try:
@@ -215,7 +215,7 @@ class Database:
         db = self._connect(create)
         try:
             made = list(db.execute("SELECT type, name, sql FROM sqlite_master"))
-            # A view has as many rows as its author likes, and a trigger changes what is written.
+            # In a file from others, a view could have any number of rows, and a trigger could change what is written.
             if any(kind not in ("table", "index") or str(sql).startswith("CREATE VIRTUAL") for kind, _, sql in made):
                 raise self.damaged("it holds a view, a trigger or a virtual table, which bough never makes")
             tables = {name for kind, name, _ in made if kind == "table"}
@@ -232,7 +232,7 @@ class Database:
                     f"BEGIN IMMEDIATE; {self._schema}; "
                     f"INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
                 )
-                # Write the tables into the main file from the start: one whose WAL was lost is then empty and not
+                # Write the tables into the main file at once: if its WAL is lost, the file is then empty and not
                 # unreadable. The names of a new file and of a new `.bough` are durable only once their folders are.
                 db.execute("PRAGMA wal_checkpoint(FULL)")
                 for folder in self.path.absolute().parents[:2]:
@@ -264,8 +264,8 @@ class Database:
         # unless SQLite knows that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
         address = f"{self.path.absolute().as_uri()}?{mode}"
-        # No `isolation_level`: Python's own would begin transactions that read first. Connections pass from thread to
-        # thread, but never serve two at once.
+        # No `isolation_level`: otherwise Python would begin transactions itself, which read first. Connections pass
+        # from thread to thread, but never serve two at once.
         timeout = BUSY if busy is None else busy
         return sqlite3.connect(
             address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=SqliteConnection
@@ -316,7 +316,7 @@ class _Writer:
     def __init__(self, db: SqliteConnection) -> None:
         self._db = db
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        # A daemon: a caller that is ended in mid-write has no promise of durability.
+        # A daemon thread, so that it does not keep the process alive: a write that nobody awaits is not promised.
         self._thread = threading.Thread(target=self._serve, name="bough-journal", daemon=True)
         self._thread.start()
 
@@ -339,17 +339,17 @@ class _Writer:
                     waiting.append(self._jobs.get_nowait())
             jobs = [job for job in waiting if job is not None]
             running = len(jobs) == len(waiting)
-            # After the commit, never before: a woken caller acts on it.
+            # Wake callers only after the commit: they act on it.
             self._commit(jobs)
             _settle(jobs)
-        # PASSIVE, because a reader of another process must not hold up our end.
-        with suppress(sqlite3.Error):  # then it stays in the WAL, which is as durable
+        # PASSIVE does not wait for readers in other processes.
+        with suppress(sqlite3.Error):  # then the data stays in the WAL, which is as durable
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._db.close()
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
-        """Commit all jobs in one transaction. A `BoughError` answers one job, which has written nothing yet; any other
-        error undoes everything, and then each job is tried alone, so that none fails because of another."""
+        """Commit all jobs in one transaction. A `BoughError` fails only its own job, which has written nothing yet; any
+        other error undoes everything, and then each job is tried alone, so that none fails because of another."""
         try:
             # IMMEDIATE takes the write lock now, and SQLite waits for it (BUSY). A transaction that reads first and
             # then wants to write is refused without waiting if somebody else has written in between.
@@ -408,7 +408,7 @@ def _switch_to_wal(db: SqliteConnection) -> None:
 
 
 def _error_name(error: sqlite3.Error | OSError) -> str:
-    """`SQLITE_FULL`, `ENOSPC` …"""
+    """Return the name of an error: `SQLITE_FULL`, `ENOSPC` …"""
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, "")
     return str(getattr(error, "sqlite_errorname", ""))
