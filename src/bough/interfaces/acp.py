@@ -1,4 +1,4 @@
-"""bough as an agent in editors, over the Agent Client Protocol.
+"""Runs bough as an agent in editors, over the Agent Client Protocol.
 
 A session is the person's conversation with the runs of one folder: the first prompt is a goal, and each later one
 answers the run's question, messages a halted run and resumes it, or follows up on a finished one. The journal is the
@@ -48,11 +48,11 @@ KINDS: dict[str, schema.ToolKind] = {
     "note": "think",
 }
 SHOWN = 4_000
-"""Maximum characters of a tool's output that are sent to the editor."""
+"""The most characters of a tool's output that are sent to the editor."""
 
 
 class EditorSession:
-    """One session: its view for the person, and its current run."""
+    """One session of an editor: shows the person what its run does, and asks them questions."""
 
     def __init__(self, id: str, folder: Path, client: acp.Client, choices: Choices) -> None:
         self.id = id
@@ -73,7 +73,7 @@ class EditorSession:
         self.send(made.update_agent_message_text(f"{text}\n"))
 
     async def flush(self) -> None:
-        """Send what is queued, in order, each update once."""
+        """Send the queued updates to the editor, in order."""
         while not self._updates.empty():
             await self._client.session_update(self.id, self._updates.get_nowait())
 
@@ -151,14 +151,14 @@ class EditorSession:
         return "yes" if await self.permits(f"Run this command of {task}?\n{line}", "Run it", "Do not run it") else "no"
 
     async def _ask_consent(self) -> None:
-        """Ask about the requests of the repository's settings, once."""
+        """Ask whether to allow what the repository's settings ask for; the answer is remembered."""
         root, wishes = await asyncio.to_thread(list_open_wishes, self.folder)
         if wishes and not self.choices.trust_config:
             allowed = await self.permits(ask_about_wishes(wishes), "Allow it", "Do not allow it")
             answer_wishes(root, wishes, allowed=allowed)
 
     def watch(self) -> RunObserver:
-        """Watch the run; the next prompt answers a question, and nothing waits for it."""
+        """Return the observer of a run. If an agent asks a question, the run halts, and the next prompt answers it."""
         seen = RunObserver(self.stop, recorded=self.recorded, approve=self._approve, permit=self._permit)
         return seen.or_later(True)
 
@@ -171,7 +171,7 @@ class EditorSession:
             kept = self.load(opened)
 
             def begun(record: e.Record) -> None:
-                if isinstance(record.event, e.RunStarted):  # The session knows the run as soon as it has a name.
+                if isinstance(record.event, e.RunStarted):  # Keep the run's name in the session at once.
                     self.keep(opened, [*kept, record.run])
                 self.recorded(record)
 
@@ -188,7 +188,7 @@ class EditorSession:
             return outcome
 
     async def _run_to_end(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        # Events are recorded synchronously, and sending is not: updates are queued, and sent from here in order.
+        # Events arrive in synchronous calls, but sending is asynchronous: updates are queued, and sent here in order.
         under_way = asyncio.create_task(work)
         while not under_way.done():
             await asyncio.wait([under_way], timeout=0.1)
@@ -217,7 +217,7 @@ class EditorSession:
         await self.flush()
 
     async def replay(self) -> None:
-        """Replay the events of the session's runs."""
+        """Send the events of the session's runs to the editor again."""
         async with open_session(self.folder) as opened:
             for name in self.load(opened):
                 records = await opened.store.read(name)
@@ -236,7 +236,7 @@ class EditorSession:
         return Place(opened.home, f"sessions/{self.id}.json")
 
     def load(self, opened: Session) -> list[str]:
-        """Load the names of its runs: an editor may load it in another process."""
+        """Load the names of the session's runs from disk, since another process may have kept them."""
         place = self._find_place(opened)
         return msgspec.json.decode(place.read(), type=dict[str, list[str]])["runs"] if place.is_regular() else []
 
@@ -272,7 +272,7 @@ class Agent:
         return schema.NewSessionResponse(session_id=id)
 
     async def load_session(self, cwd: str, session_id: str, *_: Any, **given: Any) -> schema.LoadSessionResponse:
-        # It becomes part of a path.
+        # The id becomes part of a file's path.
         if not session_id.replace("-", "").isalnum():
             raise acp.RequestError.invalid_params({"message": f"{session_id!r} is not a bough session."})
         await self._find_session(session_id, cwd).replay()
@@ -302,7 +302,7 @@ class Agent:
 
 
 def _extract_text(prompt: Iterable[Any]) -> str:
-    """Return the person's text, with the names of mentioned files and their text if the editor sends it."""
+    """Return the text of a prompt, with the names of files that it mentions, and their text if the editor sends it."""
     parts = []
     for block in prompt:
         if isinstance(block, schema.TextContentBlock):

@@ -1,8 +1,7 @@
-"""bough for other agents, over the Model Context Protocol.
+"""Serves bough to other agents, over the Model Context Protocol.
 
-Every tool is a bough command in its own process: an agent can do what a person can at the terminal, and only the
-person's settings choose models, keys, sandbox, network and limits. A run outlives the server: it starts in its own
-session and is found again by name.
+Most tools run a bough command in a new process. Only the person's settings choose models, keys, sandbox, network and
+limits. A run outlives the server: its process has its own session, and the run is found again by its name.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from bough.views.event_lines import EventFormatter
 from bough.views.vocabulary import ask_about_wishes
 
 POLL = 0.2
-"""Seconds between polls of a run's output; each reports only the latest news."""
+"""Seconds between polls of a run's output; each poll reports only the latest news."""
 STARTING = 120.0
-"""Seconds within which a run must start; its name is known then."""
+"""Seconds within which a run must start, so that its name is known."""
 LONGEST = 600.0
 """Seconds that any other command may take."""
 SHOWN = 100_000
-"""The most characters of a diff that fit into one answer."""
+"""The most characters of a diff in one answer."""
 
 DRAWN = [made.name for made in OPERATIONS.values() if made.of != "list" and not made.person and not made.runs]
-"""Operations that an agent may perform as they are."""
+"""The operations that become tools without further code."""
 
 ABOUT = """bough works on goals in one repository: language models work on private copies with real tools, and a goal
 is completed only when a check that bough ran itself has passed. `run` starts a run and waits for it; `status` reports
@@ -56,7 +55,7 @@ class _Consent(BaseModel):
 
 
 async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
-    """Return the requests of the repository's settings if the client can ask its person; else they are ignored."""
+    """Return what the repository's settings ask for; empty if the client cannot ask its person, so it is ignored."""
     able = context.client_capabilities
     if able is None or able.elicitation is None:
         return {}
@@ -68,8 +67,8 @@ async def _ask_consent(wishes: Annotated[dict[str, str], Resolve(_find_wishes)])
 
 
 class Commands:
-    """bough's commands in one project, and the tools for agents: those that start a run, look, or answer. An agent may
-    add to a list of goals; a person starts the night."""
+    """Runs bough's commands in one project, and has the tools for agents: they start, inspect and answer runs. An agent
+    may add goals to a backlog, but only a person can start work on it."""
 
     def __init__(self, folder: Path, choices: Sequence[str] = ()) -> None:
         """`choices`: the person's options for every command that calls models."""
@@ -77,7 +76,7 @@ class Commands:
         self.choices = tuple(choices)
 
     def argv(self, command: str, *arguments: str) -> list[str]:
-        # What an agent passes comes after `--`, so it is never taken for an option.
+        # Texts from an agent are passed after `--`, so they are never taken for options.
         return [*command.split(), "--dir", str(self.folder), *arguments]
 
     async def output(self, command: str, *arguments: str) -> str:
@@ -103,8 +102,8 @@ class Commands:
         """Start a command that runs a goal, report its progress, and wait until it ends or `seconds` pass."""
         argv = self.argv(command, "--json", *self.choices, *arguments)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # Not asyncio's: it would end the run with the server. Files, not pipes: the run can write even if nobody
-            # reads.
+            # A process of asyncio would end with the server, so it is not used. The output goes to files instead of
+            # pipes, so that the run can write even if nobody reads.
             process = await asyncio.to_thread(partial(start_own, self.folder, *argv, out=out, err=err))
             told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
             began = clock()
@@ -202,11 +201,11 @@ class Commands:
         return msgspec.json.decode(said, type=list[dict[str, Any]])[0]
 
     async def backlog_report(self) -> dict[str, Any]:
-        """Where every goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
+        """Report how each goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
         return await self.json("backlog report")
 
     def draw_tool(self, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
-        """Make a tool of an operation: its arguments, and its facts with the sentence."""
+        """Make a tool that performs an operation, and returns its facts and its message."""
         made = OPERATIONS[name]
 
         async def tool(*place: str, **arguments: Any) -> dict[str, Any]:
@@ -242,7 +241,7 @@ class Commands:
 
 
 class _ProgressReporter(msgspec.Struct, eq=False):
-    """Reports a run's news as progress of the request."""
+    """Reads a run's events from its output, and reports its news as progress of the request."""
 
     _out: IO[bytes]
     _context: Context
@@ -274,7 +273,7 @@ def _extract_complaint(err: bytes) -> str:
 
 
 class BoughServer(MCPServer):
-    """The library's server; a wrong call is answered with bough's own sentence, and nothing else."""
+    """The library's server, but a wrong call is answered with bough's own error message alone."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         try:

@@ -31,5 +31,5 @@ async def command(**chosen: Any) -> None:
 
         from bough.interfaces.acp import Agent
     enable_gc()
-    # It implements only some of the protocol's methods; the library answers the others.
+    # `Agent` implements only some of the protocol's methods; the library answers the others.
     await acp.run_agent(cast("acp.Agent", Agent(app.Choices(**chosen))))

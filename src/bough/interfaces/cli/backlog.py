@@ -54,7 +54,7 @@ def command() -> None:
 
 
 async def _ask(opened: app.Session, backlog: Backlog, **given: Any) -> dict[str, Any]:
-    """Show the issues that `sync` would add, and ask if no label chooses among them."""
+    """Show the issues that `sync` would add, and ask whether to add them, unless a label selects them."""
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.issue_sync import read_tracker
 
@@ -105,7 +105,7 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
 async def add(
     goal: str | None, file: str | None, item: str, folder: Path, name: str, as_json: bool, **said: Any
 ) -> None:
-    """Add goals to the list.
+    """Add goals to the backlog.
 
     A file is a Markdown checklist (`- [ ] GOAL`; what is indented below belongs to the goal, and lines such as
     `check: CMD`, `needs: ITEM` or `priority: 2` set its fields), TOML with [[goals]], or one JSON object a line.
@@ -215,7 +215,7 @@ def _confirm_issues(issues: Sequence[Issue]) -> bool:
 @list_option
 @json_option("As a JSON list.")
 async def list_(labels: tuple[str, ...], proposed: bool, folder: Path, name: str, as_json: bool) -> None:
-    """List the goals and where each stands, in the order in which they begin."""
+    """List the goals with their status, in the order in which they begin."""
     import msgspec
 
     from bough.app.journal import find_project_root
@@ -234,7 +234,7 @@ async def list_(labels: tuple[str, ...], proposed: bool, folder: Path, name: str
         async with app.open_journal(folder) as opened:
             backlog = await load_backlog(opened, name)
             shown = (await load_page(opened, backlog, time.time())).goals
-    except NotFound:  # bough has not been used here: an empty list, and not an error
+    except NotFound:  # bough has not been used here: that is an empty list, not an error.
         backlog, shown = Backlog(name), ()
     goals = [goal for goal in shown if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
     if as_json:
@@ -293,7 +293,7 @@ async def _print_proposals(folder: Path, name: str, as_json: bool) -> None:
 @dir_option
 @list_option
 async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) -> None:
-    """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
+    """Change a goal. A goal that was given up is tried again; a running goal is not affected."""
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
     if not fields:
         raise click.UsageError("say what to change")
@@ -310,7 +310,7 @@ async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) 
 @list_option
 @json_option("As a JSON object.")
 async def report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
-    """Show what came of every goal: the page for the morning.
+    """Show the outcome of every goal.
 
     Exit status: 0 when every goal is done and proven, else by what is worst: 3 given up, 5 finished but not proven,
     8 waiting for an answer, 6 not finished.

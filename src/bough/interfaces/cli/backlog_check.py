@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @list_option
 @model_options
 async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
-    """Read the goals before the night.
+    """Review the goals before `bough backlog run` begins.
 
-    A fast model reads each goal once and names what would cost it its night: vague, contradictory, doubled, too large;
-    bough itself names needs that are missing and goals without a check. At a terminal you can answer at once: what you
-    say is added to the goal. What it costs is part of the next night's sum. `bough backlog run` does the same at a
-    terminal, unless --no-review.
+    A fast model reads each goal once and reports goals that are vague, contradictory, duplicate or too large; bough
+    itself reports needs that are missing and goals without a check. At a terminal you can answer at once: your answer
+    is added to the goal. The cost counts towards the limit of the next night (`bough backlog run`), which begins with
+    the same review at a terminal, unless --no-review.
 
     Exit status: 0 when nothing was found, 8 when something waits for your answer.
     """
@@ -56,7 +56,7 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
 async def tell_findings(
     opened: app.Session, backlog: Backlog, spend: Spend, *, asks: bool, quiet: bool = False
 ) -> dict[str, Any]:
-    """Show the findings, and take the answers of a person who is there. Return the rest, by goal."""
+    """Show the findings, and, if `asks`, let the person answer them. Return the unanswered findings, by goal."""
     from msgspec import to_builtins
     from msgspec.structs import replace
 

@@ -65,18 +65,18 @@ async def run(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Work through the list.
+    """Work through the goals of a backlog.
 
     Every goal is a run of its own from the same files, with its own branch (bough/RUN), budget and verdict; only what
-    is proven gets a branch. A goal that is stuck goes up the same ladder as any run; at its end it waits for `bough
-    answer` and leaves its place to the next, or is given up. A goal starts when the goals it needs are proven, from
-    their work. Ctrl-C stops after the current effects; the same command continues, also after a crash, and several such
-    processes share the list, on machines that share a --store.
+    is proven gets a branch. A goal that is stuck gets the same help as any run; if nothing helps, it waits for
+    `bough answer` and the next goal begins, or it is given up. A goal starts when the goals it needs are proven, from
+    their work. Ctrl-C stops after the current actions; the same command continues, also after a crash, and several such
+    processes share the goals, also on several machines with the same --store.
 
     With --apply-together finished branches are merged one after the other and proven on top of each other, by the whole
-    check and by the tests and probes of the goals before; one that breaks another is left out and named.
+    check and by the tests and probes of the earlier goals; one that breaks another is left out and named.
 
-    A goal that you did not list on this machine is asked about, or waits for `bough trust`.
+    About a goal that you did not add on this machine you are asked, or it waits for `bough trust`.
 
     Exit status: as for `bough backlog report`.
     """
@@ -117,7 +117,7 @@ async def run(
 
 
 async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> None:
-    """Ask about goals that the person did not list on this machine."""
+    """Ask for permission to run goals that the person did not add on this machine."""
     from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.services.permission_store import SETTINGS
     from bough.services.permissions import list_asked, list_barred
@@ -129,7 +129,7 @@ async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> Non
 
 
 async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -> None:
-    """Review the goals while the person is there to answer. A night does not wait for a reader that fails."""
+    """Review the goals while the person is there to answer. If the model fails, the work begins without a review."""
     from bough.core.errors import Unavailable
     from bough.interfaces.cli.backlog_check import tell_findings
     from bough.services.backlog_review import review_goals
@@ -143,7 +143,7 @@ async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -
 
 
 def parse_until(text: str, now: float) -> float:
-    """Return the next moment of that clock time."""
+    """Return the next moment at which the clock shows that time of day."""
     from bough.services.hooks import find_next_moment
 
     try:
@@ -153,8 +153,8 @@ def parse_until(text: str, now: float) -> float:
 
 
 async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices, as_json: bool) -> int:
-    """Work through the list, report events and the outcome; Ctrl-C stops it so that it can be continued. Return the
-    exit status."""
+    """Work through the backlog, report events and the outcome, and return the exit status. Ctrl-C stops the work so
+    that it can be continued."""
     import asyncio
 
     from bough.core.backlog.state import Backlog
@@ -198,7 +198,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
 
 
 def _tell(backlog: Backlog, record: e.Record) -> Line:
-    """One line for what happened to the list, or to its night branch; empty: nothing that people wait for."""
+    """Describe on one line what happened to the backlog, or to its night branch; empty: nothing notable."""
     from bough.core import events as e
     from bough.core.tree.task_state import State
     from bough.views.formatting import first_sentence, format_clock, pluralize

@@ -41,8 +41,9 @@ async def command(folder: Path, check: str | None, cached: bool, scout: bool, as
     """Run the project's check as bough finds it, before any work.
 
     Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs in a
-    private checkout, as in a run, now: nothing is remembered, except with --cached. Your files are only read, and no
-    model is called, except with --scout. What a scout finds is tried, kept for this project and shown from then on.
+    private checkout, as in a run, and always anew: only --cached shows the last result instead. Your files are only
+    read. A model is called only with --scout; a check that it finds is tried, kept for this project and shown from then
+    on.
 
     Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found.
     """

@@ -1,4 +1,4 @@
-"""The questions about what only the person allows, and the warning about ignored settings."""
+"""Asks the person for permissions that only they can give, and warns about ignored settings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import click
 
 
 def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
-    """Ask about what the repository's settings want."""
+    """Ask whether to allow what the repository's settings ask for; None: no answer."""
     from bough.services.permission_store import SETTINGS
 
     return ask_permission(folder, SETTINGS, wishes)
 
 
 def ask_permission(folder: Path, name: str, wants: Mapping[str, str]) -> bool | None:
-    """Ask one question for all that the settings want, or a run or goal that the person did not begin on this machine.
-    No answer (Ctrl-D) leaves it open."""
+    """Ask one question: whether to allow all that the repository's settings want, or that a run or goal wants which the
+    person did not begin on this machine. None: they did not answer (Ctrl-D), so the question stays open."""
     from bough.app.config import find_default
     from bough.services.permission_store import SETTINGS, shorten_value
     from bough.views.formatting import one_line

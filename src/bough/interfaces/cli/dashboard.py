@@ -1,4 +1,4 @@
-"""The dashboard of a run at the terminal: a separate process, so that the engine never waits for a page."""
+"""The dashboard that `bough run --web` starts: a separate process, so that the engine never waits for a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bough.trust.programs import start_own
 
 
 class Dashboard:
-    """Serves until the command ends, or this process is killed."""
+    """Starts the server process, which ends with this command, even if this process is killed."""
 
     def __init__(self) -> None:
         if any(find_spec(name) is None for name in ("starlette", "uvicorn")):

@@ -32,8 +32,8 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
 
     `fix` (the default) is one task: some tests fail, and a probe finds what their repair forgot. `project` builds a
     program in three phases, two agents at a time: one makes a mistake that a bug hunter repairs, one gets stuck and its
-    task is replanned. `backlog` is a night with five goals: three are done and proven, one conflicts with another, one
-    is given up.
+    task is replanned. `backlog` works through five goals: three are done and proven, one conflicts with another, one is
+    given up.
     """
     from bough.services.demo import BACKLOG, find, own_environment, unpack
 

@@ -1,4 +1,4 @@
-"""Commands made from the table of operations: arguments, options, help, `--json` and the printed result."""
+"""Makes commands from the table of operations: their arguments, options, help, `--json` and printed result."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ METAVARS = {
     "to": "POINT",
 }
 NAMES = {"labels": "--label", "allow": "--deny"}
-"""Options with other names than their arguments: repeatable ones, and those that turn something off."""
+"""The options whose names differ from their arguments: one that can be repeated, and one that turns something off."""
 Before = Callable[..., Awaitable[dict[str, Any] | None]]
 
 
 def draw_command(name: str, before: Before | None = None) -> click.Command:
-    """Make the command of an operation. `before`: asks a person at the terminal, and returns further arguments, or None
-    if they do not want it."""
+    """Make the command of an operation. `before`: a function that asks the person at the terminal, and returns further
+    arguments, or None if they do not want the operation."""
     made = OPERATIONS[name]
     texts = [one for one in made.arguments if not one[3]]
     keys = {key for key, *_ in made.arguments}
@@ -77,7 +77,7 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
                 (display := make_display(as_json)).notice(result.said)
                 try:
                     return await resume_run(opened, found[0], display, choices, apply, as_json)
-                except ClaimHeld as held:  # A night or another process was faster: the answer is taken there.
+                except ClaimHeld as held:  # Another process was faster: it uses the answer.
                     display.notice(f"Answered: {describe_worker(held.holder)} continues {found[0]}.")
                     return 0
         print_operation(result, as_json)
@@ -97,7 +97,7 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
     command = dir_option(command)
     for key, kind, default, _ in reversed(texts):  # An argument without an explanation is positional.
         command = _draw_argument(key, kind, required=default is Parameter.empty and made.of != "run")(command)
-    if made.of == "run":  # If words follow, the run has to be named, too.
+    if made.of == "run":  # If a text follows, the run must be named.
         command = click.argument("run", required=bool(texts), shell_complete=complete_run)(command)
     drawn: click.Command = bough_command(*made.examples, cls=DrawnCommand, help=made.about)(command)
     return drawn
@@ -119,7 +119,7 @@ def _draw_argument(key: str, kind: Any, *, required: bool) -> Callable[[Any], An
 
 
 def add_drawn(group: click.Group, **before: Before) -> None:
-    """Add the operations that are commands below this one."""
+    """Add to a group the commands of the operations that belong below it."""
     for made in OPERATIONS.values():
         above, _, below = made.command.partition(" ")
         if above == group.name:
@@ -127,7 +127,7 @@ def add_drawn(group: click.Group, **before: Before) -> None:
 
 
 class DrawnCommand(BoughCommand):
-    """A command whose wrong option is a wrong argument of the operation: every interface says the same of it."""
+    """A command that reports an unknown option as the operation reports an unknown argument, as all interfaces do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -149,7 +149,7 @@ def print_operation(result: OperationResult, as_json: bool) -> None:
         return
     follow = f" {result.next.capitalize()} it with `bough {result.next} {result.facts['run']}`." if result.next else ""
     page = make_output()
-    if "\n" in result.said:  # One thing a line, or the text of a file: neither is wrapped.
+    if "\n" in result.said:  # A list with one entry per line, or the text of a file: do not wrap its lines.
         page.text(result.said)
     else:
         page.paragraph(text=f"{result.said}{follow}")

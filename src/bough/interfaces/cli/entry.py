@@ -1,6 +1,6 @@
-"""Turns the words on a command line into an exit status.
+"""Runs a command line and returns its exit status.
 
-Promises: every failure is one sentence on standard error and the matching exit status; a traceback is shown only on
+Every failure is reported as one sentence on standard error and by its exit status; a traceback is shown only on
 request. Only the named command is loaded, so `bough --help` starts at once.
 """
 
@@ -29,7 +29,7 @@ GROUPS = {
     "Keep house": "rm prune trust config hooks completion",
     "Connect": "acp mcp worker workers",
 }
-"""Commands by purpose; an operation that names a group comes after those."""
+"""The commands by purpose, as in the help. An operation that names a group is added at the group's end."""
 COMMANDS = " ".join(GROUPS.values()).split()
 
 ABOUT = """\b
@@ -42,11 +42,11 @@ INTERRUPTED = 6
 OPERATION = r'(?ms)^@operation\((.*?)^async def (\w+)\(.*?^    """([^"\n]*)'
 COMMAND = r'(?s)def command\((?:(?!\ndef |\nasync def |\n@).)*?\n    """([^"\n]*)'
 COMPLETE = "_BOUGH_COMPLETE"
-"""A shell requests completions with this variable: `bash_complete`, `zsh_source` …"""
+"""The variable by which a shell requests completions: `bash_complete`, `zsh_source` …"""
 
 
 class CommandGroup(click.Group):
-    """Knows its commands by name and loads each when it is called."""
+    """Knows all commands by name, and loads a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for commands in list_groups().values() for name in commands]
@@ -56,7 +56,7 @@ class CommandGroup(click.Group):
             return None
         if Path(__file__).with_name(f"{name}.py").exists():
             command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
-        else:  # It is drawn from the operation of that name.
+        else:  # The command is made from the operation of that name.
             from bough.interfaces.cli.drawn import draw_command
 
             command = draw_command(name)
@@ -80,13 +80,13 @@ class CommandGroup(click.Group):
         room = max(len(name) for commands in groups.values() for name in commands)
         for title, commands in groups.items():
             with formatter.section(title):
-                # One column for all groups: the eye runs down it.
+                # Align the texts of all groups in one column.
                 formatter.write_dl([(f"{name:{room}}", about) for name, about in commands.items()])
 
 
 def list_groups() -> dict[str, dict[str, str]]:
-    """List every command under its heading, with the first line of its help, read from the sources: loading all
-    commands for one list would take longer than most commands do."""
+    """List every command under its heading, with the first line of its help. It is read from the source files, because
+    importing all commands would take longer than most commands do."""
     here = Path(__file__).parent
     groups = {title: dict.fromkeys(names.split(), "") for title, names in GROUPS.items()}
     drawn = {}
@@ -103,7 +103,7 @@ def list_groups() -> dict[str, dict[str, str]]:
 
 
 def read_operations(folder: Path) -> list[tuple[str, str, str]]:
-    """Read the name, the group and the first line of the help of each operation in these sources."""
+    """Read the name, the group and the first line of the help of each operation in the source files of a folder."""
     sources = [file.read_text("utf-8") for file in sorted(folder.glob("*.py"))]
     found = [one for source in sources for one in re.findall(OPERATION, source)]
     return [(name, "".join(re.findall(r'\bgroup="([^"]+)"', how)), about) for how, name, about in found]
@@ -148,19 +148,19 @@ def run_command_line(arguments: Sequence[str]) -> int:
     else:
         status = _run_command(list(arguments))
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # nobody reads our output
+        with suppress(OSError):  # The reader of the output is gone.
             stream.flush()
     return status
 
 
 def _open_streams() -> None:
-    """Open closed standard streams: otherwise the next opened file would take their place, and receive the output."""
+    """Open standard streams that are closed: otherwise the next opened file would get their number, and our output."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             with suppress(OSError):
                 os.fstat(number)
                 continue
-            opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            opened = os.open(os.devnull, os.O_RDWR)  # This gets the lowest free number, which is `number`.
             setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w"))
 
 
@@ -172,7 +172,7 @@ def _run_command(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        return 0  # the reader has seen enough (`bough log | head`): not an error
+        return 0  # The reader has seen enough (`bough log | head`): not an error.
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (the last resort: it is reported, with its exit status)
@@ -181,7 +181,7 @@ def _run_command(arguments: list[str]) -> int:
         else:
             from bough.views.formatting import one_line
 
-            with suppress(OSError):  # nobody reads it; the exit status still reports the failure
+            with suppress(OSError):  # If nobody can read it, the exit status still reports the failure.
                 print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
         return _exit_status(error)
     return status if isinstance(status, int) else 0

@@ -22,9 +22,9 @@ MADE = OPERATIONS["examine"]
 ABOUT = {key: about for key, _, _, about in MADE.arguments}
 
 GOAL_LINES = 12
-"""The most lines of the goal that are shown before anything is spent."""
+"""The most lines of the goal that are shown before the examination begins."""
 CASE_LINES = 8
-"""The most lines of what a failing case printed."""
+"""The most lines of a failing case's output that are shown."""
 
 
 @bough_command(*MADE.examples, help=MADE.about)
@@ -56,7 +56,7 @@ async def command(
     from bough.services.examine import Watcher
 
     class Terminal(Watcher):
-        """The live view, and the goal before it costs anything."""
+        """Shows the goal before anything is spent, then the live view."""
 
         def tell_goal(self, goal: str, where: str, says: str) -> None:
             if not as_json:
@@ -84,7 +84,7 @@ async def command(
 
 
 def _read_goal(goal: str, file: str | None, issue: int | None, root: Path) -> str:
-    """Return the person's statement of the change's purpose; empty: none."""
+    """Return what the person says the change should achieve; empty: they did not say."""
     named = [name for name, value in (("--goal", goal), ("--goal-file", file), ("--issue", issue)) if value]
     if len(named) > 1:
         raise click.UsageError(f"{named[0]} and {named[1]} are mutually exclusive")
@@ -126,7 +126,7 @@ async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -
     from bough.trust.files import Place
 
     if not await opened.store.read(name, GOAL, kinds=("TaskCreated",)):
-        return  # It ended before there was anything to examine.
+        return  # The run ended before it examined anything.
     table, task = await opened.evidence(name), await opened.task(name)
     if table.rows:
         page.line("")

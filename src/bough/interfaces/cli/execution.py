@@ -1,4 +1,5 @@
-"""Running under the eyes of a person, a log or a program, and the end: shared by `bough run` and `bough resume`."""
+"""Runs work with a display (for a person, a log or a program) and prints the summary: for `bough run`, `bough resume`
+and `bough examine`."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ CHANGE = "Say what should be different, or press Enter to edit the plan as TOML:
 
 
 class JsonDisplay(Display):
-    """Prints one event per line, and nothing else on standard output; `bough log --json` has those of an earlier
-    process. If the reader goes away, the run continues."""
+    """Prints one event per line, and nothing else on standard output, without the events from before a resume, which
+    `bough log --json` prints. If the reader goes away, the run continues."""
 
     def __init__(self) -> None:
         self._gone = False
@@ -98,11 +99,11 @@ class Person:
         self.requirements: tuple[Requirement, ...] = ()
         """The requirements read from the goal."""
         self._one_question = asyncio.Lock()
-        """One task asks at a time here; all of them can be answered elsewhere meanwhile."""
+        """Lets one task ask at a time here; meanwhile all questions can be answered elsewhere."""
 
     @asynccontextmanager
     async def _aside(self) -> AsyncIterator[None]:
-        """Leave the terminal to the person. A question that is answered elsewhere says so here."""
+        """Leave the terminal to the person, and tell them if the question is answered elsewhere meanwhile."""
         async with self._one_question:
             with self._display.aside():
                 try:
@@ -112,7 +113,7 @@ class Person:
                     raise
 
     async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
-        """Return their answer to a plan; None if they want to stop."""
+        """Return the person's answer to a plan; None if they want to stop."""
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         criteria = self._goal.criteria or asked
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
@@ -136,7 +137,7 @@ class Person:
                         click.echo("Please answer y, n or c.")
 
     async def ask(self, question: str) -> str | None:
-        """Return their answer; None if they postpone it (Ctrl-D) or want to stop."""
+        """Return the person's answer; None if they postpone it (Ctrl-D) or want to stop."""
         async with self._aside():
             page = make_output()
             for line in question.splitlines():
@@ -146,7 +147,7 @@ class Person:
             return await self._read_line("> ", stops=False)
 
     async def permit(self, line: str, task: str) -> str | None:
-        """Return their answer to a command that needs approval; None: no answer."""
+        """Return the person's answer to a command that needs approval; None: no answer."""
         async with self._aside():
             shown = line.replace("\n", "\n  ")
             whose = f" of {task}" if task else ""
@@ -154,7 +155,7 @@ class Person:
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
     async def _customize(self, plan: Plan) -> Approval | None:
-        """Return a wish for another proposal, or their own steps from an editor; None: nothing changed."""
+        """Return the person's wish for another plan, or the steps that they edited; None: they changed nothing."""
         from bough.core.workflow.writing import write_workflow
         from bough.services.run_messages import read_own_plan
 
@@ -176,8 +177,8 @@ class Person:
                 text = edited
 
     async def _read_line(self, prompt: str, stops: bool = True) -> str | None:
-        """Read one typed line; None at the end of input (Ctrl-D) or at a stop request (Ctrl-C). Not `input` in a
-        thread: that cannot be cancelled."""
+        """Read one typed line; None at the end of input (Ctrl-D) or at a stop request (Ctrl-C). `input` in a thread
+        would not do, because it cannot be cancelled."""
         click.echo(prompt, nl=False)
         loop = asyncio.get_running_loop()
         typed: asyncio.Future[str | None] = loop.create_future()
@@ -205,7 +206,7 @@ class Person:
 
 
 LOOK = 30.0
-"""Seconds between looks at the clock while waiting for the quota."""
+"""Seconds between checks of the clock while waiting for the quota."""
 
 
 async def run_to_end(
@@ -214,10 +215,10 @@ async def run_to_end(
     goal: Step | None = None,
     asks: str = "",
 ) -> Outcome:
-    """Do the work with the display on; Ctrl-C stops it so that it can be resumed.
+    """Do the work while the display shows it; Ctrl-C stops the work so that it can be resumed.
 
-    `goal`: the goal of a plan to approve. `asks`: they answer `here` or `elsewhere`, from another process; empty:
-    nobody answers."""
+    `goal`: the goal whose plan the person approves. `asks`: where the person answers questions: `here` (at this
+    terminal) or `elsewhere` (from another process); empty: nobody answers."""
     stop = Stop()
     name: list[str] = []
     mounted, examines = [""], [False]
@@ -235,7 +236,7 @@ async def run_to_end(
         display.recorded(record)
 
     async def wait_for_answer(steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
-        """Wait for an answer from elsewhere, unless the person wants to stop."""
+        """Wait until the person wants to stop: an answer comes from another process, which cancels this wait."""
         await stop.wait()
         return None
 
@@ -271,15 +272,15 @@ async def run_to_end(
 def retry_on_quota(
     session: Session, display: Display, choices: Choices, work: Callable[[RunObserver], Awaitable[Outcome]]
 ) -> Callable[[RunObserver], Awaitable[Outcome]]:
-    """Do the work, and resume it whenever the quota resets, if the person wants that. No process holds the run
-    meanwhile."""
+    """Return a function that does the work and, if the person wants that, resumes it whenever the quota resets. While
+    it waits, no process holds the run."""
 
     async def patiently(watch: RunObserver) -> Outcome:
         outcome = await work(watch)
         while choices.wait_for_quota and outcome.status == "quota":
             at = time.strftime("%A, %H:%M", time.localtime(outcome.until))
             display.notice(f"Quota exhausted until {at}: the run resumes on its own then; Ctrl-C leaves it halted.")
-            # In short waits against the wall clock, because asyncio's clock stands still while the machine sleeps.
+            # Wait in short steps and look at the wall clock, because asyncio's clock stops while the machine sleeps.
             while (left := outcome.until - time.time()) > 0:
                 if await watch.stop.wait(min(left, LOOK)):
                     return outcome
@@ -292,8 +293,8 @@ def retry_on_quota(
 
 @contextmanager
 def handle_interrupts(stop: Stop) -> Iterator[None]:
-    """Handle SIGINT, SIGTERM and SIGHUP: the first asks for a stop after the current effect, the second for one now;
-    the third waits for nothing."""
+    """Handle SIGINT, SIGTERM and SIGHUP: the first signal asks for a stop after the current action, the second for a
+    stop now, and the third cancels the work."""
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
     times = 0
@@ -325,7 +326,8 @@ def handle_interrupts(stop: Stop) -> Iterator[None]:
 
 
 async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json: bool) -> int:
-    """Return the exit status. A refused `--apply` is reported after the summary: the run itself is still completed."""
+    """Apply the work if wanted, print the summary, and return the exit status. If applying is refused, the error is
+    raised after the summary, since the run itself is completed."""
     changes: list[FileChange] = []
     refusal: BoughError | None = None
     if apply and outcome.completed:
@@ -336,7 +338,7 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
         except BoughError as error:
             refusal = error
     if not as_json:
-        # When nobody reads the summary, the exit status still says how it ended.
+        # If the summary cannot be written, the exit status still says how the run ended.
         with suppress(OSError):
             await _print_summary(session, outcome, changes)
     if refusal is not None:
@@ -345,13 +347,13 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
 
 
 async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:
-    """Print how it ended, from its verdicts and its journal, never from the model's own account."""
+    """Print how the run ended, according to its verdicts and its journal, never to what the model says."""
     stat = ""
-    with suppress(WorkspaceError):  # a summary without the files is still a summary
+    with suppress(WorkspaceError):  # Without the list of files the summary is still useful.
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
     run, page = await session.view(outcome.run), make_output()
     if not page.terminal:
-        page.line("")  # on a terminal the live tree was here
+        page.line("")  # On a terminal, the live tree leaves this line.
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
     page.line((f"{icon} {describe_status(run.status, run.accepted, run.examines)}", style), f"  {run.name}")

@@ -63,7 +63,7 @@ add_drawn(command)
 @command.command("deliver", hidden=True)
 @dir_option
 async def deliver(folder: Path) -> None:
-    """Deliver notices as long as the starting process writes to standard input."""
+    """Deliver notices until the process that started this one closes standard input."""
     from bough.services.hooks import NoticeDelivery
     from bough.services.question_links import make_links
 

@@ -46,7 +46,7 @@ async def command(run: str | None, task: str | None, folder: Path, follow: bool,
 
 
 def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
-    """Return the function that prints an event."""
+    """Return a function that prints one event."""
     if as_json:
         return print_json_line
     from bough.interfaces.terminal.output import format_line, make_output
@@ -62,7 +62,7 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
 
 
 async def _read(opened: app.Journal, name: str, path: str | None, since: int = 0) -> list[Record]:
-    """The events of a task and of everything below it."""
+    """Read the events of a task and of everything below it; of the whole run if `path` is None."""
     from bough.core.ids import CONTROL, GOAL, RUN
 
     records = await opened.store.read(name, since=since)
@@ -79,7 +79,7 @@ async def _follow(opened: app.Journal, name: str, path: str | None, tell: Callab
 
     since = 0
     while True:
-        # First ask whether the run is live: then all that its process writes before it ends is read.
+        # Ask first whether a process works on the run: then nothing is missed that it writes before it ends.
         live = await opened.holder(name) is not None
         for record in await _read(opened, name, path, since):
             since = record.seq

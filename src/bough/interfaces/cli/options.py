@@ -1,4 +1,4 @@
-"""The common parts of commands: options, arguments, opening the project."""
+"""What commands have in common: options, arguments, and how they open the project."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ POSITIVE = click.FloatRange(0, min_open=True)
 def option(
     name: str, metavar: str | None, help: str, type: Any = None, *, to: str = "", **more: Any
 ) -> Callable[[F], F]:
-    """Add an option with a value; `to`: the parameter that gets it, if its name differs."""
+    """Add an option with a value. `to`: the parameter that gets the value, if its name differs."""
     return click.option(*filter(None, (name, to)), metavar=metavar, help=help, type=type, **more)
 
 
 def flag(name: str, help: str, to: str = "", **more: Any) -> Callable[[F], F]:
-    """An option without a value."""
+    """Add an option without a value."""
     return click.option(*filter(None, (name, to)), is_flag=True, help=help, **more)
 
 
 def dir_option(command: F) -> F:
-    """`--dir D`, and where its journal is"""
+    """Add `--dir D`, the project, and `--store URL`, where its journal is."""
     command = option(
         "--store",
         "URL",
         "The journal in PostgreSQL: postgresql://USER@HOST/DATABASE (default: in the project's .bough).",
         expose_value=False,
-        # For this process and those it starts.
+        # The variable holds for this process and for those that it starts.
         callback=lambda ctx, option, value: os.environ.update(BOUGH_STORE=value) if value else None,
     )(command)
     return option(
@@ -55,17 +55,17 @@ def dir_option(command: F) -> F:
 
 
 def json_option(help: str) -> Callable[[F], F]:
-    """`--json`"""
+    """Add `--json`."""
     return flag("--json", help, "as_json")
 
 
 def run_argument(command: F) -> F:
-    """`[RUN]`, a name, the beginning of one, or `latest`, with `--dir D`"""
+    """Add `[RUN]`, which is a run's name, its beginning, or `latest`, and `--dir D`."""
     return click.argument("run", required=False, shell_complete=complete_run)(dir_option(command))
 
 
 def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """List the project's runs whose names start with `incomplete`, newest first. A shell sees no errors."""
+    """List the project's runs whose names start with `incomplete`, newest first; errors give an empty list."""
     from bough.core.errors import BoughError
 
     async def names() -> list[str]:
@@ -85,7 +85,7 @@ task_argument = click.argument("task", required=False)
 
 
 def open_run(command: F, opens: str = "open_session") -> F:
-    """`[RUN] --dir D`: the command gets the project, open for work, and the run's name."""
+    """Add `[RUN]` and `--dir D`, and call the command with the opened project and the run's full name."""
 
     @wraps(command)
     async def opening(run: str | None, folder: Path, **said: Any) -> Any:
@@ -96,7 +96,7 @@ def open_run(command: F, opens: str = "open_session") -> F:
 
 
 look_at_run = partial(open_run, opens="open_journal")
-"""The same with the project's journal alone."""
+"""Do the same as `open_run`, but open only the project's journal."""
 
 
 class BoughCommand(click.Command):
@@ -104,12 +104,12 @@ class BoughCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         result = super().invoke(ctx)
-        with click.core.augment_usage_errors(ctx):  # As click does for functions: the error names this command's help.
+        with click.core.augment_usage_errors(ctx):  # Usage errors then name this command, as for plain functions.
             return run_to_end(result) if isinstance(result, Coroutine) else result
 
 
 class BoughGroup(click.Group):
-    """Commands below one command; their functions may be coroutines, too."""
+    """A group of commands whose functions may be coroutines, too."""
 
     command_class = BoughCommand
 
@@ -121,12 +121,12 @@ class BoughGroup(click.Group):
 
 
 def bough_command(*examples: str, cls: type[click.Command] = BoughCommand, **more: Any) -> Callable[[Any], Any]:
-    """A command with examples of its use. Its name is that of its file."""
+    """Make a command with examples of its use. Its name is that of its file."""
     return click.command(cls=cls, epilog=format_example(*examples), **more)
 
 
 def format_example(*lines: str) -> str:
-    """An epilog that keeps its lines."""
+    """Return the examples as an epilog whose lines click does not wrap."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -238,7 +238,7 @@ def _limits(each: str = "", cost: str = "Limit on cost in US dollars") -> Callab
 
 
 def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
-    """Add the options of one run, or of every run of a night (`each`: whose limits these are)."""
+    """Add the options of one run, or of every run of a backlog. `each`: words that say whose limits these are."""
     return add_options(
         _models,
         _limits(each, cost),
@@ -262,7 +262,7 @@ run_options = add_options(
     flag("--ask-later", "If stuck with nobody at the terminal, wait for `bough answer` instead of giving up."),
     flag("--apply", "Apply the changes to your files when the run completes."),
 )
-"""Options of a run, when it starts or resumes."""
+"""The options of a command that starts or resumes a run."""
 judging_options = add_options(
     _own_models,
     _trust,
@@ -274,7 +274,7 @@ judging_options = add_options(
     json_option("One event per line, as it happens."),
     flag("--wait-for-quota", "When the model's quota is exhausted, wait until it resets, then resume."),
 )
-"""Options of a run without agents."""
+"""The options of a run that only judges work, without agents."""
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
@@ -285,7 +285,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def enable_gc() -> None:
-    """Enable garbage collection in a long-running command, except for what is already loaded."""
-    # Loaded objects stay until the end: without this every full collection would traverse them again, for 9 ms.
+    """Enable garbage collection, for long-running commands, except for what is already loaded."""
+    # What is loaded stays until the end: without `freeze` every full collection would traverse it again, for 9 ms.
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""What commands print, and the files that a person names to read from and to write to."""
+"""Printing JSON, and reading and writing the files that a person names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 LONGEST = 16 << 20
-"""The most bytes of a text that a person gives."""
+"""The most bytes of a file that `read_given` accepts."""
 
 
 def print_json(document: object, indent: int = 2) -> None:

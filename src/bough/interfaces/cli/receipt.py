@@ -17,12 +17,12 @@ from bough.interfaces.cli.options import bough_command, open_run, option
 @option("--output", "F", "Write it there (default: standard output).")
 @option("--sign", "KEY", "Sign it with your ssh key: F.sig.", click.Path(path_type=Path))
 async def command(opened: app.Session, name: str, output: str | None, sign: Path | None) -> None:
-    """Write what a run shows as a file that anybody can run again.
+    """Write the evidence of a run to a file that anybody can recheck.
 
     The check and the examiner's cases run once more on the files without and with the change of RUN (default: the
-    latest), and the outcomes are written down, with the trees, the command and the cases: `bough recheck F` sees them
-    again in any clone that has these trees, without a model. Requirements, models and cost are claims: only a signature
-    protects them. It is an in-toto statement, and holds no secrets.
+    latest), and the outcomes are written down, with the trees, the command and the cases: `bough recheck F` repeats
+    them in any clone that has these trees, without a model. Requirements, models and cost are claims: only a signature
+    protects them. The file is an in-toto statement and holds no secrets.
     """
     if sign is not None and output is None:
         raise click.UsageError("--sign needs --output F: the signature is written to F.sig")

@@ -33,17 +33,17 @@ DIFFERS = 3
 async def command(
     what: str, folder: Path, signers: Path | None, onto: str | None, every: bool, as_json: bool, **chosen: Any
 ) -> int:
-    """Run again what was shown, without a model.
+    """Check again what a run or a receipt showed, without a model.
 
     WHAT is a receipt (a file: F.json, ./F), a run, or a backlog, for its proven goals.
 
     A receipt's command and cases run on both of its trees, in the sandbox without network; the trees must be in this
-    repository. Nothing else of a receipt is obeyed, and what it claims beside (requirements, models, cost) is only as
-    good as its signature.
+    repository. Nothing else in a receipt is run, and its other claims (requirements, models, cost) are only as good as
+    its signature.
 
-    A run's work is merged with main as it is now, in a checkout of bough's own. What carried its requirements runs
-    first, then the whole check: proven there, in conflict with a commit, or broken by one, which is found by halving.
-    The run remembers it.
+    A run's work is merged with main as it is now, in a separate checkout. The tests that proved its requirements
+    run first, then the whole check. The work is still proven there, or conflicts with a commit, or was broken by one,
+    which is found by bisection. The result is recorded in the run.
 
     Exit status: 0 the same or still proven, 3 something differs, 2 cannot run here.
     """

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
 
-    It continues at the first unfinished effect; nothing that is finished is done again. Models, limits and --network
-    are those it started with unless given here; what it has spent is never reset. A run that is already running is
-    refused, naming the process; for a finished run, the summary is shown. What a run that you did not begin on this
-    machine opens (agents, variables, network, set-up, models, rounds) is asked about, or given by the same options
-    here; else it stays halted. Exit status: as for `bough run`; 8 also where such a permission is missing.
+    It continues with the first unfinished action (a model call, a tool, a check); nothing that is finished is done
+    again. Models, limits and --network are those it started with unless given here; what it has spent is never reset. A
+    run that is already running is refused, naming the process; for a finished run, the summary is shown. If you did not
+    begin the run on this machine, you are asked about its agents, variables, network, set-up, models and rounds, or
+    allow them with the same options here; else it stays halted. Exit status: as for `bough run`; 8 also without that.
     """
     from bough.interfaces.cli.execution import make_display
 
@@ -36,7 +36,7 @@ async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **c
 async def resume_run(
     opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
 ) -> int:
-    """Resume a run on the display; return the exit status."""
+    """Resume a run, show it on the display, and return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import ClaimHeld
     from bough.core.ids import RUN
@@ -48,7 +48,7 @@ async def resume_run(
 
     holder = await opened.store.holder(name, RUN)
     if holder and is_alive(holder):
-        # The claim would refuse it too, but only after everything else has been checked.
+        # Claiming the run would fail too, but only after everything else has been checked.
         way = f"watch it with `bough log {name} --follow`, or stop it first with `bough stop {name}`"
         if is_stopped(holder):
             way = "resume it with `fg`, or end it with `kill -9` and try again"

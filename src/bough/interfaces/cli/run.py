@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
-"""Common options: --help shows these, --help-all every one."""
+"""The common options, which --help shows; --help-all shows all options."""
 ALL = "bough.help_all"
 
 
@@ -119,7 +119,8 @@ def command(
     models work on copies of the project with real tools; your files stay unchanged until you run `bough apply`.
 
     bough itself runs the check and calls the goal done only when it passes; when it fails, a fresh agent gets the
-    failure to repair, up to three times. Ctrl-C stops the run, and `bough resume` continues it, also after a crash.
+    failure to repair, up to three times. Ctrl-C stops the run after its current action (a model call, a tool, a check),
+    a second Ctrl-C at once; `bough resume` continues it, also after a crash.
 
     \f
 
@@ -128,8 +129,6 @@ def command(
 
     With --continue the goal follows up on a finished run: it starts from that run's work, applied or not, and its
     agents know what was asked, done and learned there; models and check are that run's unless you give others.
-
-    Ctrl-C stops after the current effect, a second Ctrl-C stops at once.
 
     When the original tests do not pass on the new code, and nothing in the goal demands that they change, the run waits
     for you: `bough approve` accepts the change or sends it back.
@@ -160,7 +159,7 @@ def _read_work(
     pairs: tuple[str, ...],
     chosen: Mapping[str, Any],
 ) -> Step | Plan:
-    """Read the work: a goal in words, or a written plan, which itself defines the goal and its proof."""
+    """Read the work: a goal in words, or a workflow file, which defines the goal and its check itself."""
     from bough.app.workflow_files import plan_of
     from bough.core.planning.plan import build_goal_step
     from bough.core.workflow.inputs import parse_pairs
@@ -189,7 +188,7 @@ def _read_work(
 
 
 def read_goal(goal: str | None, file: str | None, name: str) -> str:
-    """The goal of a command, from its argument or a file."""
+    """Return the goal of the command `name`, from its argument or from a file."""
     if (goal is None) == (file is None):
         both = "GOAL and --file are mutually exclusive" if goal is not None else "no goal given"
         raise click.UsageError(f"{both}; write `bough {name} GOAL`, or `bough {name} --file F`")
@@ -205,7 +204,8 @@ async def _run(
     as_json: bool,
     dashboard: Dashboard | None,
 ) -> int:
-    """Run the work. `asks`: where the person is asked, `here` at the terminal or `elsewhere`; empty: nowhere."""
+    """Run the work, and return the exit status. `asks`: where the person answers questions: `here` (at this terminal)
+    or `elsewhere` (from another process); empty: nobody answers."""
     from msgspec.structs import replace
 
     from bough.app.known_projects import remember_project

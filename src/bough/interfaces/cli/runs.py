@@ -42,7 +42,7 @@ async def command(folder: Path, everything: bool, as_json: bool) -> None:
                 except NewerRun as error:
                     newer.append(str(error))
     except NotFound:
-        found = []  # bough has not been used here: no runs, and not an error
+        found = []  # bough has not been used here: that is an empty list, not an error
     for said in newer:
         click.echo(f"bough: {said}", err=True)
     if as_json:

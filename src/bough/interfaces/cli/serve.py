@@ -32,8 +32,8 @@ def command(
     private; requests without the token are rejected. Only programs on this machine can reach it unless you pass --host;
     the traffic is then unencrypted, so use a network you trust or a tunnel.
 
-    Every start makes a new token: pages of an earlier one lose access. Ctrl-C stops it; the runs continue. Needs the
-    extra `web`: without it, this command says how to install it.
+    Every start makes a new token: pages opened with an earlier one lose access. Ctrl-C stops it; the runs continue.
+    Needs the extra `web`: without it, this command says how to install it.
     """
     from bough.installed import needing
 

@@ -31,8 +31,8 @@ async def command(
 
     Three things ask: the repository's settings (bough.toml, .mcp.json), for all that spends, opens, weakens a verdict,
     lends, prices or starts something; a run that you did not begin on this machine, for its agents, variables, network,
-    set-up, models and rounds; a goal of a backlog that you did not list here. A folder, journal or row brings no
-    permission along: they are kept in your own state folder, for this machine and this folder.
+    set-up, models and rounds; a goal of a backlog that you did not list here. Permissions never come with a
+    folder, a journal or a database: they are kept in your own state folder, for this machine and this folder.
 
     SUBJECT is `settings`, a run, or a goal as LIST/NAME; without it, all of them. The exit status is 1 while something
     waits for an answer.

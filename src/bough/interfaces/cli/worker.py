@@ -72,7 +72,7 @@ def command(
         try:
             run_to_end(_worker(folder, slots, tags, name, lease, app.Choices(**chosen), say, drain))
             return 0
-        except StoreError as error:  # Wait for a server that is restarting.
+        except StoreError as error:  # The database server may be restarting: wait for it.
             if drain:
                 raise
             say(f"{error} Retrying.")
@@ -117,14 +117,14 @@ async def _worker(
             loop.add_signal_handler(number, stop)
         say(f"worker {called}: {pluralize(slots, 'slot')}{', tags ' + ' '.join(tags) if tags else ''}")
         if await serving.serve() == "lost":
-            # A new process, because threads of this one may still wait for a server that was down.
+            # Start a new process, because threads of this one may still be waiting for the server.
             say("the worker or the server was unresponsive for too long: restarting")
             sys.stdout.flush()
             restart(folder)
 
 
 def restart(folder: Path) -> None:
-    """Restart the same command as a new process. The last `--dir` counts: the new one starts in another folder."""
+    """Restart the same command as a new process. It starts in another folder, so a last `--dir` names this one."""
     from bough.trust.programs import become_own
 
     become_own(folder, [*sys.argv[1:], "--dir", str(folder.absolute())])

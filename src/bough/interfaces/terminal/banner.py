@@ -1,4 +1,4 @@
-"""The lines before a run starts: the goal, the model, the limits and the check."""
+"""The lines shown when a run starts: the goal, the model, the limits and the check."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bough.views.telling.run_events import describe_base, describe_scouting
 
 LABEL = 9
 SHOWN_ASKED = 20
-"""Requirements that are listed."""
+"""The most requirements that are listed."""
 SHOWN_ASIDE = 5
-"""Tests that cannot run here, named one by one."""
+"""The most tests that are named one by one."""
 
 
 def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> list[Line]:
-    """Render the lines for the first events of a run, started or resumed. `sandbox`: the confinement of commands.
-    `examines`: it judges somebody else's change, which is not to blame for older failures."""
+    """Render the lines for the first events of a run that starts or is resumed. `sandbox`: how commands are confined.
+    `examines`: the run judges somebody else's change, so failures from before the change are not remarked on."""
     event = record.event
     facts: dict[str, str] = {}
     match event:
@@ -65,7 +65,7 @@ def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> lis
 
 
 def _render_requirements(event: e.RequirementsRead) -> list[Line]:
-    """Render the requirements to be shown, numbered; a goal that asks for one thing is its own title."""
+    """Render the requirements, numbered. A single requirement is not listed, because the title already says it."""
     if len(event.requirements) < 2:
         return []
     lines = [_make_fact("" if at else "asks for", str(one)) for at, one in enumerate(event.requirements[:SHOWN_ASKED])]
@@ -74,13 +74,13 @@ def _render_requirements(event: e.RequirementsRead) -> list[Line]:
 
 
 def _describe_agents(agents: dict[str, str]) -> str:
-    """Name the agent that does the work, and the exceptions: `claude, strong: codex`."""
+    """Name the agent that does the work, then the agents for special cases: `claude, strong: codex`."""
     keys = sorted(agents, key=lambda key: key != "main")
     return ", ".join(f"{'' if key == 'main' else key.replace('_', ' ') + ': '}{title_of(agents[key])}" for key in keys)
 
 
 def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:
-    """Describe the command, with the reason: `.venv/bin/python -m pytest (pytest is configured in tox.ini)`."""
+    """Describe the command and why it was chosen: `.venv/bin/python -m pytest (pytest is configured in tox.ini)`."""
     return f"{event.command} ({'; '.join(filter(None, (event.why, event.environment)))})"
 
 
@@ -112,7 +112,7 @@ def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
 
 
 def print_failing(page: TerminalOutput, event: e.BaseChecked) -> None:
-    """Print the end of a failing check's output, and how to get what it lacks."""
+    """Print the end of a failing check's output, and how to get what the check needs and does not have."""
     if event.said:
         page.line("")
         for line in event.said.splitlines():

@@ -1,4 +1,4 @@
-"""The conversation of a task, for reading: the agent's messages, answers, calls and results."""
+"""Prints a task's conversation for people to read: the agent's messages, answers, tool calls and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARGIN = "    "
 
 
 class Conversation:
-    """Prints each event that is part of a conversation, whole."""
+    """Prints each event that is part of a conversation, with its whole text."""
 
     def __init__(self, page: TerminalOutput) -> None:
         self._page = page

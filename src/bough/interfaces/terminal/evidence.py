@@ -1,4 +1,4 @@
-"""The evidence for each requirement, as a person reads it."""
+"""Renders the evidence for each requirement, for people."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ SHOWN = {
     "restructure": "nothing to run: names or places of the code changed, and the check still passes",
     "unchanged": "the check still passes",
 }
-"""Sentences for each kind of evidence, with its tests."""
+"""The sentence for each kind of evidence; `{}` stands for the names of its tests."""
 AUTHOR: RequirementStatus = "tested only by its author"
 CLOSING: tuple[RequirementStatus, ...] = ("refuted", "not shown", AUTHOR)
-"""Statuses with something left to do, for the end of a page."""
+"""The statuses that leave something to do; the end of a page lists their requirements."""
 
 
 def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Line]:
-    """One line per requirement, and why a case of it was dropped; `whole`: in full, with all evidence."""
+    """Render one line per requirement, and its test cases that failed or were dropped. `whole`: render the whole texts,
+    with all evidence."""
     lines: list[Line] = []
     numbers = len(str(len(table.rows)))
     wide = max((len(row.standing) for row in table.rows), default=0)
@@ -60,7 +61,7 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
 
 
 def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
-    """List what a person has to know besides the standing."""
+    """List, with styles, what a person must know about a requirement besides its status."""
     one = row.requirement
     if not one.counts:
         how = f"dropped by {one.dropped}" if one.dropped else f"replaced by {one.superseded}"
@@ -73,7 +74,7 @@ def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
-    """List the evidence. `told`: proofs already shown in full for an earlier requirement; these are only named."""
+    """List the evidence, with styles. `told`: proofs already shown for an earlier requirement, which are only named."""
     if row.requirement.source:
         yield f"asked by {row.requirement.source}", "dim"
     if row.shown is not None:
@@ -105,8 +106,8 @@ def _describe_proof(proof: Proof) -> str:
 
 
 def render_closing(table: Table, width: int = 100) -> list[Line]:
-    """Render refuted requirements and those without evidence, each with what is missing, and reviewers' notes, for the
-    end of a page; empty if there are none."""
+    """Render, for the end of a page, the requirements that are refuted or not proven, with what is missing, the
+    reviewers' notes and the needless parts of the change; empty if there are none."""
     lines: list[Line] = []
     for standing in CLOSING:
         rows = [row for row in table.rows if row.standing == standing]

@@ -1,9 +1,8 @@
-"""The live tree: a run's current activity, drawn in place.
+"""Draws a run's tree and its current activity in place on a terminal.
 
-Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
-terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is redrawn; a
-terminal that goes away does not disturb the run; and whatever happens, the cursor is restored and the frame is gone
-when the block ends.
+A frame is written at once, and only if something changed, so that nothing flickers. No row is ever wider than the
+terminal. After a resize, which wraps and moves old rows unpredictably, the screen is redrawn. A terminal that goes away
+does not disturb the run. At the end, even after an error, the frame is removed and the cursor restored.
 """
 
 from __future__ import annotations
@@ -49,13 +48,13 @@ from bough.views.vocabulary import STATE_STYLES
 REFRESH = 0.125
 """Seconds between frames."""
 RECENT = 4
-"""The most lines of news shown under the tree, if there is room."""
+"""The most lines of news that are shown under the tree."""
 
 HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K", "\x1b[H\x1b[J"
 
 
 Frame = Callable[[int, int], Sequence[Line]]
-"""Returns the lines of a frame that fits so many columns and rows."""
+"""A function that returns the lines of a frame which fits into the given columns and rows."""
 
 
 class Painter:
@@ -67,11 +66,11 @@ class Painter:
         self._rows: list[str] = []
         self._size = (0, 0)
         self._above: list[Line] = []
-        """Lines that stay above the frames, rewritten when the screen is redrawn."""
+        """The lines above the frame, which are written again when the screen is redrawn."""
         self._gone = False
 
     def keep(self, lines: Sequence[Line]) -> None:
-        """Write lines above the frames, to stay."""
+        """Write lines that stay above the frame."""
         self.clear()
         self._above += lines
         self.put(self._kept(lines))
@@ -80,7 +79,7 @@ class Painter:
         return "".join(self._paper.painted(line, self._paper.width - 1) + "\n" for line in lines)
 
     def draw(self, frame: Frame) -> None:
-        """Request a frame that fits the terminal, and show it."""
+        """Get a frame that fits the terminal from `frame`, and show it."""
         if not self._paper.in_front:
             return
         columns, height = self._paper.size
@@ -92,7 +91,7 @@ class Painter:
         if same and painted == self._rows:
             return
         if same and self._rows:
-            there = min(len(self._rows), height)  # rows above the top of the window can no longer be reached
+            there = min(len(self._rows), height)  # The cursor cannot reach rows above the window.
             fewer = there - len(painted)
             written = (
                 "\r" + (f"\x1b[{there - 1}A" if there > 1 else "") + "\n".join(row + ERASE_REST for row in painted)
@@ -113,15 +112,15 @@ class Painter:
         self._gone = self._gone or not self._paper.put(text)
 
     def _make_clearing(self, columns: int, height: int, needed: int = 0) -> str:
-        """Return the codes that clear the frame. `needed`: rows of the frame that follows."""
+        """Return the control codes that clear the frame. `needed`: how many rows the next frame has."""
         if not self._rows:
             return ""
         if self._size != (columns, height):
-            # The old frame may take more rows by now, some of them above the top, and a terminal reports a resize late:
-            # the frame's beginning is unknown.
+            # A resize may wrap the old frame into more rows, some of them above the window, and is reported late. So we
+            # do not know where the frame begins: erase the whole screen.
             room = max(0, height - 1 - needed)
             return ERASE_SCREEN + self._kept(self._above[-room:] if room else ())
-        # Row by row: some terminals move what one sweep over the whole screen erases into their scrollback.
+        # Erase row by row: some terminals save the rows to the scrollback if the whole screen is erased at once.
         return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(len(self._rows), height) - 1)
 
 
@@ -137,7 +136,7 @@ class LiveDisplay(Display):
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
         self._doing: dict[str, tuple[str, _Stream]] = {}
-        """Activities without an event, and what has arrived since."""
+        """The activities that no event describes, each with the output since it began, by task."""
         self._notice = self._waiting = ""
         self._asking = False
         self._echo: Callable[[bool], None] = lambda on: None
@@ -148,7 +147,7 @@ class LiveDisplay(Display):
         self._painter.keep(lines if more else [*lines, []])
 
     def seen(self, record: Record) -> None:
-        """Process an earlier event: it counts, but is not news."""
+        """Process an event from before the run was resumed: it changes the tree, but is not shown as news."""
         self._run.see(record)
         self._teller.tell(record)
 
@@ -184,7 +183,7 @@ class LiveDisplay(Display):
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """Draw until the block ends."""
+        """Draw while the `with` block runs."""
         with draw_frames(self._paper, self._painter, self._frame, lambda: not self._asking) as self._echo:
             yield
 
@@ -215,7 +214,7 @@ class LiveDisplay(Display):
         return [summary, *tree, *spaced, *bottom]
 
     def _render_tree(self, width: int, room: int, now: float) -> list[Line]:
-        """Render the most important rows that fit in `room`: active ones with their parents, then the newest."""
+        """Render the most important tasks that fit into `room` lines: active ones first, then the latest changed."""
         drawn = list_rows(self._run)
         if not drawn:
             what, stream = self._doing.get(GOAL, ("preparing", _Stream(now)))
@@ -243,7 +242,7 @@ class LiveDisplay(Display):
         said = describe_trouble(task)
         stuck: list[Line] = [[(bar, "dim"), (said, "yellow")]] if said else []
         what, stream = self._doing.get(task.path, ("", _Stream(now)))
-        if task.doing and not waiting:  # an event says more
+        if task.doing and not waiting:  # The activity from an event says more.
             what, stream = task.doing, self._streams.get(task.path) or _Stream(now)
         if not what:
             return [first, *stuck]
@@ -252,7 +251,7 @@ class LiveDisplay(Display):
 
 
 def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
-    """Choose the rows that are shown: all when they fit, else active ones first, then the most recently changed."""
+    """Choose the rows to show: all if they fit; else the goal, then active ones, then the most recently changed."""
     if sum(map(len, blocks)) <= room:
         return set(range(len(drawn)))
     order = sorted(
@@ -260,7 +259,7 @@ def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> s
         key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
     )
     chosen: set[int] = set()
-    taken = 1  # the row with the number of hidden ones
+    taken = 1  # One line says how many rows are hidden.
     for number in order:
         if taken + len(blocks[number]) <= room:
             chosen.add(number)
@@ -269,7 +268,7 @@ def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> s
 
 
 class _Stream:
-    """What arrived since a task's last event: text from the model, lines from a command."""
+    """The output since a task's last event: text from the model, or lines from a command."""
 
     def __init__(self, since: float) -> None:
         self._since = since
@@ -288,7 +287,7 @@ class _Stream:
         return [(cut(one_line(words), max(room - count_cells(took), 8)), ""), (took, "dim")]
 
     def tail(self, bar: str) -> list[Line]:
-        """The last line of it, if there is any."""
+        """Render the last line of the output, if there is any."""
         tail = last_line(self._text)
         return [[(bar + tail, "dim")]] if tail else []
 
@@ -297,14 +296,14 @@ class _Stream:
 def draw_frames(
     paper: TerminalOutput, painter: Painter, frame: Frame, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[Callable[[bool], None]]:
-    """Draw frames while they are wanted, until the block ends. The cursor and typed text are hidden, and restored when
-    the process is suspended (Ctrl-Z) and at the end; the yielded function turns them on and off in between."""
+    """Draw frames while the `with` block runs and `wanted` is true. The cursor and typed text are hidden until the end,
+    except while the process is suspended (Ctrl-Z); the yielded function shows (True) and hides (False) them."""
     terminal = paper.stream.fileno()
     before = termios.tcgetattr(terminal)
 
     def echo(on: bool) -> None:
         if not paper.in_front:
-            return  # the kernel stops a background process that changes the terminal
+            return  # The kernel would stop a background process that changes the terminal.
         modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
         with contextlib.suppress(termios.error):
             termios.tcsetattr(terminal, termios.TCSANOW, modes)

@@ -1,4 +1,5 @@
-"""A night on a terminal: lines about the list stay, and below them every goal at work shows its activity."""
+"""Shows `bough backlog run` (a night) on a terminal: lines about the backlog stay, and below them each goal in progress
+shows its current activity."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from bough.views.run_view import RunView
 
 
 class _Goal:
-    """A goal at work: its run as of its last event, and activities without an event."""
+    """A goal in progress: the view of its run, the time of its last event, and activities that have no event."""
 
     def __init__(self, run: str, at: float) -> None:
         self.view = RunView(run)
@@ -32,14 +33,14 @@ class _Goal:
 
 
 class NightDisplay:
-    """Draws the goals at work below the lines that stay. Without a terminal only those lines are written."""
+    """Draws the goals in progress below the lines that stay. Without a terminal it writes only those lines."""
 
     def __init__(self, paper: TerminalOutput, clock: Callable[[], float] = time.time) -> None:
         self._paper = paper
         self._painter = Painter(paper)
         self._clock = clock
         self._goals: dict[str, _Goal] = {}
-        """The goals at work, by name."""
+        """The goals in progress, by name."""
 
     def tell(self, line: Line) -> None:
         """Write a line that stays."""
@@ -50,7 +51,7 @@ class NightDisplay:
             self._paper.flush()
 
     def listed(self, record: Record) -> None:
-        """Process an event of the list: a goal begins or is decided, or the branches are merged."""
+        """Process an event of the backlog: a goal begins or ends, or the branches are merged."""
         match record.event:
             case e.GoalTaken(run):
                 self._goals.pop(record.task, None)  # The goal that began last is shown last.
@@ -70,14 +71,14 @@ class NightDisplay:
                 goal.at = record.at
 
     def doing(self, name: str, task: str, what: str) -> None:
-        """Show an activity of a goal that has no event; empty: it ended."""
+        """Show what a goal's task is doing, if no event says so; `what` is empty when that has ended."""
         if goal := self._goals.get(name):
             goal.doing.pop(task, None)
             goal.doing |= {task: what} if what else {}
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """Draw until the block ends."""
+        """Draw while the `with` block runs."""
         if not self._paper.terminal:
             yield
             return

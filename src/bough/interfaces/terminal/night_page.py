@@ -1,4 +1,4 @@
-"""A backlog's list and its morning page, for a terminal, as Markdown and as HTML."""
+"""The page about a backlog's goals and their outcomes: on a terminal, as Markdown and as HTML."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ STYLES = {
     "not_begun": ("○", "dim"),
 }
 NAMES = 34
-"""Columns for the names of goals."""
+"""The most columns for the names of goals."""
 
 
 def print_page(page: TerminalOutput, night: NightPage) -> None:
-    """Print one screen, then the details of each goal."""
+    """Print the totals, then the goals by outcome, each with its details."""
     page.line((describe_night(night), "bold"))
     page.line(describe_totals(night))
     if said := describe_branch(night):
@@ -78,7 +78,7 @@ _STYLE = (
 
 
 def render_html(night: NightPage) -> str:
-    """Render one HTML file that loads nothing and runs nothing."""
+    """Render one HTML file that loads nothing and runs no scripts."""
     rows = []
     for heading, goals in night.groups:
         rows.append(f"<h2>{escape(heading)} ({len(goals)})</h2><table>")

@@ -1,7 +1,7 @@
-"""The output of bough: a terminal, or anything else.
+"""Writes bough's output to a terminal, a pipe or a file.
 
-Promises: colour and widths only where they mean something, no line wider than the terminal, and all text made harmless
-on its way out. A line is a list of spans, so it is cut to the width before it is coloured.
+Only a terminal gets colours and lines cut to its width, and all text is made harmless before it is written. A line is a
+list of spans, so it can be cut to the width before it is coloured.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class TerminalOutput(Struct, frozen=True):
 
     stream: TextIO
     terminal: bool
-    """A person is watching, on something that can be drawn on."""
+    """Whether the stream is a terminal that can be drawn on."""
     colour: bool
     unicode: bool = True
 
     @property
     def size(self) -> tuple[int, int]:
-        """Return columns and rows; for anything but a terminal, so many that nothing is cut."""
+        """Return the columns and rows; if this is no terminal, numbers so large that nothing is cut."""
         if not self.terminal:
             return 10_000, 10_000
         try:
@@ -59,7 +59,7 @@ class TerminalOutput(Struct, frozen=True):
 
     @property
     def in_front(self) -> bool:
-        """Whether the terminal is ours to draw on: not while a shell has put us in the background."""
+        """Whether this process may draw on the terminal: not while a shell has put it in the background."""
         try:
             return os.tcgetpgrp(self.stream.fileno()) == os.getpgrp()
         except (OSError, ValueError):
@@ -70,7 +70,7 @@ class TerminalOutput(Struct, frozen=True):
         return self.size[0]
 
     def painted(self, line: Line, width: int) -> str:
-        """The line as written: one row of at most `width` columns."""
+        """Return the line as it is written: one row of at most `width` columns."""
         written: list[str] = []
         for text, style in line:
             safe = flatten(text)
@@ -101,7 +101,7 @@ class TerminalOutput(Struct, frozen=True):
             self.write(self._apply_style(part, style) + "\n")
 
     def paragraph(self, *start: Span | str, text: str, indent: int = 0, style: str = "") -> None:
-        """Write a sentence that may be long: after `start`, wrapped between words, with further lines indented."""
+        """Write `start` and a text, which is wrapped between words; `indent`: the columns before its further lines."""
         room = self.width - 1 - indent
         safe = one_line(text)
         wrapped = textwrap.wrap(safe, max(room, 10)) if count_cells(safe) > room else [safe]
@@ -113,7 +113,7 @@ class TerminalOutput(Struct, frozen=True):
         self.stream.write(text)
 
     def put(self, text: str) -> bool:
-        """Write at once. False: the reader is gone, which must not disturb a run."""
+        """Write and flush. Return False if the reader is gone, because that must not disturb a run."""
         try:
             self.write(text)
             self.flush()
@@ -126,13 +126,13 @@ class TerminalOutput(Struct, frozen=True):
 
 
 class Display:
-    """Receives the events of a run, and ignores those it has no use for."""
+    """Receives what happens in a run. A subclass overrides the methods for what it shows; the others do nothing."""
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
-        """Show what a person should know before the start. `more`: further lines follow."""
+        """Show what a person should know before the run starts. `more`: whether further lines follow."""
 
     def seen(self, record: Record) -> None:
-        """An event from before the run was resumed."""
+        """Process an event from before the run was resumed, which is not news."""
 
     def recorded(self, record: Record) -> None: ...
 
@@ -141,13 +141,13 @@ class Display:
     def notice(self, text: str) -> None: ...
 
     def doing(self, task: str, what: str) -> None:
-        """Show a task's activity that has no event; empty: it ended."""
+        """Show what a task is doing, if no event says so; `what` is empty when that has ended."""
 
     def waiting(self, text: str) -> None:
-        """Show what the whole run waits for; empty: nothing any longer."""
+        """Show what the whole run waits for; empty: it no longer waits."""
 
     def shown(self) -> AbstractContextManager[None]:
-        """Show it until the block ends."""
+        """Show the run while the `with` block runs."""
         return nullcontext()
 
     def aside(self) -> AbstractContextManager[None]:
@@ -156,12 +156,12 @@ class Display:
 
 
 def is_interactive() -> bool:
-    """Whether a person can answer: standard input and standard output are both a terminal."""
+    """Whether a person can answer, because standard input and standard output are both a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def make_output(stream: TextIO | None = None) -> TerminalOutput:
-    """The output for standard output (or another stream) as it is now."""
+    """Return the output for a stream (default: standard output), with what it can show now."""
     stream = sys.stdout if stream is None else stream
     terminal = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
@@ -169,7 +169,7 @@ def make_output(stream: TextIO | None = None) -> TerminalOutput:
 
 
 def format_line(record: Record, told: tuple[str, str]) -> list[Span]:
-    """An event as a whole line: when, where, what."""
+    """Format an event as a line: its time, its task, and its description `told`."""
     words, style = told
     where = [] if not record.task or record.task.startswith("@") else [(one_line(record.task), "bold"), (": ", "")]
     return [(format_clock(record.at), "dim"), ("  ", ""), *where, (one_line(words), style)]

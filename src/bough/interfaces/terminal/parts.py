@@ -1,4 +1,4 @@
-"""Parts of pages: changed files, reports, and what to do next."""
+"""Parts that several pages share: changed files, reports, and suggestions what to do next."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bough.views.next_steps import Suggestion
 KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
 MOST, MOST_AT_END = 20, 10
-"""The most files named, in general and at the end of a run."""
+"""The most files that are listed: in general, and in the summary at the end of a run."""
 
 
 def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: int = 2) -> None:
-    """Print one file per line, as many as a person wants to read."""
+    """Print one changed file per line, at most `MOST` of them."""
     for change in changes[:MOST]:
         kind = KINDS.get(change.kind, change.kind)
         page.line(" " * indent, f"{one_line(change.path)}  ", (kind, STYLES.get(change.kind, "dim")))
@@ -26,7 +26,7 @@ def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: i
 
 
 def print_stat(page: TerminalOutput, stat: str) -> None:
-    """Print git's diff statistics, shortened for the end of a run: the last line is the total."""
+    """Print the output of `git diff --stat`, shortened for the end of a run. Its last line is the total."""
     *files, total = stat.strip().splitlines() or [""]
     for line in files[:MOST_AT_END]:
         page.line(f"  {line.strip()}")
@@ -36,7 +36,7 @@ def print_stat(page: TerminalOutput, stat: str) -> None:
 
 
 def print_report(page: TerminalOutput, report: str) -> None:
-    """Headings stand out, and long lines are wrapped."""
+    """Print a report with bold headings and wrapped lines."""
     for line in escape_text(report).strip("\n").splitlines():
         if line.startswith("## "):
             page.line("  ", (line[3:], "bold"))

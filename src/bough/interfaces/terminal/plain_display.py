@@ -1,4 +1,4 @@
-"""A run as lines, for logs, pipes and terminals that cannot be drawn on: one line per notable event."""
+"""Shows a run as one line per notable event, for logs, pipes and terminals that cannot be drawn on."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bough.views.event_lines import EventFormatter
 from bough.views.formatting import format_duration, last_line, one_line
 
 SILENCE = 4.5
-"""Seconds without a line before it names the running work; each further silence may be twice as long."""
+"""Seconds without a line after which the running work is named; each further silence may be twice as long."""
 LONGEST_SILENCE = 60.0
-"""Seconds of the longest silence."""
+"""The most seconds of such a silence."""
 
 
 class PlainDisplay(Display):
-    """Writes a run's news. If the reader goes away, it falls silent; the run continues."""
+    """Writes a run's news. If the reader goes away, it stops writing, and the run continues."""
 
     def __init__(self, paper: TerminalOutput) -> None:
         self._paper = paper
@@ -76,7 +76,7 @@ class PlainDisplay(Display):
         pause, spoke = SILENCE, self._spoke
         while True:
             await asyncio.sleep(max(0.1, self._spoke + pause - time.monotonic()))
-            if spoke != self._spoke:  # something was said meanwhile
+            if spoke != self._spoke:  # A line was written meanwhile.
                 pause, spoke = SILENCE, self._spoke
             if time.monotonic() - self._spoke < pause or not self._doing:
                 continue

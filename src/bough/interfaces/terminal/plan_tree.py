@@ -1,4 +1,4 @@
-"""A plan as a tree, before anything runs: one row per step."""
+"""Renders a plan as a tree, before anything runs: one row per step."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bough.views.vocabulary import ROLES
 Row = list[Span]
 JOINS = {"all": "", "any": ", one is enough", "settled": ", however they end"}
 NAMES = 36
-"""Maximum columns for names and their branches."""
+"""The most columns for names and the branch lines before them."""
 
 
 def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
-    """Render the goal and its steps: name, special features, subject and proof. The last two share the remaining
-    width."""
+    """Render a row for the goal and each step: its name, its special features, its subject and its check. The last two
+    share the remaining width."""
     drawn = list(_walk(plan.goal, None, "", ""))
     room = min(max(count_cells(prefix) + count_cells(step.name) for prefix, step, _ in drawn), NAMES)
     rows: list[Row] = []
@@ -34,7 +34,7 @@ def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
 
 
 def _render_ending(step: Step, room: int) -> Row:
-    """Its subject and its proof, cut so that part of both is visible."""
+    """Render the end of a step's row: its subject and its check, with the subject cut so that both have room."""
     about, proof = headline(step.title or step.instructions), one_line(_describe_proof(step))
     if not about or not proof:
         return [(about, "dim"), (proof, "green")]
@@ -45,7 +45,7 @@ def _render_ending(step: Step, room: int) -> Row:
 
 
 def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[tuple[str, Step, Row]]:
-    """A step and those below it, each with the branch lines that lead to it and with its marks."""
+    """Walk a step and the steps below it; yield the branch lines before each, the step, and its features."""
     marks = [*_render_order(step, above), *_render_way(step)]
     yield lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))]
     for number, child in enumerate(step.steps, 1):
@@ -55,7 +55,7 @@ def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[t
 
 
 def print_plan(page: TerminalOutput, plan: Plan, requirements: Sequence[Requirement]) -> None:
-    """Print the plan, below the goal's requirements if there are several."""
+    """Print the goal's requirements, if there are several, and then the plan."""
     if len(requirements) > 1:
         page.line("Requirements:")
         for one in requirements:
@@ -65,7 +65,7 @@ def print_plan(page: TerminalOutput, plan: Plan, requirements: Sequence[Requirem
 
 
 def _render_order(step: Step, machine: Machine | None) -> Iterator[Span]:
-    """Say when it runs, what for, and where it leads as a state."""
+    """Say which requirements a step covers, when it runs, and which states can follow it in a state machine."""
     if step.covers:
         yield f"covers {', '.join(map(str, step.covers))}", "blue"
     if step.needs:
@@ -80,7 +80,7 @@ def _render_order(step: Step, machine: Machine | None) -> Iterator[Span]:
 
 
 def _render_way(step: Step) -> Iterator[Span]:
-    """Say how it runs."""
+    """Say how a step runs."""
     match classify_step(step):
         case "compound" if (machine := step.machine) is not None:
             limit = pluralize(machine.limit, "turn")
@@ -118,12 +118,12 @@ def _describe_proof(step: Step) -> str:
 
 
 def describe_condition(condition: Condition) -> str:
-    """A condition, as a person writes it."""
+    """Return a condition as a person writes it in a workflow file."""
     return one_line(render_condition(condition))
 
 
 def render_inputs(specs: Sequence[InputSpec]) -> list[Row]:
-    """The inputs of a workflow."""
+    """Render one row per input of a workflow."""
     wide = max((len(spec.name) for spec in specs), default=0)
     kinds = max((len(spec.type) for spec in specs), default=0)
     return [

@@ -1,4 +1,4 @@
-"""A run as a tree, one row per task, with as many columns as fit the width."""
+"""Renders a run as a tree, one row per task, with as many columns as fit the width."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ ICONS = {
 STATUS_ICONS = {"completed": "✔", "failed": "✘", "running": "●"}
 GAP = 2
 NARROW = 18
-"""Columns are dropped before names get less room than this."""
+"""The least columns for names: the table's columns are dropped before names get less room."""
 RIGHT = frozenset({"rounds", "tokens", "cost", "total", "took"})
-"""Columns whose content is right-aligned."""
+"""The headings of columns whose content is right-aligned."""
 DASH: Span = ("–", "dim")
 Cells = dict[str, Span]
 """The content of a row, by heading."""
 
 
 def _make_cells(row: TaskRow) -> Cells:
-    """Make the columns of a task. Rounds and tokens of a parent include those of everything below it, which come from
-    its grant."""
+    """Make the cells of a task's row. Rounds and tokens of a parent include those of all tasks below it, because these
+    count towards its limits."""
     task, verdict, begun = row.task, row.task.verdict, row.task.started_at
     halted = f" ({describe_status(task.halted)})" if task.halted else ""
     exit_status = f" (exit {verdict.exit_status})" if verdict and verdict.exit_status else ""
@@ -65,9 +65,9 @@ def _make_cells(row: TaskRow) -> Cells:
 
 
 def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
-    """Rows of a tree with their columns, each line at most `width` wide; columns that do not fit are dropped from the
-    end."""
-    free = not any(row.subtree.cost for row in drawn)  # Without a known price tokens say it all.
+    """Render the rows of a tree with their columns, each line at most `width` wide. Columns that do not fit are
+    dropped, the last first."""
+    free = not any(row.subtree.cost for row in drawn)  # If no price is known, the tokens must do.
     hidden = {
         "worker": not any(row.task.worker for row in drawn),
         "cost": free,
@@ -86,8 +86,8 @@ def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
 
 
 def _fit_columns(rows: Sequence[Cells], order: Sequence[str], room: int, most: dict[str, int]) -> dict[str, int]:
-    """Choose the columns that fit into `room`, with their widths, of some at most `most`; the first of `order` are
-    dropped first."""
+    """Choose the columns that fit into `room`, and their widths. `order`: which columns are dropped first. `most`: the
+    greatest width of some columns."""
     widths = {key: max(count_cells(text) for text in (key, *(row[key][0] for row in rows))) for key in rows[0]}
     widths |= {key: min(widths[key], limit) for key, limit in most.items() if key in widths}
     for key in order:
@@ -98,7 +98,7 @@ def _fit_columns(rows: Sequence[Cells], order: Sequence[str], room: int, most: d
 
 
 def render_name(row: TaskRow, room: int) -> list[Span]:
-    """Branch lines, icon and name within `room` columns."""
+    """Render the branch lines, the icon and the name of a task within `room` columns."""
     style = STATE_STYLES.get(row.task.state, "")
     prefix = row.prefix
     if count_cells(prefix) + 2 + min(count_cells(row.name), 8) > room:
@@ -113,7 +113,7 @@ def _render_line(name: list[Span], room: int, cells: Cells, widths: dict[str, in
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
-    """Name the run, its status and its spend."""
+    """Render the two lines above a tree: the run, its status and goal, then its spend, time and models."""
     style = STATUS_STYLES.get(status, "yellow")
     model = one_line(" then ".join(filter(None, (run.models.get("main", ""), *run.fallbacks))))
     facts = [format_spend(run.spend), format_duration(run.elapsed(now)), *filter(None, (model, run.rechecked))]
@@ -128,12 +128,12 @@ def render_heading(run: RunView, status: str, now: float | None = None) -> list[
 
 
 ROOM = 16
-"""Columns to keep for the goals: other columns are dropped first."""
+"""The columns reserved for the goals: other columns are dropped before the goals get less."""
 LEAST_NEEDED = ("started", "took", "cost", "rounds", "status")
 
 
 def render_runs(runs: Sequence[tuple[RunView, str]], width: int) -> list[list[Span]]:
-    """A heading and one line per run, oldest first; columns that do not fit are dropped."""
+    """Render a heading and one line per run, in the given order. Columns that do not fit are dropped."""
     rows = [_summarize(run, status) for run, status in runs]
     names = max([3, *(count_cells(one_line(run.name)) for run, _ in runs)])
     widths = _fit_columns(rows, LEAST_NEEDED, width - names, {"goal": ROOM})

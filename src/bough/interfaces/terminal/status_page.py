@@ -32,7 +32,7 @@ from bough.views.vocabulary import (
 
 LABEL = 9
 EVIDENCE = 8
-"""Maximum lines shown of a failing check's output."""
+"""The most lines of a failing check's output that are shown."""
 
 
 def print_status(

@@ -1,1 +1,1 @@
-"""The dashboard: the same views as the terminal's, in a browser. Needs the extra `web`."""
+"""The dashboard: the views of the terminal, in a browser. It needs the extra `web`."""

@@ -1,4 +1,4 @@
-"""The actions of a person on the page: the operations, and actions that start a process of their own."""
+"""Performs what a person does on the page: the operations of bough, and actions that start a separate process."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.trust.programs import open_own
 
 PATIENCE = 1.5
-"""Seconds to wait for a run that cannot be resumed to say so."""
+"""Seconds to wait for a new process to fail, before it counts as running."""
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Does = Callable[..., Awaitable[str]]
 Table = dict[str, tuple[Does, type[msgspec.Struct]]]
 OF_RUN: Table = {}
-"""Actions on a run besides the operations."""
+"""The actions on a run that are not operations."""
 OF_PROJECT: Table = {}
 
 
 def _action(table: Table) -> Callable[[Does], Does]:
-    """Register an action under its name. Its named parameters are the keys of its request."""
+    """Register an action under its name. The keys of its request are the action's keyword parameters."""
 
     def enter(does: Does) -> Does:
         table[does.__name__] = does, make_request(does)
@@ -42,8 +42,8 @@ def _action(table: Table) -> Callable[[Does], Does]:
 
 
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
-    """Perform the page's request, and return the message for the person: for `start` the name of the run. Without a run
-    it is about the project."""
+    """Perform the page's request, and return the message for the person, or the name of a run that was started. If
+    `run` is empty, the request is about the project."""
     drawn, table = OPERATIONS.get(name), OF_RUN if run else OF_PROJECT
     if drawn is not None and (drawn.of == "run") == bool(run):
         given = _decode(name, body, dict[str, Any])
@@ -73,7 +73,7 @@ def _decode(name: str, body: bytes, kind: type[Any]) -> Any:
 
 
 async def answer_linked(root: Path, token: str, text: str) -> str:
-    """Answer the one question that a link leads to."""
+    """Answer the question whose link contains this token."""
     async with open_session(root) as opened:
         run = await answer_by_link(opened, token, text)
         if await opened.holder(run) is not None:
@@ -85,8 +85,8 @@ async def answer_linked(root: Path, token: str, text: str) -> str:
 
 @_action(OF_RUN)
 async def resume(root: Path, run: str, *, model: str = "", rounds: Count = 0, cost: Amount = 0.0, say: str = "") -> str:
-    """Resume the run in a process of its own, so that it continues when the dashboard ends. Given values apply from
-    here on; the rest stays."""
+    """Resume the run in a separate process, so that it continues when the dashboard ends. Given values apply from now
+    on; the others stay as they were."""
     if say.strip():
         await OPERATIONS["say"].call(root, run, {"text": say})
     chosen = {"--model": model, "--rounds": rounds, "--max-cost": cost}
@@ -110,8 +110,8 @@ async def start(
     continues: str = "",
     ask: bool = False,
 ) -> str:
-    """Start a run in its own process and return its name. `continues`: the finished run that it follows up on; `ask`:
-    ask about the plan before anything of it runs."""
+    """Start a run in its own process and return its name. `continues`: the finished run that it follows up on. `ask`:
+    ask the person about the plan before any step of it runs."""
     if not (goal := goal.strip()):
         raise UsageError("The goal is empty: say what should be true in the end.")
     if len(goal) > run_messages.LONGEST:
@@ -123,10 +123,11 @@ async def start(
 
 
 async def _start_run(root: Path, command: str, *words: str) -> str:
-    """Start a command that is a run, and return its name."""
+    """Start a command that makes a new run, and return the run's name."""
     known = await _list_runs(root)
     own = await start_bough(root, command, *words)
-    # It has a name once it is in the journal. A large project is read first; a wrong option ends it before that.
+    # Wait until the new run is in the journal, which takes a while in a large project. With a wrong option the
+    # process ends before that.
     while not (new := [name for name in await _list_runs(root) if name not in known]):
         if await own.has_ended(0.2):
             raise UsageError(f"The run ended before it began: try the same with `bough {command}`.")
@@ -134,7 +135,7 @@ async def _start_run(root: Path, command: str, *words: str) -> str:
 
 
 async def find_check(root: Path) -> dict[str, Any]:
-    """Return the output of `bough check`."""
+    """Run `bough check`, and return its result."""
     said, complaint = await (await start_bough(root, "check", out=asyncio.subprocess.PIPE)).said
     try:
         return msgspec.json.decode(said, type=dict[str, Any])
@@ -146,24 +147,24 @@ async def _list_runs(root: Path) -> list[str]:
     try:
         async with open_journal(root) as opened:
             return await opened.store.runs()
-    except NotFound:  # No journal yet: a run that has just started makes its folder first.
+    except NotFound:  # There is no journal yet: the first run makes its folder before the journal.
         return []
 
 
 def _list_options(chosen: dict[str, Any]) -> list[str]:
-    """List the options that have a value; True stands for a flag."""
+    """List the options that have a value, as words for a command line; True makes a flag."""
     given = {option: value.strip() if isinstance(value, str) else value for option, value in chosen.items()}
     return [option if value is True else f"{option}={value}" for option, value in given.items() if value]
 
 
 class _Own(msgspec.Struct):
-    """A process of bough itself, and its error output."""
+    """A process of bough itself, and the task that collects its output."""
 
     process: asyncio.subprocess.Process
     said: asyncio.Task[tuple[bytes, bytes]]
 
     async def has_ended(self, patience: float = PATIENCE) -> bool:
-        """Return whether it has ended within a while. Raises its complaint."""
+        """Wait at most `patience` seconds, and return whether the process has ended. Raises the error it reported."""
         done, _ = await asyncio.wait({self.said}, timeout=patience)
         if not done:
             return False
@@ -174,11 +175,11 @@ class _Own(msgspec.Struct):
 
 
 _OPEN: set[asyncio.Task[tuple[bytes, bytes]]] = set()
-"""Keeps the readers: the loop itself holds a task only weakly."""
+"""The tasks that read processes' output: without this reference they could be garbage-collected."""
 
 
 async def start_bough(root: Path, command: str, *words: str, out: int = asyncio.subprocess.DEVNULL) -> _Own:
-    """Start bough itself, in a session of its own."""
+    """Start a bough command as a process in a new session, so that it outlives the dashboard."""
     words = (*command.split(), "--dir", str(root), "--json", *words)
     process = await open_own(root, *words, out=out, new_session=True)
     said = asyncio.create_task(process.communicate())
@@ -189,7 +190,7 @@ async def start_bough(root: Path, command: str, *words: str, out: int = asyncio.
 
 @_action(OF_PROJECT)
 async def trust(root: Path, *, wishes: dict[str, str], allow: bool) -> str:
-    """Answer the requests of the repository's settings. `wishes`: those that the person was shown."""
+    """Allow or refuse what the repository's settings ask for. `wishes`: the requests that the person was shown."""
     _, asked = await asyncio.to_thread(list_open_wishes, root)
     if wishes != asked:
         raise UsageError("The settings of this repository have changed meanwhile: look at them again.")
@@ -216,7 +217,7 @@ async def start_night(
     partial: bool = False,
     draft: bool = False,
 ) -> str:
-    """Work through a list in a process of its own, or join the night that another process has begun. `until`: a time of
+    """Work through a backlog in a separate process, or join the work that another process has begun. `until`: a time of
     day; `together`: the branch on which all proven work is brought together; `give_up`: give up a goal that is stuck
     instead of waiting for the person; `disk`: the gigabytes that bough may keep, 0 for no limit; `partial`: make
     branches also of work that is finished and not proven; `draft`: open draft pull requests for what is proven."""
@@ -237,7 +238,7 @@ async def start_night(
         return f"The goals were read: look at {', '.join(unclear)}. Starting again begins with them as they are."
     before = await _find_last_change(root, list)
     own = await start_bough(root, "backlog run", *_list_options(chosen))
-    # A taken goal is in the journal. A wrong option, or a missing model, ends the process before that.
+    # Wait until the journal shows that a goal was taken. With a wrong option or no model the process ends before.
     while await _find_last_change(root, list) == before:
         if await own.has_ended(0.2):
             return "No goal can begin now: each says why."
@@ -245,8 +246,8 @@ async def start_night(
 
 
 async def _read_goals(root: Path, name: str, model: str) -> Sequence[str]:
-    """Review the goals that were not reviewed yet, as the start at a terminal does; return those with findings. The
-    night itself reports a reader's failure."""
+    """Review the goals that were not reviewed yet, as `bough backlog run` does at a terminal; return those with
+    findings. If the review fails, `bough backlog run` reports why."""
     from bough.services.backlog_review import list_unread
 
     async with open_journal(root) as opened:

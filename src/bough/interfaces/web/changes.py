@@ -1,4 +1,4 @@
-"""A task's changes, for a page: every file with its counts at once, the lines of one file when it is opened, in
+"""A task's changes, for a page: at first all files with their line counts; then, when a file is opened, its lines, in
 parts."""
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from bough.core.verdict.texts import LineCount
 from bough.interfaces.web.shapes import DiffPart, FileShape
 
 Row = list[Any]
-"""One line: kind, number before, number after, text. Side by side: two such lines, or None where there is none."""
+"""One line: kind, line number before, line number after, text. Side by side: two such lines; None for a missing one."""
 PART = 2000
-"""The most lines in one response: a few screens."""
+"""The most lines in one response."""
 LONGEST = 2000
-"""Maximum characters of one line."""
+"""The most characters of one line."""
 DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.js|min\.css|ipynb|sql|pem|html?)$"
-"""Files that people skim last: written or read by programs."""
+"""The names of data files, which programs write or read: people look at them last."""
 ORDER = ("product", "tests", "data")
 
 
 def list_files(counts: Iterable[LineCount]) -> list[FileShape]:
-    """Every changed file: product code before tests before data."""
+    """List all changed files: product code first, then tests, then data."""
     made: list[FileShape] = [
         {
             "name": one.path,
@@ -38,12 +38,12 @@ def list_files(counts: Iterable[LineCount]) -> list[FileShape]:
 
 
 def build_part(rows: Sequence[Row], start: int) -> DiffPart:
-    """Some lines of one file's diff, and how many there are."""
+    """Return some lines of one file's diff, from line `start` on, and the total number of lines."""
     return {"from": start, "total": len(rows), "rows": list(rows[start : start + PART])}
 
 
 def read_rows(diff: str, beside: bool) -> Sequence[Row]:
-    """Read the lines of a diff. `beside`: removed lines beside added ones."""
+    """Read the lines of a diff. `beside`: put removed lines beside the added ones."""
     lines = list(_read_lines(diff))
     return list(_pair(lines)) if beside else lines
 
@@ -74,7 +74,7 @@ def _read_lines(diff: str) -> Iterator[Row]:
 
 
 def _pair(lines: Sequence[Row]) -> Iterator[Row]:
-    """Pair removed lines with added ones."""
+    """Pair removed lines with added ones, for a view side by side."""
     sides: dict[Any, list[Row]] = {"del": [], "ins": []}
     gone, come = sides.values()
 

@@ -22,14 +22,14 @@ from bough.views.stats import compute_stats
 from bough.views.vocabulary import PATTERNS, RUNGS
 
 LONG = 3000
-"""Maximum characters of a text in a list of events; the rest is loaded on demand."""
+"""The most characters of a text in a list of events; the page loads the rest on demand."""
 ROUNDS = 25
 AROUND = 80
-"""Characters shown before and after found words."""
+"""The number of characters shown before and after the words that were found."""
 
 
 async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
-    """Build some rounds of a task's conversation; without a number (-1) the last ones."""
+    """Build some rounds of a task's conversation, from round `start` on (-1: the last rounds)."""
     begun = run.charts.rounds(path)
     first = max(0, len(begun) - ROUNDS) if start < 0 else min(start, len(begun))
     since = begun[first] - 1 if first else 0
@@ -40,14 +40,14 @@ async def build_rounds(run: LiveRun, path: str, start: int) -> Rounds:
 
 
 async def build_events(run: LiveRun, path: str | None, since: int, limit: int) -> EventPart:
-    """Build the events after an event, in order."""
+    """Build the events after the event `since`, in order."""
     most = max(1, min(limit, EVENTS))
     records = await run.journal.store.read(run.view.name, path, since=since, limit=most)
     return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
 
 
 async def find_words(run: LiveRun, path: str, words: str) -> list[Match]:
-    """Find these words in the whole conversation of a task, the last places first."""
+    """Find a text in the whole conversation of a task; the latest matches come first."""
     found: list[Match] = []
     teller, begun, wanted, last = EventFormatter(), run.charts.rounds(path), words.casefold(), 0
     while wanted and (records := await run.journal.store.read(run.view.name, path, since=last, limit=PIECE)):
@@ -67,7 +67,7 @@ async def find_words(run: LiveRun, path: str, words: str) -> list[Match]:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Every text in an event."""
+    """List all texts in an event."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):
@@ -76,7 +76,7 @@ def _list_texts(value: Any) -> Iterator[str]:
 
 
 async def build_event(run: LiveRun, seq: int) -> Happening:
-    """One event, in full."""
+    """Build one event with its full texts."""
     found = await run.journal.store.read(run.view.name, since=seq - 1, limit=1)
     if not found or found[0].seq != seq:
         raise NotFound(f"{run.view.name} has no event {seq}.")
@@ -84,7 +84,7 @@ async def build_event(run: LiveRun, seq: int) -> Happening:
 
 
 def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> list[Happening]:
-    """Events with their words; texts longer than `long` are cut (None: never)."""
+    """Return events with their descriptions. Texts longer than `long` are cut (None: never)."""
     teller = EventFormatter()
     made = []
     for record in records:
@@ -126,7 +126,7 @@ async def load_ladder(run: LiveRun) -> list[Rung]:
 
 
 def build_ladder(records: Sequence[e.Record]) -> list[Rung]:
-    """Build the history of stuck work: the trouble, the attempts, and the result."""
+    """List each time that work was stuck: why, what bough tried (the rung of its ladder), and whether it helped."""
     made: list[Rung] = []
     last: dict[str, Rung] = {}
     for record in records:

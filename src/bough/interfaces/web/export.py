@@ -1,4 +1,4 @@
-"""A run as one file: the dashboard's pages with every response that they request."""
+"""Writes a run to one file: the dashboard's pages, with all responses that they would request."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from bough.views.task_view import TaskView
 STATIC = Path(__file__).parent / "static"
 PROJECT = "export"
 EVENTS = 4000
-"""Maximum per task; the last ones are kept."""
+"""The most events per task; the last ones are kept."""
 DIFFS = 200
-"""Maximum tasks whose own changes are included; those of the whole run always are."""
+"""The most tasks whose own changes are included, besides the changes of the whole run."""
 FILES = 300
-"""Maximum files of a task whose lines are included."""
+"""The most files of a task whose diffs are included."""
 LONG = 20_000
-"""Maximum characters of one text."""
+"""The most characters of one text."""
 
 
 async def export_run(session: Session, name: str) -> dict[str, Any]:
-    """Return each address that the pages request, with its response."""
+    """Return the response for each address that the pages request."""
     run = await LiveRuns(session, PROJECT).run(name)
     top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
     made: dict[str, Any] = {
@@ -53,7 +53,7 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
 
 
 async def _export_changes(made: dict[str, Any], top: str, session: Session, task: TaskView) -> None:
-    """Add the list of all changed files, and the beginning of the diff of the first ones."""
+    """Add a task's list of changed files, and the beginning of the diffs of the first `FILES` of them."""
     files = changes.list_files(await session.workspaces.count_changes(task.base, task.tree))
     made[f"{top}/files{_encode_task(task.path)}"] = files
     for file in files[:FILES]:
@@ -72,12 +72,12 @@ async def _export_rounds(run: LiveRun, path: str) -> Rounds:
 
 
 def render_page(data: dict[str, Any], title: str) -> bytes:
-    """Render the file. Its own policy runs only its own code and loads nothing."""
+    """Render the file. Its content security policy allows only its own code, and loads nothing."""
     style = (STATIC / "app.css").read_bytes()
     script = (STATIC / "app.js").read_bytes()
     assert b"</script" not in script.lower() and b"</style" not in style.lower(), "the build would close its element"
     policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:"
-    body = msgspec.json.encode(data).replace(b"<", b"\\u003c")  # Nothing in it can close its element.
+    body = msgspec.json.encode(data).replace(b"<", b"\\u003c")  # So the data cannot close its `script` element.
     parts = (
         b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         b'<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -98,7 +98,7 @@ def _hash(content: bytes) -> str:
 
 
 def _encode_part(text: str) -> str:
-    """Encode as `encodeURIComponent` does."""
+    """Encode a text as `encodeURIComponent` does in JavaScript."""
     return quote(text, safe="!'()*-._~")
 
 

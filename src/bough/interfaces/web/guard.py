@@ -1,10 +1,10 @@
 """The guard decides who may read and who may post.
 
-Promises: without the token, nothing but the empty pages is served; no page from another origin can read or post,
-whichever browser has the dashboard open; nothing external is ever loaded.
+Without the token, only pages without data are served. A page from another origin can neither read nor post, even in a
+browser that has the dashboard open. The pages load nothing external.
 
-There is no ambient right. Cookies ignore ports: a browser would send ours to every other server of this host, which
-could use it. The token is a header that the page sends from its own storage, which belongs to this host and port alone.
+The token is not a cookie, because cookies ignore ports: a browser would send it to every other server on this host. The
+page sends the token in a header, from its own storage, which belongs to this host and port alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 PAGES = ("/", "/question")
-"""Pages that others may link to: they hold no data."""
+"""The pages that other sites may link to, because they hold no data."""
 QUESTION = "/api/question"
 TOKEN = "x-bough"
 """The header that our own page sends with every request for data."""
@@ -67,7 +67,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._is_known(host):
-            # A name that an attacker points here (DNS rebinding): their page would be of the same origin.
+            # An attacker may point a name of theirs here (DNS rebinding): their page would have the same origin.
             return PlainTextResponse("This server does not answer to that host name.\n", 421)
         if scope["method"] not in ("GET", "HEAD"):
             origin = headers.get("origin")
@@ -84,17 +84,17 @@ class Guard:
         if name in self._hosts or name == "localhost":
             return True
         try:
-            ipaddress.ip_address(name.strip("[]"))  # Nobody can point an address elsewhere.
+            ipaddress.ip_address(name.strip("[]"))  # Unlike a name, an IP address cannot be redirected.
         except ValueError:
             return False
         return True
 
     def _check_entry(self, scope: Scope) -> Response | None:
-        """Admit requests with the token; the pages themselves hold no data."""
+        """Return the refusal of a request without the token; None admits it. The pages hold no data and need none."""
         given = Headers(scope=scope).get(TOKEN, "")
         if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api"):
             return None
-        if scope["path"] == QUESTION:  # The token of one question is checked there.
+        if scope["path"] == QUESTION:  # Its handler checks the token of that one question.
             return None
         known = hmac.compare_digest(given.encode(), self._token.encode())
         return None if known else PlainTextResponse("The token is missing.\n", 401)

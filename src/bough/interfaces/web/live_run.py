@@ -1,7 +1,7 @@
-"""A run's current state, updated for every viewer.
+"""The current state of runs, kept up to date for the pages that show them.
 
-The journal is read once, in pieces, and from then on only for new events: one reader per run, however many pages are
-open. The engine is not involved.
+A run's journal is read once, in pieces, and from then on only for new events, by one reader per run, however many pages
+are open. The engine is not involved.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from bough.views.waiting import WaitingView
 
 KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *WAITING_KINDS)))
 PIECE = 2000
-"""Events processed at once: about 20 ms in which no other request is answered."""
+"""The number of events processed at once, in about 20 ms, during which no other request is answered."""
 BEAT = 0.2
-"""Seconds between polls of the journal of a live run: nobody sees a shorter delay, and a hundred pages cost half."""
+"""Seconds between polls of the journal of a run in progress. A shorter delay costs more, and nobody would notice it."""
 REST = 1.0
 """Seconds between polls of the journal of a run that nobody works on."""
 RECHECK = 30.0
-"""Seconds until a finished run is looked at again: it may have been reopened."""
+"""Seconds until a finished run is looked at again, because it may have been reopened."""
 STANDING = ("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RunReopened")
 RESHAPING = (e.RunStarted, e.TaskCreated, e.Planned, e.PlanChanged)
-"""Events that may add or remove lines of the tree."""
+"""The events that may add or remove lines of the tree."""
 
 
 class Gone(NotFound):
-    """The run was there, and is no longer."""
+    """The run existed, but was removed."""
 
 
 class LiveRun:
-    """One run: its tree, its charts, and which line changed when."""
+    """One run: its tree, its charts, and the event that last changed each line of the tree."""
 
     def __init__(self, journal: Journal, name: str, project: str) -> None:
         """`project`: the name under which the pages know the journal's project."""
@@ -57,18 +57,18 @@ class LiveRun:
         self.charts = Charts()
         self.waiting = WaitingView()
         self.seq = 0
-        """The last event processed."""
+        """The number of the last event processed."""
         self.status = "running"
         self.holder: str | None = None
         self.missing = ""
-        """What it waits for on many machines: a worker, a tag."""
+        """What a run on several machines waits for: a worker, or one with some tag; empty: nothing."""
         self.activity: dict[str, TaskActivity] = {}
-        """Tasks' activities beyond events."""
+        """What tasks are doing that no event describes, by task."""
         self.progress = 0.0
-        """Share of settled work, from 0 to 1. A growing plan does not lower it."""
+        """The share of tasks that have ended, from 0 to 1. It does not sink when the plan grows."""
         self._settled: set[str] = set()
         self.reshaped = 0
-        """The event that last added, removed or moved lines."""
+        """The number of the event that last added, removed or moved lines of the tree."""
         self._changed: dict[str, int] = {}
         self._rows: tuple[int, list[TaskRow]] = (-1, [])
         self._message: tuple[object, bytes] = (None, b"")
@@ -77,11 +77,11 @@ class LiveRun:
         self._news = asyncio.Condition()
         self._looked = 0.0
         self._failed: BoughError | None = None
-        """The error that ended the tail."""
+        """The error that ended the task which follows the journal."""
 
     @property
     def rows(self) -> list[TaskRow]:
-        """The tree, parents before their children."""
+        """Return the lines of the tree, parents before their children."""
         if self._rows[0] != self.seq:
             self._rows = (self.seq, list_rows(self.view))
             for row in self._rows[1]:
@@ -126,20 +126,20 @@ class LiveRun:
             case e.ChildSettled(child=name):
                 child = child_path(record.task, name)
                 self._count_settled(child, True)
-                for path, task in self.view.tasks.items():  # A task that never began has no events of its own.
+                for path, task in self.view.tasks.items():  # A task that never began has no own events.
                     if path == child or (path.startswith(f"{child}/") and not task.started_at):
                         self._changed[path] = record.seq
 
     def _count_settled(self, path: str, settled: bool) -> None:
         if path != GOAL:
             (self._settled.add if settled else self._settled.discard)(path)
-            # Full only when the run has finished: the goal's own check comes last.
+            # It reaches 1 only when the run has finished, because the goal's own check comes last.
             share = len(self._settled) / max(1, len(self.view.tasks) - 1)
             self.progress = max(self.progress, 0.97 * min(1.0, share))
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
-        while path is not None and self._changed.get(path) != seq:  # Its spend counts above it too.
+        while path is not None and self._changed.get(path) != seq:  # Its spend is part of its parents' spend.
             self._changed[path] = seq
             path = parent_path(path) if path else None
 
@@ -147,7 +147,7 @@ class LiveRun:
         return [row for row in self.rows if self._changed.get(row.task.path, 0) > seq]
 
     def message(self, since: int, make: Callable[[LiveRun, int], bytes]) -> bytes:
-        """The message for a page that has seen the event `since`, made once for all such pages."""
+        """Return the message for pages that have seen the event `since`; it is made once for all of them."""
         key = (since, self.mark)
         if self._message[0] != key:
             self._message = (key, make(self, since))
@@ -155,7 +155,7 @@ class LiveRun:
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Keep it up to date while anyone is watching."""
+        """Keep the run up to date while the `with` block runs, and as long as anyone else watches it."""
         self._watchers += 1
         if self._tail is None or self._failed:
             self._failed = None
@@ -165,18 +165,18 @@ class LiveRun:
         finally:
             self._watchers -= 1
             if not self._watchers and self._tail is not None:
-                # A watcher that arrives while this one ends starts another.
+                # Clear `_tail` before cancelling it: a watcher that arrives meanwhile then starts a new one.
                 tail, self._tail = self._tail, None
                 await cancel_tasks([tail])
 
     @property
     def mark(self) -> tuple[int, str, dict[str, TaskActivity]]:
-        """Return a mark of the state: a page with the same mark needs no message."""
+        """Identify the current state: a page that has seen the same mark needs no message."""
         return self.seq, self.status, self.activity
 
     async def news(self, known: object) -> None:
-        """Wait for something new, or for a while. Raises if the journal can no longer be read, or no longer has the
-        run."""
+        """Wait until the mark differs from `known`, at most 15 seconds. Raises if the journal can no longer be read, or
+        no longer has the run."""
         with suppress(TimeoutError):
             async with asyncio.timeout(15), self._news:
                 await self._news.wait_for(lambda: self.mark != known or self._failed)
@@ -207,10 +207,10 @@ class LiveRuns:
         self._runs: dict[str, LiveRun] = {}
         self._ended: dict[str, float] = {}
         self._nights: dict[str, tuple[Backlog, object, NightPage]] = {}
-        """The backlogs, each with its page and the page's sources."""
+        """The backlogs by name, each with the state from which its page was built, and the page."""
 
     async def run(self, name: str) -> LiveRun:
-        """Return the run as the journal has it now."""
+        """Return the run, updated from the journal."""
         found = self._runs.get(name)
         if found is None:
             name = await self.journal.find(name)
@@ -223,7 +223,7 @@ class LiveRuns:
         return found
 
     async def load(self, names: list[str]) -> list[LiveRun]:
-        """Load the runs, without those that a newer bough wrote: their own pages say so."""
+        """Load the runs. Those that a newer version of bough wrote are left out: their own pages report that."""
         found = []
         for name in names:
             with suppress(NewerRun):
@@ -231,8 +231,8 @@ class LiveRuns:
         return found
 
     async def nights(self) -> list[NightPage]:
-        """Return the pages of the project's backlogs, the latest one first. A page is made again only after an event of
-        its list or of one of its runs, or after a process took or left a goal."""
+        """Return one page per backlog of the project, the latest first. A page is rebuilt only after an event of its
+        backlog or of one of its runs, or after a process claimed or released a goal."""
         known, pages = set(await self.names()), []
         for name in await list_backlogs(self.journal):
             backlog, made_from, page = self._nights.get(name, (Backlog(name), None, None))
@@ -251,12 +251,12 @@ class LiveRuns:
         return sorted((page for page in pages if page.goals), key=lambda page: -page.started_at)
 
     async def names(self) -> list[str]:
-        """Newest first."""
+        """List the names of all runs, newest first."""
         return (await self.journal.store.runs())[::-1]
 
     async def find_wanted(self, names: list[str], followed: Set[str]) -> list[str]:
-        """Find the runs that work, wait for someone, or follow up on one of these. The others are checked again after a
-        while, not each time."""
+        """Find the runs that are in progress, wait for someone, or follow up on one of the runs in `followed`. The
+        others are looked at again only after `RECHECK` seconds, not at every call."""
         now, found = time.monotonic(), []
         for name in names:
             if self._ended.get(name, -RECHECK) + RECHECK > now:

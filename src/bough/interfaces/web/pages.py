@@ -1,4 +1,4 @@
-"""The content of each screen, as JSON: the same views and words as in the terminal, and nothing more."""
+"""Builds the content of each page, as JSON, from the same views and words as in the terminal."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from bough.views.vocabulary import describe_status
 from bough.views.waiting import Waiting
 
 EVENTS = 400
-"""Maximum in one response."""
+"""The most events or lines in one response."""
 LANES = 200
 ANSWERS = 5
-"""Maximum answers that a page shows."""
+"""The most answers that a page shows."""
 
 
 class Raw(str):
-    """An identifier that pages send back: left unchanged. All other text is cleaned."""
+    """An identifier that pages send back, so `clean` leaves it unchanged, unlike all other text."""
 
 
 def clean(value: Any) -> Any:
-    """Text as the terminal shows it: escape sequences are removed, other control characters are spelled out."""
+    """Clean all texts in a value as for the terminal: remove escape sequences, and spell out control characters."""
     if isinstance(value, str):
         return str(value) if isinstance(value, Raw) else escape_text(value)
     if isinstance(value, dict):
         return {escape_text(str(key)): clean(inner) for key, inner in value.items()}
-    if isinstance(value, msgspec.Struct):  # with its defaults: a page need not know them
+    if isinstance(value, msgspec.Struct):  # Include defaults: a page need not know them.
         names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
         return {sent: clean(getattr(value, name)) for sent, name in names}
     return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -61,10 +61,10 @@ def clean(value: Any) -> Any:
 
 
 async def build_project(project: str, root: Path) -> shapes.ProjectShape:
-    """A project before any run is read: what its settings ask for, until the person answers."""
+    """Build a project's page without its runs, with what its settings ask for and the person has not answered."""
     try:
         wishes = (await asyncio.to_thread(list_open_wishes, root))[1]
-    except UsageError:  # A file that cannot be read stops a run, not the page.
+    except UsageError:  # Settings that cannot be read prevent a run, but not the page.
         wishes = {}
     return {
         "project": project,
@@ -78,7 +78,7 @@ async def build_project(project: str, root: Path) -> shapes.ProjectShape:
 
 
 async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit: int) -> None:
-    """The newest runs, and older ones that have not finished or bring together goals in conflict."""
+    """Add the newest runs to a project's page, and older ones that are unfinished or resolve conflicts of goals."""
     names, nights = await lives.names(), await lives.nights()
     torn = {goal.run for night in nights for goal in night.goals if goal.conflicts}
     shown = names[start : start + limit]
@@ -89,7 +89,7 @@ async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit
 
 
 def build_night(page: NightPage) -> shapes.NightShape:
-    """A backlog's page, in the words of the terminal."""
+    """Build a backlog's page, with the same words as in the terminal."""
     return {
         "list": Raw(page.name),
         "title": describe_night(page),
@@ -137,7 +137,7 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> shapes.ChoicesShape:
 
 
 def build_summary(run: LiveRun) -> shapes.RunShape:
-    """A run on one line."""
+    """Build the summary of a run."""
     view = run.view
     goal = view.tasks.get(GOAL)
     changed = goal is not None and goal.tree != goal.base
@@ -187,7 +187,7 @@ def build_summary(run: LiveRun) -> shapes.RunShape:
 
 
 def _describe_doing(run: LiveRun) -> shapes.Doing | None:
-    """Describe the latest activity, and the number of other tasks at work."""
+    """Describe the latest activity of a run, and how many other tasks are active; None: no task is active."""
     busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what}
     busy |= {task.path: (task.doing, task.last_at) for task in run.view.tasks.values() if task.doing}
     if not busy:
@@ -206,7 +206,7 @@ def _describe_doing(run: LiveRun) -> shapes.Doing | None:
 
 
 def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
-    """Return a question for the page: whose it is, its subject, and how long it waits."""
+    """Return a question for the page: which task asks, what about, and since when it has been waiting."""
     task = run.view.tasks.get(waiting.task)
     made: shapes.WaitingShape = {
         "kind": waiting.kind,
@@ -228,7 +228,7 @@ def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
 
 
 def _step_to_dict(step: Step) -> shapes.PlanStep:
-    """A step of a proposed plan, for reading."""
+    """Return a step of a proposed plan, for people to read."""
     return {
         "name": step.name,
         "title": make_title(step),
@@ -244,7 +244,7 @@ def _step_to_dict(step: Step) -> shapes.PlanStep:
 
 
 def build_tree(run: LiveRun, start: int, limit: int) -> shapes.TreePart:
-    """Some of the tree's lines; the first part also has the order of all of them."""
+    """Build some of the tree's lines; the first part also has the order of all lines."""
     part = run.rows[start : start + limit]
     more = start + limit if start + limit < len(run.rows) else None
     made: shapes.TreePart = {"seq": run.seq, "tasks": [build_line(row) for row in part], "next": more}
@@ -288,7 +288,7 @@ def build_line(row: TaskRow) -> shapes.Line:
 
 
 def build_change(run: LiveRun, since: int) -> shapes.Change:
-    """Build the changes since an event, for a page that knows the rest."""
+    """Build what changed since the event `since`, for a page that has everything before it."""
     made: shapes.Change = {
         "seq": run.seq,
         "run": build_summary(run),

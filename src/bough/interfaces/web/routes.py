@@ -1,4 +1,4 @@
-"""The dashboard's addresses."""
+"""The addresses (routes) of the dashboard's server, and their handlers."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 FILES |= {"/question": "../question/question.html", "/question.js": "../question/question.js"}
 PAGE = 20
 LINES = 100
-"""Lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
+"""The lines of a tree in one response: more than fit on a screen, but few enough to be fast."""
 WORDS = 200
-"""The most characters that are looked for."""
+"""The most characters of a text that a page searches for."""
 DIFFS = 4
-"""Diffs of files that are kept in memory."""
+"""The most diffs of files that are kept in memory."""
 LARGEST = 2_000_000
-"""Maximum bytes of a blob that are shown, and of a post that are read."""
+"""The most bytes of a blob that are shown, and of a request's body."""
 
 
 class ServedProjects:
@@ -72,18 +72,18 @@ class ServedProjects:
         return self.roots[project], await lives.run(request.path_params["run"])
 
     async def diff(self, opened: Session, base: str, tree: str, name: str, beside: bool) -> Sequence[changes.Row]:
-        """Return the diff of one file. The last ones are cached: a long one is read in parts."""
+        """Return the diff of one file. The last diffs are cached, because a page reads a long one in parts."""
         key = (base, tree, name, beside)
         if key not in self._diffs:
             while len(self._diffs) >= DIFFS:
                 del self._diffs[next(iter(self._diffs))]
             text = await opened.workspaces.diff_file(base, tree, name)
-            # A long one takes a while: other requests are answered meanwhile.
+            # Use a thread, because a long diff takes a while: other requests are answered meanwhile.
             self._diffs[key] = await asyncio.to_thread(changes.read_rows, text, beside)
         return self._diffs[key]
 
     async def warm(self) -> None:
-        """Read each project's newest run ahead of the first request: a hundred thousand events take a second or two."""
+        """Read each project's newest run before the first request: a hundred thousand events take a second or two."""
         for project in self.roots:
             try:
                 lives = await self.lives(project)
@@ -134,7 +134,7 @@ class Query(Struct, frozen=True):
 
 
 async def build_files(asked: Query) -> list[shapes.FileShape]:
-    """Every changed file, with counts."""
+    """Build the list of a task's changed files, with their line counts."""
     async with open_session(asked.root) as opened:
         found = await opened.task(asked.live.view.name, asked.task)
         counts = await opened.workspaces.count_changes(found.base, found.tree)
@@ -142,7 +142,7 @@ async def build_files(asked: Query) -> list[shapes.FileShape]:
 
 
 async def build_diff(asked: Query) -> shapes.DiffPart:
-    """Some lines of one file's changes."""
+    """Build some lines of one file's diff."""
     params, house = asked.request.query_params, asked.request.app.state.house
     async with open_session(asked.root) as opened:
         found = await opened.task(asked.live.view.name, asked.task)
@@ -176,7 +176,7 @@ OF_RUN: Mapping[str, Callable[[Query], Any]] = {
     "/points": build_points,
     "/stats": lambda asked: event_pages.build_statistics(asked.live.journal, [asked.live.view.name]),
 }
-"""The pages of a run, by the end of their address: what each shows, or a coroutine of it."""
+"""The functions that build a run's pages, plain or async, by the end of the page's address."""
 
 
 def show_run(build: Callable[[Query], Any]) -> Callable[[Request], Awaitable[Response]]:
@@ -204,8 +204,8 @@ async def get_runs(request: Request) -> Response:
         try:
             await pages.add_runs(page, await house.lives(project), start, limit)
         except NotFound:
-            pass  # It has no journal yet: the page shows how to begin.
-        except BoughError as error:  # A missing or damaged journal does not hide the others.
+            pass  # The project has no journal yet: the page shows how to begin.
+        except BoughError as error:  # A missing or damaged journal does not hide the other projects.
             page["error"] = str(error)
     return make_response(home)
 
@@ -218,20 +218,20 @@ async def get_blob(request: Request) -> Response:
 
 
 async def get_choices(request: Request) -> Response:
-    """What a new run can choose from."""
+    """Return the choices for a new run."""
     house: ServedProjects = request.app.state.house
     project = request.path_params["project"]
     root = house.find_root(project)
     try:
         lives = await house.lives(project)
         runs = await lives.load((await lives.names())[:PAGE])
-    except NotFound:  # It has no journal yet.
+    except NotFound:  # The project has no journal yet.
         runs = []
     return make_response(pages.build_choices(root, runs))
 
 
 async def get_goal(request: Request) -> Response:
-    """A goal of a backlog as the person wrote it, to change it."""
+    """Return a goal of a backlog as the person wrote it, for editing."""
     lives = await request.app.state.house.lives(request.path_params["project"])
     backlog = await load_backlog(lives.journal, request.path_params["list"])
     return make_response(backlog.find(request.path_params["goal"]).entry)
@@ -246,8 +246,8 @@ async def get_stats(request: Request) -> Response:
 
 
 async def get_live(request: Request) -> Response:
-    """Send changes of runs as they happen, on one connection for all windows of a browser. Each `follow` is a project,
-    a run and its last known event: everything since is sent, once."""
+    """Send changes of runs as they happen, on one connection for all windows of a browser. Each `follow` names a
+    project, a run and the last event that the page knows: everything after it is sent, once."""
     wanted = [each.split("/") for each in request.query_params.getlist("follow")]
     if not wanted or any(len(each) != 3 or not is_number(each[2]) for each in wanted):
         raise UsageError("`follow` is not PROJECT/RUN/EVENT.")
@@ -283,21 +283,21 @@ async def _follow(
     except NotFound:
         await said.put(b"event: removed\ndata: %s\n\n" % encode_json(pages.Raw(f"{project}/{name}")))
     except BoughError:
-        await said.put(None)  # The page asks again, and gets the error.
+        await said.put(None)  # The page then asks again, and gets the error.
 
 
 # ── acting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def post_action(request: Request) -> Response:
-    """Act on a run, or on the project."""
+    """Perform an action on a run, or on the project."""
     asked = request.path_params
     root = request.app.state.house.find_root(asked["project"])
     return make_response(await act(root, asked.get("run", ""), asked["action"], await _read_body(request)))
 
 
 async def answer_question(request: Request) -> Response:
-    """Show one question, or answer it, by a token that is good for nothing else."""
+    """Show or answer one question. Its own token, sent with the request, allows nothing else."""
     token = request.headers.get("x-bough-question", "")
     root = request.app.state.house.find_root(token.partition(".")[0])
     if request.method == "POST":
@@ -311,7 +311,7 @@ async def answer_question(request: Request) -> Response:
 
 
 async def post_check(request: Request) -> Response:
-    """Run the project's check as it is found, before any work."""
+    """Run the project's check, as `bough check` finds it."""
     return make_response(await find_check(request.app.state.house.find_root(request.path_params["project"])))
 
 

@@ -45,13 +45,13 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def reached_at(self) -> str:
-        """Return the address for other devices, as far as this machine knows."""
+        """Return the host name or IP address by which other devices reach the server, as far as this machine knows."""
         own = _find_own_address() if self.host == "0.0.0.0" else self.host
         return f"[{own}]" if ":" in own else own
 
 
 def _find_own_address() -> str:
-    """Return this machine's address in its network. Nothing is sent to find out."""
+    """Return this machine's IP address in its network. Connecting a UDP socket finds it and sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
         probe.connect(("192.0.2.1", 9))
         return str(probe.getsockname()[0])
@@ -66,7 +66,8 @@ def _describe_reach(address: Address) -> str:
 
 
 def find_address(folder: Path, *, everything: bool, host: str, port: int | None, passing: bool = False) -> Address:
-    """Choose the address. `passing`: it ends with a run, so it leaves the project's port to `bough serve`."""
+    """Choose the address, and listen there. `passing`: the server ends with a run, so it takes any free port and leaves
+    the project's usual port to `bough serve`."""
     root = find_project_root(folder)
     roots = list(dict.fromkeys([root, *list_known_projects()])) if everything else [root]
     has_home = Place(roots[0], ".bough").is_folder()
@@ -76,13 +77,13 @@ def find_address(folder: Path, *, everything: bool, host: str, port: int | None,
     port = 0 if passing and port is None else port
     listening = _listen(host, _load_port(file) if port is None else port, fixed=port is not None and port > 0)
     chosen: int = listening.getsockname()[1]
-    if has_home and not passing:  # A project without runs stays as it is.
+    if has_home and not passing:  # Do not write into a project that has no `.bough` yet.
         file.write(msgspec.json.encode({"port": chosen}), 0o600)
     return Address(roots, host, chosen, secrets.token_urlsafe(24), listening)
 
 
 def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -> int:
-    """Serve until Ctrl-C, or until another process ends."""
+    """Serve until Ctrl-C, or until the process `until` ends."""
     if as_json:
         sys.stdout.write(escape_json(msgspec.json.encode({"url": address.url, "port": address.port})) + "\n")
         sys.stdout.flush()
@@ -92,13 +93,13 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         click.echo(f"Serving {served} at\n\n  {address.url}\n\n{_describe_reach(address)}")
         click.echo("Ctrl-C stops it; the runs continue.")
     if browse:
-        # A page that only its owner can read and that leads on: everyone on the machine sees the command line of a
-        # browser, and must not see the token in it.
+        # Open a file that only its owner can read and that redirects to the address: everyone on the machine can see
+        # the command line of a browser, so the token must not be in it.
         lead = f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n'
         page = write_private_page("open.html", lead)
         if page is None or not open_page(page, project=address.roots[0]):
             click.echo("bough: No browser was found: open the address yourself.", err=True)
-    for root in address.roots if until is None else ():  # A server that ends with a run is no place for links.
+    for root in address.roots if until is None else ():  # Links to questions must outlive a run.
         announce_server(root, f"http://{address.reached_at}:{address.port}")
     hosts = (address.host, socket.gethostname())
     app = make_app(address.roots, address.token, hosts, beside=until)
@@ -113,7 +114,7 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
 
 async def _run(server: uvicorn.Server, listening: socket.socket, until: int | None) -> None:
     def look() -> None:
-        # However the parent ends, even by SIGKILL, its children get another parent.
+        # However the parent process ends, even by SIGKILL, this process then gets another parent.
         server.should_exit = server.should_exit or os.getppid() != until
         loop.call_later(1.0, look)
 
@@ -124,7 +125,7 @@ async def _run(server: uvicorn.Server, listening: socket.socket, until: int | No
 
 
 def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
-    """Listen on that port; if it is taken and was not requested explicitly, on any."""
+    """Listen on that port. If it is taken, and not `fixed` by the person, listen on any free port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except OSError:
@@ -145,7 +146,7 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
 
 
 def _load_port(file: Place) -> int:
-    """Load the port of the last server here. Its token is nowhere: every server makes its own."""
+    """Load the port of the project's last server; 0: unknown. Tokens are not stored: every server makes its own."""
     try:
         return msgspec.json.decode(file.read(), type=dict[str, int])["port"]
     except (OSError, KeyError, *UNREADABLE):
