@@ -164,8 +164,8 @@ class Choices(Struct, frozen=True):
         return add_fallbacks(names, self._find_chains(configured, names)) | named
 
     def _find_chains(self, configured: settings.Models, names: Mapping[str, str]) -> Fallbacks:
-        """Return the fallbacks by tier. A tier's own model is left out of its chain. Only a main model that one list
-        for all tiers repeats stays, so that `add_fallbacks` reports this mistake."""
+        """Return the fallbacks by tier. A tier's own model is left out of its chain, with one exception: if a single
+        list for all tiers repeats the main model, it is kept, so that `add_fallbacks` reports the mistake."""
         chosen = tuple(_get_name(model) or "" for model in self.fallback_model) or configured.fallback
         by_tier = chosen if isinstance(chosen, dict) else dict.fromkeys(TIERS, chosen)
         keeps = "main" if self.fallback_model or self.model is None else ""
@@ -201,7 +201,7 @@ class OutsideAgents(Struct, frozen=True):
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
-    """Mark a goal to be planned first, unless it has written steps, must stay in one piece, or its work exists."""
+    """Mark a goal to be planned first, unless its steps or its work are given, or it must not be split."""
     planning = rules.planning
     return replace(step, plan_first=not (step.steps or step.given or planning.flat or planning.max_depth < 1))
 

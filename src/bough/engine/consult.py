@@ -149,7 +149,8 @@ def helper_prompt(key: str, question: str, ports: Ports, key_of_model: str, tool
     """Build the prompt for a question, with tools or, for a model that acts in text, with their description."""
     tools = tool if isinstance(tool, tuple) else (tool,)
     in_text = bool(tools) and acts_in_text(ports, key_of_model)
-    # A model that acts in text gets only the first tool, by which it answers: it cannot use those that look around.
+    # A model without tool calls (it acts in text) gets only the first tool, which gives the answer: it cannot call
+    # the tools that read the project.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")
     messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)

@@ -361,7 +361,8 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
 
 
 def _render_contest(probe: Probe, task: Task, request: str, texts: dict[str, str]) -> str:
-    """Describe a disputed probe for the judge. `texts`: the changed files, in which its quotation may also be found."""
+    """Describe a disputed probe for the judge. `texts`: the changed files, where the words that the probe quotes may
+    stand instead of in the request."""
     known = task.examination
     output = known.results[probe.name].output if probe.name in known.results else ""
     ends = {"passed": "Without the work it passes.\n\n", "failed": "Without the work it fails, too.\n\n"}

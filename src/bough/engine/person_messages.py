@@ -236,7 +236,7 @@ async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.Change
 
 
 def _find_ruling(kind: type[T], task: Task, ports: Ports) -> T | None:
-    """Find a decision that another process posted for this task. Older ones are about earlier questions."""
+    """Find a decision that another process posted about this task's current question; earlier ones are ignored."""
     for record in ports.inbox.after(0):
         if isinstance(said := record.event, kind) and said.task == task.id and record.at >= task.at:
             return said

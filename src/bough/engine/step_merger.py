@@ -72,7 +72,7 @@ class StepMerger(Struct, eq=False):
 
     async def guess(self, child: Task, queued: QueuedStep, head: str) -> Guess | None:
         """Merge and prove the step on an expected head; None if there are conflicts, or nothing to merge."""
-        # There is nothing to merge, so guessing would save no time.
+        # There is nothing to merge, so proving the step in advance would save no time.
         if head in (child.base, child.tree):
             return None
         merged = await self.ports.workspaces.merge(child.base, head, child.tree)

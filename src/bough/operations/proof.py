@@ -93,7 +93,7 @@ async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "")
 
 @operation(json="")
 async def receipt(opened: Session, run: str) -> RunReceipt:
-    """Run a run's evidence again, without and with its change, and return it as a receipt that others can recheck."""
+    """Run the tests that prove a run's work again, without and with its change, and return a receipt of the results."""
     from bough.app.choices import Choices
     from bough.services.recheck import make_receipt
 

@@ -173,7 +173,7 @@ def operation(*examples: str, **how: Any) -> Callable[[Does], Operation]:
 
 
 def call_operation(name: str) -> Does:
-    """Return the operation as a function of the Python package."""
+    """Return the function by which the Python package performs this operation."""
     made = OPERATIONS[name]
 
     async def call(*place: str, dir: str = ".", **arguments: Any) -> OperationResult:

@@ -55,7 +55,7 @@ class ActivityFile:
     """Maintains the activity file of a run, and passes everything on to an observer in this process."""
 
     def __init__(self, home: Path, watch: RunObserver, store: Store) -> None:
-        """Prepare the file. `store`: the journal, whose secrets are struck out in the file, too."""
+        """`home`: the folder of the activity file. `store`: the journal; what it redacts is redacted here, too."""
         self._home = home
         self._store = store
         self._watch = watch

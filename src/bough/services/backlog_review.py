@@ -35,9 +35,9 @@ def list_unread(backlog: Backlog) -> list[str]:
 
 
 async def review_goals(session: Session, backlog: Backlog, choices: Choices) -> tuple[Backlog, Spend]:
-    """Review the goals that were not reviewed yet, and return the backlog with the findings, and the cost, which also
-    counts in the next or running night. Goals from another machine are not reviewed, because nobody here allowed the
-    cost."""
+    """Review the goals that were not reviewed yet. Return the backlog with the findings, and the cost, which counts
+    towards the limit of the current or next night (`bough backlog run`). Goals from another machine are not reviewed,
+    because nobody here allowed the cost."""
     from bough.app.run_ports import open_ports
     from bough.engine.consult import helper_prompt
 

@@ -80,7 +80,7 @@ async def open_measuring(
     """Open what is needed to run a check on trees. `folder`: where it runs, relative to the top of the project."""
     from bough.app.run_ports import open_ports
 
-    # A command that the person gave runs in their folder, one that bough found at the top of the project.
+    # A command from the person runs in their folder; one that bough found runs in the project's top folder.
     step = Step(GOAL, "Run it again.", test_command=command if folder else None)
     rules = choices.rules(session.config.limits)
     name = f"{INSPECTION}{os.urandom(6).hex()}"

@@ -177,7 +177,7 @@ class MovedMain(Struct, frozen=True):
         if probes:
             return bool(await self._list_failing_probes(merged, probes))
         own = [name for name in failing if name in self.carried.tests]
-        # A test that came with main may be missing in older commits, and a runner that misses one test runs none.
+        # A test that only main has may not exist in older commits, and a runner that cannot find one test runs none.
         ended, tests = await self.measuring.run_tests(merged, own if own == failing else ())
         if not tests or failing == [THE_CHECK]:
             return ended == "failed"
