@@ -1,7 +1,8 @@
 """Serves bough to other agents, over the Model Context Protocol.
 
-Most tools run a bough command in a new process. Only the person's settings choose models, keys, sandbox, network and
-limits. A run outlives the server: its process has its own session, and the run is found again by its name.
+Tools that run, plan or show work start a bough command in a new process. Only the person's settings choose
+models, keys, sandbox, network and limits. A run outlives the server: its process has its own session, and the run is
+found again by its name.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ async def run(
     With --apply-together finished branches are merged one after the other and proven on top of each other, by the whole
     check and by the tests and probes of the earlier goals; one that breaks another is left out and named.
 
-    About a goal that you did not add on this machine you are asked, or it waits for `bough trust`.
+    At a terminal you are asked about goals that you did not add on this machine; else these wait for `bough trust`.
 
     Exit status: as for `bough backlog report`.
     """

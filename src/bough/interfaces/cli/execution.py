@@ -353,7 +353,7 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
     run, page = await session.view(outcome.run), make_output()
     if not page.terminal:
-        page.line("")  # On a terminal, the live tree leaves this line.
+        page.line("")  # On a terminal, the live tree was here, so no empty line is needed.
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
     page.line((f"{icon} {describe_status(run.status, run.accepted, run.examines)}", style), f"  {run.name}")
