@@ -1,7 +1,7 @@
 """The small git repository of a checkout, for the agent's own use: `git status`, `git diff`, `git log` and even `git
 commit` work in it and change nothing outside it.
 
-It borrows objects from bough's repository and, for the project's history, from the person's, and only reads them. The
+It borrows objects from bough's repository and, for the project's history, from the person's, which it only reads. Its
 history ends where the run started, whatever the person commits meanwhile.
 
 After an agent used it, its settings are cleaned: git runs programs that settings name (`fsmonitor` at every `git
@@ -33,7 +33,7 @@ from bough.trust.files import Place
 
 MOST = 1 << 18
 LAST = "[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n"
-"""Overrides earlier settings: of two values git takes the later."""
+"""The end of the settings, which overrides earlier ones: of two values git takes the later."""
 _ANY = frozenset({"user", "author", "committer", "color", "advice", "init"})
 _KEYS = {
     "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode autocrlf eol safecrlf "
@@ -50,7 +50,7 @@ _KEYS = {
 _SECTION = re.compile(r'\s*\[([\w.-]+)(?: "[^"\\\n]*")?\]\s*')
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=[^\\]*)?")
 _ELSEWHERE = (b"commondir", b"config.worktree", b"hooks")
-"""Files that lead git to other settings, or to programs."""
+"""Files in `.git` that lead git to other settings, or to programs. They are removed."""
 
 Stamp = tuple[int, ...]
 CONFIG = f"""\
@@ -71,24 +71,24 @@ SIDE = "A side of the merge"
 
 
 class History(Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of the person's project when a run started; all empty: it had no history."""
+    """The state of the person's repository when a run started; all fields are empty if the project had no history."""
 
     commit: str = ""
     tree: str = ""
     objects: str = ""
-    """The folder of the person's objects."""
+    """The folder with the objects of the person's repository."""
     shallow: str = ""
-    """The file that says where a shallow history ends. It may be missing."""
+    """The path of the file that says where a shallow history ends. The file may be missing."""
 
 
 def find_history(git: Git, root: Path, kept: Path) -> History:
-    """Read the history for a run once, at its start, and save it in a file."""
+    """Return the history for a run, from the file `kept`; at the run's start, read it and save it there."""
     try:
         past = msgspec.json.decode(kept.read_bytes(), type=History)
         return past if _may_borrow(root, past.objects) else History()
     except FileNotFoundError:
         found = _read_history(git, root)
-    except UNREADABLE:  # damaged: no history is better than a wrong one
+    except UNREADABLE:  # the file is damaged, and no history is better than a wrong one
         found = History()
     kept.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(kept, msgspec.json.encode(found), durable=False, parts=git.repo / "log")
@@ -96,9 +96,9 @@ def find_history(git: Git, root: Path, kept: Path) -> History:
 
 
 def _may_borrow(root: Path, objects: str) -> bool:
-    """Whether commands may see that folder: it belongs to the project, or to the repository whose worktree or submodule
-    the project is. An archive can name any other repository, but that one does not name the archive. The folder must
-    not borrow from others itself."""
+    """Whether commands may see this folder of objects: it must belong to the project, or to the repository whose
+    worktree or submodule the project is, and must not borrow from others itself. A `.git` file that somebody else made
+    can name any repository, but that repository does not name the project in turn."""
     if not objects:
         return True
     git = Path(objects).parent
@@ -121,7 +121,7 @@ def _read_history(git: Git, root: Path) -> History:
     asked = ("--show-object-format", "--show-toplevel", "--git-path", "objects", "--git-path", "shallow")
     status, out, _ = git.ask("rev-parse", *asked, "HEAD", "HEAD^{tree}", folder=root)
     lines = out.decode(errors="replace").split("\n")
-    # Not a repository, no commit yet, or a path that is not text.
+    # There is no repository or no commit yet, or a path is not text.
     if status != 0 or len(lines) != 7 or "\ufffd" in lines[2]:
         return History()
     kind, top, objects, shallow, commit, tree = lines[:6]
@@ -133,12 +133,12 @@ def _read_history(git: Git, root: Path) -> History:
 
 def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: str, sides: Mapping[str, str]) -> Path:
     """Create the repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from
-    bough's own. For a merge it is on our side, with all sides as branches."""
+    bough's own (`own`). For a merge, our side is checked out, and all sides are branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
         (part / name).mkdir(parents=True)
-    # Relative: where checkouts lie in the project, both move with it.
+    # The path is relative, because checkouts inside the project move together with it.
     borrowed = os.path.relpath((own.path / "objects").resolve(), checkout.resolve() / ".git" / "objects")
     lenders = [borrowed, *([past.objects] if past.objects else [])]
     tree = sides.get(OURS, tree)
@@ -160,7 +160,7 @@ def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: s
 
 
 def place(part: Path, checkout: Path, excludes: bytes) -> None:
-    """Move it into its checkout in one step, and remove whatever an agent has put there."""
+    """Move the prepared repository into its checkout in one step, in place of whatever an agent has put there."""
     (part / "info" / "exclude").write_bytes(excludes)
     disk.remove(os.fsencode(checkout / ".git"))
     part.rename(checkout / ".git")
@@ -184,7 +184,7 @@ def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise
         with suppress(FileNotFoundError, NotADirectoryError):
-            # An agent replaced it by a link, or by a file that names another repository. It is recreated when needed.
+            # An agent replaced `.git` by a link, or a file that names another repository. It is recreated when needed.
             if not stat.S_ISDIR(os.lstat(top + b"/.git").st_mode):
                 handles.remove_below(top, b".git")
         return None

@@ -1,11 +1,12 @@
-"""Applying a run's changes to the person's files.
+"""Applies a run's changes to the person's files.
 
 Promises: a file that is no longer as the run found it is never overwritten or removed; if there is one such file,
-nothing at all is written. Each file is replaced whole. If killed half-way, a second try completes it. Their index and
-refs are not touched, and nothing is written outside the project, through a link or into a `.git`.
+nothing at all is written. Each file is replaced as a whole. If bough is killed half-way, a second attempt completes the
+work. The person's index and refs stay as they are, and nothing is written outside the project, through a link or into a
+`.git`.
 """
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH112, PTH115, PTH120, PTH211
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ApplyConflict(UsageError):
 
 
 class Move(NamedTuple):
-    """One path to change; None where there is no file."""
+    """A change of one path, from `base` to `target`; either is None if there is no file."""
 
     kind: str
     path: bytes
@@ -45,7 +46,7 @@ class Move(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """A file or link in a place where the path needs a folder."""
+    """A file or link at a path that should be a folder, since the wanted path lies below it."""
 
     path: bytes
 
@@ -73,7 +74,7 @@ class Applying(Struct, eq=False):
                 raise WorkspaceError(
                     f"bough does not write {format_path(path)}: the run's tree contains an invalid path."
                 )
-        # Check everything before the first write: apply all or nothing.
+        # Check everything before the first write, so that all or nothing is applied.
         verdicts = [(move, self._needs_change(move)) for move in self.moves.values()]
         waiting = [move for move, verdict in verdicts if verdict]
         conflicts = [move.path for move, verdict in verdicts if verdict is None]
@@ -89,7 +90,7 @@ class Applying(Struct, eq=False):
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
         written = Tracked(move.path for move in writes)
-        # A file where a folder must be, or in a folder where a file must be.
+        # These are files where a folder must be, or files in a folder where a file must be.
         blocking = {
             move.path
             for move in removals
@@ -101,13 +102,13 @@ class Applying(Struct, eq=False):
             self._write_all(writes)
             self._remove_all([move for move in removals if move.path not in blocking])
         finally:
-            # Also after a failure: a second try builds on what was written.
+            # Do this even after a failure, because a second attempt builds on what was written.
             for folder in self._touched:
                 if os.path.isdir(folder):
                     disk.flush_folder(folder)
 
     def _needs_change(self, move: Move) -> bool | None:
-        """Return True: to do; False: nothing to do; None: the person changed it."""
+        """Return whether a path must still be changed; None if the person changed it, which is a conflict."""
         present = self._read_present(move.path)
         if present == move.target:
             return False
@@ -120,14 +121,14 @@ class Applying(Struct, eq=False):
         return True if present == move.base else None
 
     def _is_removed(self, path: bytes) -> bool:
-        """Whether this change itself removes what is at the path."""
+        """Whether the run's change removes what is at the path, and the person has not changed that."""
         move = self.moves.get(path)
         return move is not None and move.target is None and self._read_present(path) == move.base
 
     def _list_inside(self, path: bytes) -> Iterator[bytes]:
-        """Everything in a folder that is not itself a folder."""
+        """Yield the paths of everything below a folder except folders."""
         folders = [path]
-        for folder in folders:  # grows during the walk
+        for folder in folders:  # the list grows during the walk
             for entry in disk.list_entries(join_path(self.top, folder)):
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(join_path(folder, entry.name))
@@ -135,7 +136,7 @@ class Applying(Struct, eq=False):
                     yield join_path(folder, entry.name)
 
     def _read_present(self, path: bytes) -> _Present:
-        """Describe what is at a path as a tree would."""
+        """Return what is at a path now, as the entry that a git tree would have for it."""
         for parent in list_parents(path):
             mode = _read_mode(join_path(self.top, parent))
             if mode is None:
@@ -154,7 +155,7 @@ class Applying(Struct, eq=False):
         return _OTHER if id is None else Entry(EXECUTABLE if mode & stat.S_IXUSR else PLAIN, id)
 
     def _check_unchanged(self, move: Move) -> None:
-        """Check that a file is still what it was when everything was checked."""
+        """Raise `ApplyConflict` if a file has changed since everything was checked."""
         present = self._read_present(move.path)
         if present != move.base and present != (_FOLDER if move.target is not None else None):
             raise ApplyConflict(
@@ -172,7 +173,7 @@ class Applying(Struct, eq=False):
             self._done += 1
             folder = os.path.dirname(full)
             self._touched.add(folder)
-            with suppress(OSError):  # not empty
+            with suppress(OSError):  # the folder is not empty
                 while folder != self.top:
                     os.rmdir(folder)
                     folder = os.path.dirname(folder)
@@ -197,7 +198,7 @@ class Applying(Struct, eq=False):
             try:
                 _write_part(part, full, move.target.mode, pieces)
                 self._check_unchanged(move)
-                if stat.S_ISDIR(_read_mode(full) or 0):  # by now it contains only empty folders
+                if stat.S_ISDIR(_read_mode(full) or 0):  # a folder here has only empty folders in it by now
                     for inner, _, _ in os.walk(full, topdown=False):
                         os.rmdir(inner)
                 os.replace(part, full)
@@ -226,7 +227,7 @@ def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) 
         file.writelines(pieces)
         file.flush()
         _copy_metadata(fd, full, mode == EXECUTABLE)
-        # Before the rename, or a power cut could leave the new name with an empty file.
+        # Flush before the rename, or a power cut could leave an empty file under the new name.
         disk.flush(fd)
 
 
@@ -243,5 +244,5 @@ def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
         try:
             os.fchown(fd, old.st_uid, old.st_gid)
         except PermissionError:
-            mode &= 0o777  # then we own it, as after any editor that saves by replacing
+            mode &= 0o777  # the person owns it now, as with any editor that saves by replacing
     os.fchmod(fd, mode)

@@ -1,6 +1,6 @@
-"""Make the files below a folder those of a tree. The folder is bough's own: whatever is in the way is removed."""
+"""Makes the files below a folder those of a tree. The folder is bough's own: whatever is in the way is removed."""
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from bough.trust import handles
 
 
 def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[], int]) -> dict[bytes, File]:
-    """Write these files, links as links; return what was written, so that it need not be read again."""
+    """Write these files and links. Return what was written, with stamps, so that it need not be read again."""
     stamps: list[bytes] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
     with closing(handles.Folders(top, own=True, make=True)) as folders:
@@ -52,7 +52,7 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
                     for piece in pieces:
                         disk.write(fd, piece)
                     stamps.append(make_stamp(os.fstat(fd)))
-    now = clock()  # no one else wrote here until now
+    now = clock()  # nobody else has written here until now
     return {
         path: File(*entry, stamp, is_sure(stamp, now))
         for (path, entry), stamp in zip(wanted.items(), stamps, strict=True)
@@ -69,10 +69,10 @@ def reclaim(
     trash: Trash,
 ) -> FileIndex:
     """Turn another task's checkout into one with the wanted files and nothing else. `known`: what bough itself wrote
-    there; a file without its stamp of that time is removed. `changed`: the folders that may differ from that; None:
-    all."""
+    there; a file whose stamp has changed since is removed. `changed`: the folders that may differ from `known`; None:
+    all may."""
     found = FileIndex({}, set())
-    # An earlier task may have opened its folders to others, or closed them to itself.
+    # An earlier task may have changed the permissions of its folders.
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
     waiting = [b""]
     looked: list[bytes] = []
@@ -99,22 +99,22 @@ def reclaim(
     }
     for path, file in fill(git, top, lacking, clock).items():
         parent, _, name = path.rpartition(b"/")
-        found.folders[parent].files[name] = file  # its tree is known: it is the wanted one
+        found.folders[parent].files[name] = file  # without `put`: the folder's tree is known, the wanted one
     found.read, found.looked = len(lacking), len(looked)
     found.take_rules()
     return found
 
 
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
-    """Return the wanted files of a folder that are as bough wrote them. Remove everything else except the `inner`
-    folders."""
+    """Return those wanted files of a folder that are still as bough wrote them. Remove everything else except the
+    `inner` folders."""
     kept = {}
     with os.scandir(handle) as entries:
         present = [(os.fsencode(entry.name), entry) for entry in entries]
         for name, entry in present:
             was, now = known.files.get(name), wanted.files.get(name)
             info = entry.stat(follow_symlinks=False)
-            # As bough wrote it, and with no second hard link.
+            # Keep only what is as bough wrote it, and has no second hard link.
             same = was is not None and was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
             if same and was is not None and now is not None and was[:2] == now[:2]:
                 kept[name] = was
@@ -126,18 +126,18 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
 
 
 def restore(git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex) -> FileIndex:
-    """Restore the wanted files, until a scan of the folder finds exactly them.
+    """Restore the wanted files, until a scan of the folder finds exactly these.
 
-    Ignore rules come first: the wanted ones decide what may stay, not rules that were changed meanwhile.
+    The wanted `.gitignore` files come first, because they decide what may stay, not those that were changed meanwhile.
     """
     found = before
-    # Scan again after each turn, because a process that the sandbox could not end may still write; but not for ever.
+    # Scan again after each attempt, because a process that the sandbox could not end may still write; but not for ever.
     for _ in range(8):
         found = scanner.scan(found, tracked, batch=None, wanted=wanted)
         differs = sorted(find_differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}
-        # Rules alone and first: an agent's own ignore rule could hide files from the removal.
+        # First restore only the ignore rules, because an agent's own rule could hide files from the removal.
         if rules := {path for path in (*surplus, *lacking) if path.rpartition(b"/")[2] == b".gitignore"}:
             surplus = [path for path in surplus if path in rules]
             lacking = {path: entry for path, entry in lacking.items() if path in rules}

@@ -1,10 +1,10 @@
-"""Tells which folders of a checkout may have changed since they were last scanned, as the system reports it (inotify),
-so that scanning again costs what changed, not what is there.
+"""Tells by inotify which folders of a checkout may have changed since the last scan, so that the cost of the next scan
+depends on the changes, not on the number of files.
 
-Promises: a folder that is not named did not change, as far as the system reports. When it may have missed something
-(more happened than it remembers, more folders than it watches), the answer is that nothing is known, and everything is
-scanned. What it never reports: a write through a hard link in an unwatched folder. So nothing that a verdict relies on
-trusts this alone (see docs/design/large-repositories.md).
+Promises: a folder that is not named did not change, as far as the system reports. When the system may have missed
+something (too many events, too many folders), the answer is that nothing is known, and everything is scanned. It never
+reports a write through a hard link in an unwatched folder, so nothing that decides whether work is proven relies on
+this alone (see docs/design/large-repositories.md).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from bough.trust.files import Place
 MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
 DO_NOT_FOLLOW = 0x02000000
-# A write through a memory map raises no MODIFY; CLOSE_WRITE says at least that somebody had the file open for it.
+# A write through a memory map raises no MODIFY, but CLOSE_WRITE at least says that somebody had opened it for writing.
 MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLY_FOLDERS
 WORTH = 500
-"""Fewer files than this are scanned as quickly without a watch."""
+"""A checkout with fewer files than this is scanned as quickly without a watch."""
 _EVENT = struct.Struct("iIII")
 
 
 class ChangedFolders(NamedTuple):
     folders: set[bytes]
-    """Folders whose direct content may differ."""
+    """Folders whose own entries may have changed."""
     whole: set[bytes]
-    """Folders of which nothing is known any longer, nor of anything below them."""
+    """Folders that have to be scanned with everything below them."""
 
 
 class CheckoutWatch:
@@ -46,15 +46,15 @@ class CheckoutWatch:
     _sure = False
 
     def __init__(self) -> None:
-        """Start watching; `OSError` if the system cannot, or has no watches left."""
+        """Start watching. Raises `OSError` if the system cannot."""
         self._paths: dict[int, bytes] = {}
-        # Not inherited by programs, and read without waiting.
+        # The handle is not inherited by programs, and reading it does not block.
         self._handle = call_inotify("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._repeated = ChangedFolders(set(), set())
 
     def cover(self, path: bytes, handle: int) -> None:
-        """Watch that folder too. Call this before scanning it."""
-        # By handle: the path may lead elsewhere by now.
+        """Watch this folder, too. To be called before the folder is scanned."""
+        # Use the handle, because the path may lead elsewhere by now.
         self._add(path, b"/proc/self/fd/%d" % handle)
 
     def cover_all(self, top: bytes, found: FileIndex) -> None:
@@ -73,14 +73,14 @@ class CheckoutWatch:
         except OSError:
             number = -1
         new = number not in self._paths
-        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # none left
+        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # no watches are left
             self.close()
             return
         self._taken += new
         self._paths[number] = path
 
     def trust(self) -> None:
-        """Note that all folders are watched, and were scanned afterwards."""
+        """Note that all folders are watched, and were scanned after that: from now on reports are complete."""
         self._sure = self._handle >= 0
 
     def lose(self) -> None:
@@ -92,7 +92,7 @@ class CheckoutWatch:
         self._repeated = changed
 
     def changed(self) -> ChangedFolders | None:
-        """Return the changes since the last call, bough's own included; None: unknown."""
+        """Return the changes since the last call, including bough's own; None if they are unknown."""
         found, self._repeated = self._repeated, ChangedFolders(set(), set())
         while self._handle >= 0:
             try:
@@ -107,8 +107,8 @@ class CheckoutWatch:
         while at < len(events):
             number, mask, _, length = _EVENT.unpack_from(events, at)
             at += _EVENT.size + length
-            # A full queue (16,384 events by default) makes the kernel drop events: a build does that, and then nothing
-            # is certain.
+            # The kernel drops events when its queue (16,384 by default) is full, as during a build: then nothing is
+            # certain.
             if mask & (OVERFLOW | UNMOUNTED):
                 self._sure = False
             path = self._paths.get(number)
@@ -117,7 +117,7 @@ class CheckoutWatch:
                 self._give_back(1)
             elif path is not None:
                 found.folders.add(path)
-                # Files made in a new folder before the watch began are not reported.
+                # Files that were created in a new folder before it was watched are not reported: scan all of it.
                 if mask & IS_FOLDER and mask & (CREATE | MOVED_TO) and length:
                     found.whole.add(join_path(path, events[at - length : at].rstrip(b"\0")))
 
@@ -139,7 +139,7 @@ class CheckoutWatch:
 
 @lru_cache(maxsize=1)
 def _find_share() -> threading.Semaphore:
-    """Return half of the watches that the system allows a person: their editor needs some too."""
+    """Return a semaphore for half of the watches that the system allows a user: the person's editor needs some, too."""
     return threading.Semaphore(int(Place("/proc/sys/fs/inotify", "max_user_watches").text() or 0) // 2)
 
 
@@ -148,7 +148,7 @@ def worth(base: FileIndex) -> bool:
 
 
 def start_watch(base: FileIndex) -> CheckoutWatch | None:
-    """Start a watch for a checkout of these files; None if unavailable or not worthwhile."""
+    """Start a watch for a checkout of these files. Return None if it is unavailable or not worthwhile."""
     if sys.platform != "linux" or not worth(base):
         return None
     try:

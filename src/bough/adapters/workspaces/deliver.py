@@ -1,8 +1,8 @@
-"""Commits of a run's work in the person's own repository, made only when they ask for one.
+"""Commits a run's work in the person's own repository, only when they ask for it.
 
-No program that the repository names is started (hook, filter, monitor, signing), since it may be an archive that
-somebody else packed. With `hooks` the commit is like any other of theirs. A branch is created without touching their
-files or index.
+No program that the repository names is started (hook, filter, monitor, signing), since somebody else may have packed
+the repository. With `hooks` the commit is made like any other of the person's. A branch is created without touching
+their files or index.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _UNSIGNED = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "cor
 
 
 def commit(root: Path, paths: Sequence[str], message: str, hooks: bool = False) -> str:
-    """Commit these files as they are now, and nothing else that is staged or changed."""
-    # Literal, because a name with `*` or `[` is a pattern to git; forced, because a tracked file that an ignore rule
-    # names would be refused.
+    """Commit these files as they are now, and nothing else that is staged or changed. Return the commit."""
+    # Use literal paths, because a name with `*` or `[` is a pattern to git, and --force, because git would refuse a
+    # tracked file that an ignore rule names.
     named = [f":(literal){path}" for path in paths]
     quiet = () if hooks else (*_UNSIGNED, *_override_filters(root))
     _run_git(root, [*quiet, "add", "--all", "--force", "--", *named], hooks=hooks)
-    # Only these: whatever else the person staged stays staged.
+    # With --only, whatever else the person staged stays staged.
     _run_git(root, [*quiet, "commit", "--quiet", "--file=-", "--only", "--", *named], message.encode(), hooks=hooks)
     return _run_git(root, ["rev-parse", "HEAD"]).strip()
 
 
 def _override_filters(root: Path) -> list[str]:
-    """Replace the filters of the repository's own settings by the person's, which are mostly empty."""
+    """Return options that replace the filters of the repository's settings by the person's own, or else by none."""
     listed = _run_git(root, ["config", "--list", "--show-scope", "-z"]).split("\0")
     theirs, own = dict[str, str](), set[str]()
     for scope, entry in zip(listed[::2], listed[1::2], strict=False):
@@ -44,52 +44,52 @@ def _override_filters(root: Path) -> list[str]:
 
 
 Files = Mapping[str, tuple[str, bytes] | None]
-"""Contents with their modes; None: removed."""
+"""The mode and content of each changed file, by path; None: the file is removed."""
 
 
 def create_branch(root: Path, name: str, commits: Sequence[tuple[Files, str]], at: str = "HEAD") -> str:
-    """Create a branch from that commit with these on top."""
+    """Create a branch with these commits on top of the commit `at`. Return the last one."""
     require_free_branch(root, name)
     return _chain_commits(root, commits, f"refs/heads/{name}", at)
 
 
 def require_free_branch(root: Path, name: str) -> None:
-    """Refuse a branch name that exists, or that git rejects."""
+    """Raise an error if a branch of that name exists, or git rejects the name."""
     _run_git(root, ["check-ref-format", "--branch", name])
     if find_commit(root, f"refs/heads/{name}"):
         raise UsageError(f"The branch {name} already exists: choose another name, or remove it first.")
 
 
 def find_commit(root: Path, ref: str) -> str:
-    """The commit that a ref leads to; empty: there is none."""
+    """Return the commit that a ref leads to; empty if there is none."""
     return _run_git(root, ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], fine=(0, 1, 128)).strip()
 
 
 def find_run(root: Path, commit: str) -> str:
-    """Find the run that made a commit, by its message; empty: none did."""
+    """Return the run that made a commit, as the commit's message says; empty if no run did."""
     return _run_git(root, ["log", "-1", "--format=%(trailers:key=Bough-Run,valueonly)", commit], fine=(0, 128)).strip()
 
 
 def contains(root: Path, at: str, commit: str) -> bool:
-    """Whether a commit exists and has another one in its history."""
+    """Whether both commits exist, and `at` has `commit` in its history or is the same."""
     both = bool(at and commit and find_commit(root, at) and find_commit(root, commit))
     return both and _run_git(root, ["rev-list", "-1", commit, f"^{at}"]).strip() == ""
 
 
 def find_branch(root: Path) -> str:
-    """The branch that the person is on; empty: none, or no repository."""
+    """Return the branch that the person is on; empty if there is none, or no repository."""
     return _run_git(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], fine=(0, 1, 128)).strip()
 
 
 def remove_branch(root: Path, name: str, tip: str) -> None:
-    """Remove a branch, unless it has moved on from that commit."""
+    """Remove a branch, if its last commit is still `tip`."""
     _run_git(root, ["update-ref", "-d", f"refs/heads/{name}", tip])
 
 
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
-    """Put these commits on top of HEAD, whose files are already in place. Hooks do not run: the files of an
-    intermediate commit are nowhere on disk for them to inspect."""
-    made = _chain_commits(root, commits, "refs/bough/apply", "HEAD", "--force")  # left from a crash
+    """Put these commits on top of HEAD; the files of the last one are already in place. Hooks do not run, because the
+    files of the other commits are not on disk, where hooks could inspect them."""
+    made = _chain_commits(root, commits, "refs/bough/apply", "HEAD", "--force")  # a crash may have left this ref
     _run_git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
     _run_git(root, ["update-ref", "-d", "refs/bough/apply"])
     paths = dict.fromkeys(path for files, _ in commits for path in files)
@@ -98,14 +98,14 @@ def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
 
 
 def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]], ref: str, at: str, *options: str) -> str:
-    """Create the commits one after the other from that one, under that ref, without touching the person's files or
-    index. One program makes all of them: a run may have changed a thousand files."""
+    """Create the commits one on top of the other, beginning at `at`, and point `ref` to the last, without touching the
+    person's files or index. One git program makes all of them, because a run may have changed a thousand files."""
     author, committer = (_run_git(root, ["var", f"GIT_{who}_IDENT"]).strip() for who in ("AUTHOR", "COMMITTER"))
     feed = bytearray()
     for number, (files, message) in enumerate(commits, 1):
         feed += f"commit {ref}\nmark :{number}\nauthor {author}\ncommitter {committer}\n".encode()
         feed += _measure(f"{message.rstrip()}\n".encode()) + (f"from {at}^0\n".encode() if number == 1 else b"")
-        # Removals first: a folder may be where a file was.
+        # Removals come first, because a folder may take the place of a file.
         feed += b"".join(b"D %b\n" % _quote(path) for path, file in files.items() if file is None)
         for path, file in files.items():
             if file is not None:
@@ -119,14 +119,14 @@ def _measure(body: bytes) -> bytes:
 
 
 def _quote(path: str) -> bytes:
-    """A path as fast-import reads it, whatever characters it has."""
+    """Quote a path for `git fast-import`, whatever characters it has."""
     escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"%b"' % escaped
 
 
 def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes | None]:
-    """Read these files in a commit; None: no such file."""
-    # A name with a line break would read as two requests, so it goes alone.
+    """Read these files in a commit; None for a file that it does not have."""
+    # A name with a line break would be taken for two requests, so it is asked for separately.
     plain = [path for path in paths if "\n" not in path]
     found = dict.fromkeys(paths, None) | {path: _read_text_at(root, path, at) for path in paths if path not in plain}
     asked = b"".join(os.fsencode(f"{at}:{path}\n") for path in plain)

@@ -1,6 +1,6 @@
-"""Files on disk: durable writes, reads that follow no links, removal whatever the permissions."""
+"""Handles files on disk: writes durably, reads without following links, removes whatever the permissions."""
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 CHUNK = 1 << 20
 _AGAIN = 50
-"""Tries to create a folder: each failure needs another task to end at that very moment."""
+"""Attempts to create a folder. An attempt fails only if another task ends at that very moment."""
 
 
 def flush(fd: int) -> None:
-    """Make sure that what was written is on the disk."""
+    """Make sure that what was written to a file is on the disk."""
     if sys.platform == "darwin":
-        # fsync on macOS leaves the data in the drive's own memory.
+        # On macOS, fsync leaves the data in the drive's own memory.
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     else:
         os.fdatasync(fd)
@@ -41,9 +41,9 @@ def flush_folder(folder: str | bytes | Path) -> None:
 
 
 def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | None = None) -> None:
-    """Write a file so that it has either its old or its new content, whatever happens. `parts`: a folder on the same
-    disk that is swept of files half-written before a kill; without one they lie next to the file."""
-    # On the same disk: only there does a rename replace the file in one step.
+    """Write a file so that it has either its old or its new content, whatever happens. `parts`: the folder for the
+    unfinished file, which bough clears after a kill; it must be on the same disk. None: the file's own folder."""
+    # Only on the same disk does a rename replace the file in one step.
     part = (parts or path.parent) / f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
@@ -61,15 +61,15 @@ def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | Non
 
 
 def write(fd: int, body: bytes) -> None:
-    """Write all of it, even if the system writes it in parts."""
+    """Write the whole body, even if the system takes it in parts."""
     rest = memoryview(body)
     while rest:
         rest = rest[os.write(fd, rest) :]
 
 
 def open_regular(path: bytes, within: int | None = None) -> int | None:
-    """Open a file in the folder with the handle `within` for reading; None if it is not (or no longer) a regular
-    file."""
+    """Open a file for reading, in the folder with the handle `within` if given. Return None if it is not, or no longer,
+    a regular file."""
     try:
         # Without O_NONBLOCK, opening a pipe left by an agent would wait for a writer for ever.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
@@ -89,7 +89,7 @@ def read_pieces(fd: int) -> Iterator[bytes]:
 
 
 def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
-    """Compute git's id of a file's content without storing it; None if there is no such regular file."""
+    """Compute git's id of a file's content without storing it. Return None if there is no such regular file."""
     while True:
         fd = open_regular(path, within)
         if fd is None:
@@ -101,28 +101,28 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
             for piece in read_pieces(fd):
                 sha.update(piece)
                 count += len(piece)
-        if count == size:  # else it was being written: read it again
+        if count == size:  # otherwise it was written meanwhile: read it again
             return sha.digest()
 
 
 def in_folder(folder: Path, action: Callable[[], T]) -> T:
-    """Create a folder and do something in it; once more if another task, which ended meanwhile, removed the folder
+    """Create a folder and do something in it. Try again if another task, which ended meanwhile, removed the folder
     because it was still empty."""
     for _ in range(_AGAIN):
-        with suppress(FileNotFoundError, FileExistsError):  # the second: it existed, and is gone when checked
+        with suppress(FileNotFoundError, FileExistsError):  # the second: it existed, and was then removed
             folder.mkdir(parents=True, exist_ok=True)
             return action()
     return action()
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is a real folder, no link; False where we may not search, while `Path` would raise."""
+    """Whether a path is a real folder, not a link; False if it may not be accessed, where `Path` would raise."""
     return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
 
 
 def remove(path: bytes) -> None:
-    """Remove a file, a link (never its target) or a whole folder, if it exists. An agent may have made the content; the
-    folder around it is ours."""
+    """Remove a file, a link (never its target) or a whole folder, if it exists. An agent may have written its content,
+    but the folder around it must be bough's."""
     parent, name = os.path.split(path)
     with suppress(FileNotFoundError, NotADirectoryError), handles.open_folder(parent, b"") as handle:
         handles.remove_in(handle, name)
@@ -134,7 +134,7 @@ def list_entries(folder: bytes) -> list[os.DirEntry[bytes]]:
 
 
 def explain(error: OSError, doing: str) -> WorkspaceError:
-    """Explain what the system denied, in a sentence."""
+    """Return an error that says in a sentence what bough could not do (`doing`), and why the system refused."""
     where = os.fsdecode(error.filename) if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SnapshotRefused(

@@ -1,7 +1,7 @@
-"""The exchange of files between machines: the store has every tree that the journal names.
+"""Exchanges files between machines through the store, which has every tree that the journal names.
 
 Promises: a tree is in the store before its name is published, so that whoever takes a task over has its files; only
-what is new since a tree in the store is sent; a tree here is complete, even after a kill in the middle.
+what is new since an earlier tree is sent; a tree on this machine is complete, even if bough was killed meanwhile.
 
 A tree is stored as a git pack, in pieces, and names the tree that it builds on. If the person names a git remote, the
 tree that a run starts from goes there, as the branch refs/bough/trees/TREE, and only changes go to the store.
@@ -24,7 +24,7 @@ from bough.trust.files import Place
 PIECE = 16 << 20
 """The most bytes of a pack in one row."""
 SMALL = 1 << 20
-"""Larger packs stay packs; the objects of smaller ones are stored singly."""
+"""Packs of more bytes are kept as packs; the objects of smaller ones are stored as single files."""
 
 _CHAIN = """
 WITH RECURSIVE chain (tree, base, depth) AS (
@@ -50,8 +50,8 @@ class Exchange:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, tree: str, base: str = "") -> None:
-        """Put the tree in the store. `base`: one in the store that shares much with it; empty: a run starts here, often
-        from an earlier run's work."""
+        """Put the tree in the store. `base`: a similar tree in the store; empty if a run starts here: then the tree
+        from which the last run started is tried."""
         if tree in self._sent:
             return
         last = self._repository.path / "published"
@@ -64,7 +64,7 @@ class Exchange:
                 run_remote_git(
                     self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}"
                 )
-                # After the push: whoever reads the row finds the branch.
+                # Insert the row after the push, so that whoever reads the row finds the branch.
                 row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
                 self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
             else:
@@ -93,18 +93,18 @@ class Exchange:
     # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def fetch_tree(self, tree: str) -> None:
-        """Fetch the tree if the store has it; otherwise the caller notices that it is missing."""
+        """Fetch the tree if the store has it. If not, do nothing: the caller notices that it is missing."""
         if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
-        # One at a time: while a task fetches a tree, its own object can arrive before the objects that it names.
+        # Fetch one at a time: a tree's own object can arrive before the objects that it names, and would look complete.
         with self._bringing:
             if self._is_here(tree):
                 self._here.add(tree)
                 return
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
             lacking = list(itertools.takewhile(lambda found: not self._is_here(found), chain))
-            # Oldest first: a tree counts as present once its own object is, so everything it builds on must arrive
-            # before it.
+            # Fetch the oldest first: a tree counts as present once its own object is, so everything that it builds on
+            # must arrive before it.
             for found in reversed(lacking):
                 self._bring_one(found)
                 self._here.add(found)
@@ -122,12 +122,12 @@ class Exchange:
             return
         body = b"".join(bytes(piece) for _, piece in rows)
         if len(body) > SMALL:
-            self._repository.git.run("index-pack", "--stdin", feed=body)  # it becomes visible when it is complete
+            self._repository.git.run("index-pack", "--stdin", feed=body)  # a pack is visible only when complete
         else:
             self._repository.write("unpack-objects", "-q", feed=body)
 
 
 def share(workspaces: GitTrees, server: Server, remote: str = "") -> None:
-    """Connect these workspaces to the other machines that work on the same runs. Call this before anything else."""
+    """Connect these workspaces to the other machines that work on the same runs. To be called before they are used."""
     exchange = Exchange(server, workspaces.repository, remote)
     workspaces.repository.fetch, workspaces.repository.publish = exchange.fetch_tree, exchange.send

@@ -1,7 +1,7 @@
-"""An index of the files below a folder, and of their git trees. Scans share what did not change between them, so that
-the cost of a scan, a tree and a comparison depends on the changes, not on the size."""
+"""An index of the files below a folder, and of their git trees. Successive scans share the folders that did not change,
+so that the cost of scanning, writing a tree and comparing depends on the changes, not on the number of files."""
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SECOND = 1_000_000_000
 
 
 def make_stamp(info: os.stat_result) -> bytes:
-    """Return the few bytes that tell whether a file or folder has changed: there may be hundreds of thousands."""
-    # With ctime and inode, because any program can set mtime back (tar, `touch -r`), and no command can set ctime.
+    """Return a stamp, by which a file or folder that changed is recognised: few bytes, since there may be very many."""
+    # It includes ctime and inode: any program can set mtime back (tar, `touch -r`), but no command can set ctime.
     return STAMP.pack(
         info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode, info.st_uid, info.st_gid
     )
 
 
 def look_at(path: bytes, top: int) -> bytes:
-    """Return the stamp of what is at a path below the folder with this handle; empty: nothing. Links are not followed.
-    The handle saves walking a long path again for each of very many files."""
+    """Return the stamp of what is at a path below the folder with the handle `top`; empty if nothing is there. Links
+    are not followed. With the handle, the system need not resolve a long path for each of very many files."""
     try:
         return make_stamp(os.stat(path or b".", dir_fd=top, follow_symlinks=False))
     except OSError:
@@ -39,8 +39,8 @@ def look_at(path: bytes, top: int) -> bytes:
 
 
 def is_sure(stamp: bytes, now: int, tick: int = 1) -> bool:
-    """Whether no later write can get this stamp again: the last write was clearly before now. `tick`: the resolution in
-    nanoseconds at which stamps are compared later."""
+    """Whether no later write can produce this stamp again, because the last write was clearly before `now`. `tick`: the
+    resolution in nanoseconds at which stamps are compared later."""
     written, changed, *_ = STAMP.unpack(stamp)
     return bool(max(written, changed) // tick < now // tick)
 
@@ -51,7 +51,7 @@ _pausing = 0
 
 
 class Entry(NamedTuple):
-    """A tree's entry at one path."""
+    """The entry that a git tree has for one path."""
 
     mode: bytes
     id: bytes
@@ -64,27 +64,27 @@ class File(NamedTuple):
     id: bytes
     stamp: bytes
     sure: bool
-    """No later write can have the same stamp: the file was not written just before it was read."""
+    """Whether no later write can have the same stamp, because the file was not written just before it was read."""
 
 
 class Folder(Struct):
-    """One folder of the index. It must not change once its tree is known: other scans may share it."""
+    """One folder of the index. It must not change once its tree is known, because other indexes may share it."""
 
     files: dict[bytes, File] = field(default_factory=dict)
     folders: dict[bytes, None] = field(default_factory=dict)
-    """Names of the subfolders that were scanned, in order."""
+    """The names of the subfolders that were scanned, in order."""
     ignored: set[bytes] = field(default_factory=set)
-    """Names that a rule ignores; a folder's with a slash, since a rule may match only folders."""
+    """Names that a rule ignores; a folder's name ends in a slash, since a rule may match only folders."""
     shared: bool = False
-    """It contains a link that bough made."""
+    """Whether it contains a link that bough made to a folder of the person's."""
     rules: bytes = b""
-    """Content id of the `.gitignore` in it."""
+    """The content id of the `.gitignore` in it; empty if there is none."""
     id: bytes | None = None
-    """The id of its tree; None: no file in it is kept."""
+    """The id of its git tree; None if it is unknown or holds no file that is kept."""
     stamp: bytes = b""
-    """The stamp of the folder itself, taken before its names were read; empty: unknown."""
+    """The stamp of the folder itself, taken before its entries were read; empty if unknown."""
     other: set[bytes] = field(default_factory=set)
-    """Names neither kept nor ignored: pipes, sockets, and names that a file system could take for `.git`."""
+    """Names that are neither kept nor ignored: pipes, sockets, and names that a file system could take for `.git`."""
 
     def copy(self) -> Folder:
         files, folders, ignored = dict(self.files), dict(self.folders), set(self.ignored)
@@ -99,22 +99,22 @@ NO_FOLDER = Folder()
 
 
 class FileIndex(Struct):
-    """All folders, by path."""
+    """All folders below a folder, by path."""
 
     folders: dict[bytes, Folder] = field(default_factory=lambda: {b"": Folder()})
     fresh: set[bytes] = field(default_factory=lambda: {b""})
-    """Folders whose tree is unknown because something in or below them changed. They belong to this scan alone."""
+    """Folders whose tree is unknown because something in or below them changed. No other index shares them."""
     bare: set[bytes] = field(default_factory=set)
     """Completely empty folders."""
     read: int = 0
-    """Number of files that had to be read."""
+    """How many files had to be read."""
     looked: int = 0
-    """Number of folders that had to be scanned."""
+    """How many folders had to be scanned."""
     embedded: set[bytes] = field(default_factory=set)
     """Folders with an embedded git repository."""
 
     def copy(self) -> FileIndex:
-        """Return a copy for changes. This one must no longer be used if it has fresh folders."""
+        """Return a copy that may be changed. If this index has fresh folders, it must no longer be used."""
         return FileIndex(dict(self.folders), set(self.fresh), set(self.bare), embedded=set(self.embedded))
 
     def files(self) -> Iterator[tuple[bytes, File]]:
@@ -138,7 +138,7 @@ class FileIndex(Struct):
         del self.change(parent).files[name]
 
     def replace(self, path: bytes, file: File) -> None:
-        """Put a file in its place, whatever was there or on the way."""
+        """Put a file at a path, in place of a folder there or a file where one of its parent folders must be."""
         for above in list_parents(path):
             if self.file(above) is not None:
                 self.remove(above)
@@ -149,7 +149,7 @@ class FileIndex(Struct):
         self.put(path, file)
 
     def change(self, path: bytes) -> Folder:
-        """Return a folder for changes, created if missing; its tree and those above it become unknown."""
+        """Return a folder that may be changed, created if missing. Its tree and those above it become unknown."""
         way = []
         while path not in self.fresh:
             way.append(path)
@@ -167,7 +167,7 @@ class FileIndex(Struct):
         return self.folders[path]
 
     def settle(self, path: bytes, folder: Folder, changed: bool) -> None:
-        """Put in a folder as a scan just found it."""
+        """Put in a folder as a scan has just found it. `changed`: its tree is unknown."""
         self.folders[path] = folder
         if changed:
             self.fresh.add(path)
@@ -189,7 +189,7 @@ class FileIndex(Struct):
             waiting += [join_path(path, name) for name in folder.folders] if folder is not None else []
 
     def take_rules(self) -> None:
-        """Note the current ignore rules as those that these files were written under."""
+        """Note in each folder the `.gitignore` that it has now."""
         for folder in self.folders.values():
             rules = folder.files.get(b".gitignore")
             folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
@@ -203,7 +203,7 @@ class FileIndex(Struct):
                 if folder.files or folder.ignored or folder.shared:
                     break
                 if any(join_path(path, name) not in empty for name in folder.folders):
-                    break  # the last of them continues from here
+                    break  # when its last empty subfolder is reached, the loop goes on upward from here
                 empty.add(path)
                 path = path.rpartition(b"/")[0]
         return sorted(empty)
@@ -219,11 +219,11 @@ class Tracked:
     """Paths that are kept despite ignore rules, and their parent folders."""
 
     def __init__(self, paths: Iterable[bytes] = (), base: FileIndex | None = None) -> None:
-        """Start with the files of `base`, which a task started from: they are kept too."""
+        """Start with these paths. `base`: the files that a task started from, which are kept, too."""
         self.paths: set[bytes] = set()
         self._folders: set[bytes] = set()
         self._waiting: list[set[bytes]] = []
-        """Paths whose folders are not computed yet."""
+        """Paths whose parent folders are not in `_folders` yet."""
         self._base = base
         self.add(paths)
 
@@ -243,7 +243,7 @@ class Tracked:
         return path in self.paths or (self._base is not None and self._base.file(path) is not None)
 
     def keeps(self, path: bytes, is_folder: bool) -> bool:
-        # A tracked folder is a submodule.
+        # A folder that is itself among the paths is a submodule.
         if path in self:
             return True
         if not is_folder:
@@ -257,13 +257,13 @@ def join_path(folder: bytes, name: bytes) -> bytes:
 
 
 def list_parents(path: bytes) -> list[bytes]:
-    """List the folders of a path, from the top."""
+    """List the parent folders of a path, from the top."""
     parts = path.split(b"/")
     return [b"/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def write_tree(found: FileIndex, batch: Batch) -> bytes:
-    """Write the index as a git tree into the batch; return its id."""
+    """Write the index as a git tree into the batch, and return the tree's id."""
     for path in sorted(found.fresh, key=lambda path: path.count(b"/") + 1 if path else 0, reverse=True):
         folder = found.folders[path]
         below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
@@ -279,7 +279,7 @@ def write_tree(found: FileIndex, batch: Batch) -> bytes:
 
 
 def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:
-    """Find the files that differ, without entering folders with the same tree."""
+    """Yield the path and both versions of each file that differs, without entering folders with the same tree."""
     waiting = [b""]
     while waiting:
         path = waiting.pop()
@@ -297,8 +297,8 @@ def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, Fi
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Create very many small objects without reference cycles, while the cycle collector is off: with 40,000 files it
-    would take a third of the time. Not for code that waits."""
+    """Switch Python's cycle collector off while the block creates very many small objects: with 40,000 files it would
+    take a third of the time. Not for code that waits, or creates reference cycles."""
     global _pausing
     with _pause_lock:
         _pausing += 1

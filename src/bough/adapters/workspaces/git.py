@@ -1,4 +1,4 @@
-"""Private workspaces next to the person's files, in a git repository of bough's own.
+"""Makes private workspaces next to the person's files, and stores their trees in a git repository of bough's own.
 
 Promises: a tree that `take` or `snapshot` returned is exactly the bytes, executable bits and links that were on disk,
 and survives the machine being switched off. The person's files, index, refs, hooks and settings are only read, except
@@ -54,11 +54,11 @@ from bough.trust import handles
 from bough.trust.files import Place
 
 _KEPT = "refs/kept/"
-"""Refs that protect the trees of journals, which are in no branch, while unused objects are removed."""
+"""Refs that protect the trees that journals name, which are in no branch, while unused objects are removed."""
 
 
 class CheckoutSpec(Struct, frozen=True):
-    """The checkout to make; see `ports.Workspaces.open`."""
+    """Describes the checkout to make; see `ports.Workspaces.open`."""
 
     run: str
     task: str
@@ -72,9 +72,9 @@ class CheckoutSpec(Struct, frozen=True):
 class GitWorkspaces(GitTrees):
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
-    `link_ignored` shares heavy ignored folders with the workspaces by links: only with a sandbox that denies writing
-    through them, or (`layered`) that keeps writes in the workspace's own layer. Without layers, checkouts lie `outside`
-    the project: otherwise tools that search upward for their settings would find the person's files.
+    `link_ignored`: share heavy ignored folders with the workspaces by links. This requires a sandbox that denies
+    writing through them or, if `layered`, keeps such writes in a layer of the workspace. `outside`: the folder for
+    checkouts without layers: inside the project, tools that search upward for settings would find the person's files.
     """
 
     def __init__(
@@ -112,12 +112,12 @@ class GitWorkspaces(GitTrees):
 
     @cached_property
     def _compiled(self) -> list[str]:
-        """Compiled modules that lie in the project itself, not in something installed."""
+        """List the compiled modules that lie in the project itself, not among installed packages."""
         ours = [path for path in self.ignored() if not path.startswith((".bough/", "build/"))]
         return [path for path in ours if path.endswith(surroundings.COMPILED)]
 
     def close(self) -> None:
-        """Close every handle that is held. What is on the disk stays, and the workspaces can be used again."""
+        """Close every open handle. What is on the disk stays, and the workspaces can be used again."""
         while self._watches:
             self._watches.popitem()[1].close()
         self.repository.objects.close()
@@ -160,7 +160,7 @@ class GitWorkspaces(GitTrees):
         return self._open_at(checkout, scratch, wanted)
 
     def _lock_for(self, place: Path) -> threading.Lock:
-        """Return the lock of a workspace: a cancelled caller's thread may still be running in it."""
+        """Return the lock of a workspace. A cancelled caller's thread may still be working there."""
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
@@ -174,14 +174,14 @@ class GitWorkspaces(GitTrees):
         )
         branch = f"{make_safe_name(run)}/{make_safe_name(task)}"
         prepare = partial(agent_repository.prepare, repository, checkout, past, branch, wanted.start, wanted.sides)
-        with ThreadPoolExecutor(1) as beside:  # it mostly waits for git
+        with ThreadPoolExecutor(1) as beside:  # `prepare` mostly waits for git
             lacking = None if disk.is_folder(checkout / ".git") else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
         lent = self._borrow(top, wanted.lender)
         links = self._share(top)
         if lacking is not None:
             rules = (repository.path / "info" / "exclude").read_bytes()
-            # An ignore pattern that matches only this path.
+            # Add for each link an ignore pattern that matches only its path.
             rules += b"".join(b"\n/" + re.sub(rb"([\\*?\[\] ])", rb"\\\1", path) for path in (*links, *lent)) + b"\n"
             agent_repository.place(lacking.result(), checkout, rules)
         disk.in_folder(scratch.parent, lambda: scratch.mkdir(exist_ok=True))
@@ -214,7 +214,7 @@ class GitWorkspaces(GitTrees):
         env = self._surroundings.at(checkout, task, find_free_port())
         mounts = [Mount(repository.path / "objects"), *([Mount(Path(past.objects))] if past.objects else [])]
         mounts += [Mount(owners[0] / os.fsdecode(path), "overlay") for path in lent]
-        # A lent folder may have links into the person's files.
+        # A folder borrowed from another checkout may contain links into the person's files.
         mounts += self._list_mounts(
             [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
         )
@@ -225,7 +225,7 @@ class GitWorkspaces(GitTrees):
     def _start_watch(
         self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
     ) -> checkout_watch.CheckoutWatch | None:
-        """A watch over a checkout with these folders. `fresh`: it was just created, and nothing else uses it."""
+        """Start to watch a checkout with these folders. `fresh`: it was just created, and nothing else uses it."""
         if (old := self._watches.pop(checkout, None)) is not None:
             old.close()
         started = checkout_watch.start_watch(base)
@@ -238,7 +238,7 @@ class GitWorkspaces(GitTrees):
         return started
 
     def _list_mounts(self, links: list[bytes]) -> list[Mount]:
-        """List the person's folders that commands use, and may change in a layer or copy of their own."""
+        """List the person's folders that commands use, and may change only in a layer or copy of their own."""
         around = self._surroundings
         places = [self._root / os.fsdecode(path) for path in links]
         if around.environment is not None and not around.environment.inside:
@@ -247,8 +247,8 @@ class GitWorkspaces(GitTrees):
         return [Mount(place, "overlay") for place in places] + lent
 
     def _furnish(self, checkout: Path, native: list[str]) -> None:
-        """Add what no tree holds and the tree does not replace: the person's empty folders, the links and copies that
-        they asked for, and modules built in place from sources."""
+        """Add to a checkout what is in no tree: the person's empty folders, the links and copies that they asked for,
+        generated files, and modules that were compiled in place."""
         top = os.fsencode(checkout)
         if native:
             surroundings.copy_modules(self._root, checkout, self._compiled, native)
@@ -258,7 +258,7 @@ class GitWorkspaces(GitTrees):
             if self._comes_along(name):
                 shared_folders.share(self._top, top, [os.fsencode(name)])
         for name in self._generated or ():
-            with suppress(OSError):  # the tree has no folder for it
+            with suppress(OSError):  # the checkout has no folder for it
                 if not Place(checkout, name).kind:
                     Place(self._root, name).copy_to(Place(checkout, name))
         for name in self._surroundings.copy:
@@ -266,9 +266,9 @@ class GitWorkspaces(GitTrees):
                 copy_tree(self._root / name, checkout / name)
 
     def _comes_along(self, name: str) -> bool:
-        """Whether a checkout gets this file or folder of the person's. It must be ignored: everything else is in the
-        tree as it was when the run started. And it must be in the project itself: a link could lead to the person's
-        home."""
+        """Whether a checkout gets this file or folder of the person's. It must be ignored, because everything else is
+        in the tree as it was when the run started, and it must not be a link out of the project, which could lead to
+        the person's home."""
         path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
         return kind in ("file", "folder") and path in self.repository.ignores(self._top, [path])
 
@@ -278,13 +278,13 @@ class GitWorkspaces(GitTrees):
 
     def _make(self, checkout: Path, wanted: FileIndex) -> FileIndex:
         """Fill a checkout elsewhere and move it into place in one step, so that every existing checkout is complete. A
-        reused one is mostly filled already."""
+        spare checkout is reused if there is one, since it has most files already."""
         self._made.pop(checkout, None)
         disk.remove(os.fsencode(checkout))
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
-        with self._reserving:  # One that is being filled is ready sooner than one that begins now.
+        with self._reserving:  # wait for a checkout that is just being filled: it is ready sooner than a new one
             known = self._spares.take(part, self.repository.git)
         try:
             found = self._fill(part, known, wanted)
@@ -296,8 +296,8 @@ class GitWorkspaces(GitTrees):
             found = self._fill(part, None, wanted)
         if checkout_watch.worth(wanted):
             self._made[checkout] = self._record(part, known, found).at(find_index(checkout))
-            # The index first. A checkout without one is filled from scratch again; an index without a checkout is
-            # harmless.
+            # Move the index first: an index without a checkout is harmless, but a checkout without its index could not
+            # be reused.
             find_index(part).rename(find_index(checkout))
         part.rename(checkout)
         return found
@@ -313,15 +313,15 @@ class GitWorkspaces(GitTrees):
     def _record(self, part: Path, known: SpareCheckout | None, found: FileIndex) -> SpareCheckout:
         if known is not None and not saved_scan.is_worth_saving(found):
             return SpareCheckout(known.record, found)
-        # Only bough has written there since it scanned or filled them.
+        # These stamps are valid, because only bough has written there since it filled the folders.
         for path, stamp in saved_scan.list_stamps(os.fsencode(part), found):
             found.folders[path].stamp = found.folders[path].stamp or stamp
         now, parts = self.repository.clock(), self.repository.path / "log"
         return SpareCheckout(saved_scan.save(find_index(part), found, now, parts), found)
 
     def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
-        """Whether to link another checkout's installed packages: only where the sandbox denies writing through the
-        link."""
+        """Link the packages that another checkout (`lender`) has installed into this one, and return the linked
+        paths."""
         if lender is None:
             return []
         owner = os.fsencode(lender)
@@ -337,7 +337,7 @@ class GitWorkspaces(GitTrees):
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
 
     def ignored(self) -> list[str]:
-        """The person's ignored files and folders, which are in no tree."""
+        """List the person's ignored files and folders, which are in no tree."""
         return person_repository.list_ignored(self.repository.git, self._root)
 
     @in_thread("set up a workspace for {task}")
@@ -362,16 +362,16 @@ class GitWorkspaces(GitTrees):
         with self._lock_for(places[0]):
             if (watching := self._watches.pop(places[0], None)) is not None:
                 watching.close()
-            for place in reversed(places):  # The owner's note goes last: until then a sweep finds the rest.
+            for place in reversed(places):  # the owner's note goes last, so that a sweep can find what is left
                 self._dispose(place)
                 for ending in (".part", ".git.part", ".private", SERVICES, ownership.ENDING):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
-                # rmdir refuses a folder that is not empty, so a task that begins now is safe.
-                with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
+                # A task that begins now is safe, because rmdir refuses a folder that is not empty.
+                with suppress(OSError):  # other tasks of the run still use the folder, or it does not exist
                     place.parent.rmdir()
 
     def _dispose(self, place: Path) -> None:
-        """Discard a checkout, or keep it for the next task if it can be reused."""
+        """Keep a checkout for the next task if it can be reused, or else remove it."""
         made = self._made.pop(place, None)
         if disk.is_folder(place) and find_index(place).is_file():
             self._spares.give(place, made)
@@ -390,34 +390,34 @@ class GitWorkspaces(GitTrees):
 
     @in_thread("remove {run}")
     def forget(self, run: str) -> None:
-        """Remove everything stored for a run. Only for its holder."""
+        """Remove everything that is stored for a run. Only the process that holds the run may call this."""
         name, repository = make_safe_name(run), self._home / "repo.git"
         places = [base / part / name for base in (self._home, self._outside) if base for part in ("work", "scratch")]
         for place in (*places, repository / "refs" / "bough" / name, repository / "histories" / name):
             disk.remove(bytes(place))
 
     def list_inspections(self) -> list[str]:
-        """List the folder names of checks before any run."""
+        """List the names of the folders for checks that ran outside any run."""
         places = [base / part for base in (self._home, self._outside) if base for part in ("work", "scratch")]
         places.append(self._home / "repo.git" / "histories")
         return sorted({found.name for place in places for found in place.glob(f"{INSPECTION}*")})
 
     @in_thread("tidy up")
     def compact(self, ids: Collection[str]) -> None:
-        """Remove what no run needs any longer. `ids`: the trees that the journal names. Only while no run is live."""
+        """Remove what no run needs any longer. `ids`: the trees that the journal names. Only while no run is active."""
         repository = self._prepared()
         self._spares.clear()
-        # It names contents that may be gone afterwards.
+        # The saved scan of the person's files names contents that may be gone afterwards.
         (repository.path / "person").unlink(missing_ok=True)
-        # Remove the objects that neither a branch nor one of these ids refers to (some ids may not be objects). Only
-        # while nobody else writes.
+        # Remove the objects that neither a branch nor one of these ids refers to (some ids may not be objects). This is
+        # safe only while nobody else writes.
         git = repository.git
         asked = "".join(f"{id}\n" for id in sorted(ids)).encode()
         said = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", feed=asked) if ids else b""
         there = [line for line in said.decode().splitlines() if not line.endswith("missing")]
         try:
             _refer(git, "create", there)
-            # Not `git gc`: it would pack the branches too, which bough reads from their files.
+            # Do not use `git gc`, which would also pack the branches, while bough reads them from their files.
             git.run("repack", "-a", "-d", "-q")
             git.run("prune", "--expire=now")
         finally:

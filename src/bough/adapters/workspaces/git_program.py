@@ -1,5 +1,5 @@
-"""Running the `git` program. Promises: nothing of the caller's git environment leaks in, no prompt, no pager, no hook,
-no localised text, and every failure is one sentence."""
+"""Runs the `git` program. Promises: the caller's git environment has no influence, there is no prompt, pager, hook or
+localised text, and every failure is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bough.trust.remotes import HARMLESS, make_git_environment
 
 _CHUNK = 1 << 20
 _LONGEST = 300.0
-"""Seconds that one git program may take: a pipe in place of a file would block it for ever."""
+"""Seconds that one git program may take, because a pipe in place of a file would block it for ever."""
 
 
 class Git:
-    """The git program: on bough's own repository (`run`, `blobs`), or on the person's, read only (`ask`)."""
+    """Runs git on bough's own repository (`run`, `blobs`), or on the person's, which is only read (`ask`)."""
 
     def __init__(self, repo: Path) -> None:
         self.repo = repo
@@ -38,9 +38,9 @@ class Git:
         strict: bool = False,
         objects: bytes | None = None,
     ) -> bytes:
-        """Run a git command on bough's repository and return its output; `top` is the work tree, if it needs one. With
-        `strict` an error that git only mentions counts too: some versions merge as if an unreadable folder were empty.
-        New objects go to the folder `objects`, if one is named."""
+        """Run a git command on bough's repository and return its output. `top`: the work tree, if it needs one.
+        `strict`: fail even if git only prints an error, because some versions merge as if an unreadable folder were
+        empty. `objects`: the folder for new objects, if not the usual one."""
         done = self._start(args, top, index, objects, feed)
         if done.returncode not in fine or (strict and b"error: " in done.stderr):
             name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
@@ -62,17 +62,17 @@ class Git:
         return run_git(self._project, args, os.fsdecode(top or self.repo), self._environment() | named, feed)
 
     def list_altered(self, top: bytes, index: Path) -> list[bytes] | None:
-        """List the files below `top` whose stamps differ from those in an index, without reading contents; None if git
-        could not check them all."""
+        """List the files below `top` whose stamps differ from those in an index, without reading contents. Return None
+        if git could not check them all."""
         done = self._start(("diff-files", "--name-only", "-z", "--no-ext-diff"), top, index)
         complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"ignoring ")]
         return done.stdout.split(b"\0")[:-1] if done.returncode == 0 and not complaints else None
 
     def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
-        """Read these blobs in order, each in pieces; a large one is never in memory as a whole."""
+        """Yield the contents of these blobs in order, each in pieces, so that a large one is never wholly in memory."""
         if not ids:
             return
-        # A file, not a pipe: git would stop reading ids while its output is full, and we would still be writing them.
+        # Pass the ids in a file, because with a pipe git and bough could block each other, both waiting to write.
         with tempfile.TemporaryFile() as wanted:
             wanted.write(b"".join(id.hex().encode() + b"\n" for id in ids))
             wanted.seek(0)
@@ -93,25 +93,25 @@ class Git:
                         raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
                     pieces = _read_pieces(stream, int(head[2]), self.repo)
                     yield pieces
-                    for _ in pieces:  # the part that the caller did not read
+                    for _ in pieces:  # skip the part that the caller did not read
                         pass
                     stream.read(1)
             finally:
                 watch.cancel()
-                # In `finally`, as the caller may stop in the middle: git would wait for ever to write the rest.
+                # The caller may stop in the middle, and git would wait for ever to write the rest.
                 process.kill()
                 process.wait()
 
     def _environment(self) -> dict[str, str]:
         """Return an environment in which the person's settings do not affect bough's repository."""
         alone = {"GIT_DIR": str(self.repo), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-        # Larger contents are streamed in pieces, and compared only by id.
+        # git streams larger contents in pieces, and compares them only by id.
         large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
         return make_git_environment() | alone | large
 
     def ask(self, *args: str, folder: Path, feed: bytes = b"") -> tuple[int, bytes, str]:
-        """Run a reading command on the repository around `folder`; return exit status, output and error message."""
-        # Name the folder: a setting of the repository could name any other.
+        """Run a command that only reads the repository around `folder`. Return status, output and error message."""
+        # Name the work tree, because a setting of the repository could name any other folder.
         here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
         done = run_git(folder, (*HARMLESS, *here, *args), str(folder), make_git_environment(), feed)
         complaint = _extract_reason(done.stderr)
@@ -124,8 +124,8 @@ class Git:
 
 
 def run_remote_git(repo: Path, *args: str) -> bytes:
-    """Run a git command on bough's repository that talks to another machine, with the person's keys and credentials;
-    return its output. No program but ssh is started for an address."""
+    """Run a git command on bough's repository that talks to another machine, with the person's keys and credentials.
+    Return its output. To reach an address, no program but ssh is started."""
     done = run_git(repo.parent.parent, (*HARMLESS, *args), str(repo), make_git_environment() | {"GIT_DIR": str(repo)})
     if done.returncode != 0:
         raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_extract_reason(done.stderr)}.")
@@ -133,14 +133,14 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
 
 
 def find_git_version(project: Path) -> tuple[int, ...]:
-    """The version of the git program: (2, 39, 5)."""
+    """Return the version of the git program, such as (2, 39, 5)."""
     out = run_git(project, ("version",), "/", make_git_environment()).stdout.split()
     numbers = out[2].split(b".") if len(out) > 2 else []
     return tuple(int(part) for part in numbers if part.isdigit())
 
 
 def has_git() -> bool:
-    """Whether there is a git program at all."""
+    """Whether a git program is installed."""
     return find_program("git", None) is not None
 
 
@@ -161,7 +161,7 @@ def run_git(
     feed: bytes = b"",
     endless: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git. `endless`: it may start programs of the person's, which take any time."""
+    """Run git. `endless`: set no time limit, because git may start the person's own programs (hooks, filters)."""
     limit = None if endless else _LONGEST
     try:
         return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=limit)
@@ -174,14 +174,14 @@ def run_git(
 
 
 def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
-    """Tell a missing program from a missing folder, which the system reports alike."""
+    """Return the error for a missing program or a missing folder, which the system reports alike."""
     if not has_git():
         return WorkspaceError("git was not found on PATH: install git, then run bough again.")
     return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")
 
 
 def _extract_reason(stderr: bytes) -> str:
-    """The first line of git's own message, without its prefixes."""
+    """Return the first line of git's error message, without its prefix."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["it gave no reason"]
     return fatal[0].removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")

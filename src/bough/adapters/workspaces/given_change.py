@@ -1,5 +1,5 @@
-"""A change that somebody else made, as the person's repository has it. The repository is only read: no program that it
-names is started, and no path of a tree leaves the checkout."""
+"""Finds a change that somebody else made in the person's repository, or in a patch. The repository is only read: no
+program that it names is started, and a tree with a path that leaves the checkout is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bough.core.errors import UsageError, WorkspaceError
 from bough.trust.files import read_own
 
 MAINS = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
-"""Branches to compare with unless the person names one; the first that exists."""
+"""The branches to compare with if the person names none: the first that exists is used."""
 MESSAGES = 50
 """The most commits whose messages are read."""
 LARGEST = 64 << 20
@@ -25,32 +25,32 @@ _TRAILER = re.compile(r"(?i)^(?:[\w-]+-by|change-id|bough-[\w-]+|cc): .*\n?", re
 
 
 class GivenChange(Struct, frozen=True):
-    """A change between two commits."""
+    """A change between two commits, or between a commit and the person's files or a patch."""
 
     says: str
-    """The change as a phrase: `the branch fix-totals (3 commits)`."""
+    """The change as a phrase, such as `the branch fix-totals (3 commits)`."""
     base: str
-    """The commit to compare with; empty: the person's files as they are."""
+    """The commit to compare with; empty if that is the person's files as they are."""
     head: str = ""
-    """Its last commit; empty: the person's files as they are, or the base with the patch."""
+    """The last commit of the change; empty if it is the person's files as they are, or the base with the patch."""
     patch: bytes = b""
     messages: tuple[str, ...] = ()
 
 
 class PersonCommits:
-    """The commits of the person's repository, to read."""
+    """Reads the commits of the person's repository."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._git = Git(root)
 
     def ask(self, *args: str) -> str:
-        """Return git's answer; empty: it has none."""
+        """Return the output of a git command; empty if it failed."""
         status, out, _ = self._git.ask(*args, folder=self._root)
         return out.decode(errors="replace").strip() if status == 0 else ""
 
     def find(self, name: str) -> str:
-        """The commit of that name; empty: there is none."""
+        """Return the commit of that name; empty if there is none."""
         return "" if name.startswith("-") else self.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
 
     def require(self, name: str) -> str:
@@ -65,7 +65,7 @@ class PersonCommits:
         return found
 
     def find_tree(self, commit: str) -> str:
-        """Find the project's tree in that commit."""
+        """Return the tree of the project's folder in that commit."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
         tree = self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}")
         if not re.fullmatch("[0-9a-f]{40}", tree):
@@ -74,7 +74,7 @@ class PersonCommits:
         return tree
 
     def list_since(self, tree: str, tip: str, most: int) -> list[str]:
-        """List the commits of a branch after the last one with that tree, oldest first; none: no commit has it."""
+        """List the commits of a branch after the last one with that tree, oldest first; empty if no commit has it."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
         listed = self.ask("log", "--first-parent", f"-n{most}", "--format=%H %T", tip).splitlines()
         found: list[str] = []
@@ -86,7 +86,7 @@ class PersonCommits:
         return []
 
     def find_change(self, what: str, against: str = "") -> GivenChange:
-        """Find the change that a person names: nothing (uncommitted changes), a branch, a range, a commit, a patch."""
+        """Find the change that a person names: a branch, range, commit or patch; empty: the uncommitted changes."""
         if not what:
             if not (head := self.find("HEAD")):
                 raise UsageError("There is no commit here to compare your files with: name a patch file.")
@@ -136,7 +136,7 @@ class PersonCommits:
             )
 
     def compare(self, base: str, head: str, what: str) -> GivenChange:
-        """Return the change since the common ancestor, without what main got meanwhile."""
+        """Return the change from the common ancestor to `head`, without what was committed to the base meanwhile."""
         began = self.ask("merge-base", base, head)
         if not began:
             self._refuse_shallow(f"where {what} began")
@@ -153,7 +153,7 @@ class PersonCommits:
 
 
 def _read_file(what: str) -> bytes | None:
-    """Find the file of that name relative to the person's folder; None: there is none."""
+    """Read the file of that name, relative to the current folder. Return None if there is none."""
     try:
         return read_own(Path(what), LARGEST)
     except OSError:
@@ -161,7 +161,7 @@ def _read_file(what: str) -> bytes | None:
 
 
 def _keep_subject(found: re.Match[str]) -> str:
-    """Replace a mail's headers by its subject without `[PATCH 1/2]`."""
+    """Replace a mail's headers by its subject, without a prefix such as `[PATCH 1/2]`."""
     subject = re.search(r"^Subject: (.*(?:\n[ \t].*)*)", found[0], re.MULTILINE)
     words = " ".join(subject[1].split()) if subject else ""
     return re.sub(r"^(?:\[[^\]]*\]\s*)+", "", words) + "\n"
@@ -171,7 +171,7 @@ def _keep_subject(found: re.Match[str]) -> str:
 
 
 def bring_tree(repository: Repository, root: Path, tree: str) -> None:
-    """Copy a tree of the person's repository. git refuses it if a path in it leaves the checkout or is git's own."""
+    """Copy a tree from the person's repository into bough's. Fails if a path in it leaves the checkout or is `.git`."""
     if bytes.fromhex(tree) not in repository.existing([bytes.fromhex(tree)]):
         asked = ("pack-objects", "--revs", "--stdout", "-q")
         status, pack, complaint = repository.git.ask(*asked, folder=root, feed=f"{tree}\n".encode())

@@ -1,4 +1,4 @@
-"""The places of bough's files beside the person's: the project, `.bough/` and the repository in it."""
+"""Finds the project's folder, and prepares the places of bough's own files in it: `.bough/` and its repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bough.trust.home import check_home, is_mine
 HOME = ".bough"
 
 _BARRIER = "gitdir: .bough-has-no-repository-here\n"
-"""A `.git` file that ends git's search upward: git in a workspace without its own must not find the person's."""
+"""A `.git` file that stops git's search upward: in a workspace without a repository, git must not find the person's."""
 
 JUNK = """\
 # What no project wants kept, unless it is tracked or a rule of the project says otherwise.
@@ -37,16 +37,16 @@ venv/
 """
 
 ATTRIBUTES = "* -text !eol -crlf !filter !ident !working-tree-encoding !merge !conflict-marker-size\n"
-"""Contents are exactly the bytes on disk, whatever `.gitattributes` say; no filter program is started, and no rule of
-the project affects how its files are merged."""
+"""Attributes by which contents are exactly the bytes on disk, whatever a `.gitattributes` says: no filter program is
+started, and no rule of the project affects how its files are merged."""
 
 
 def find_root(folder: Path) -> Path:
-    """Find the top of the project around a folder: the nearest folder upward with a `.bough`, else the top of the git
-    working tree, else the folder itself.
+    """Find the top folder of the project that contains a folder: the nearest one upward with a `.bough`, else the top
+    of the git working tree, else the folder itself.
 
-    A `.bough` in a plain folder (a home, say) does not claim the git repositories below it, and a `.bough` never claims
-    what is inside itself: a workspace is a project of its own.
+    A `.bough` in a plain folder (such as a home) does not make the git repositories below it part of that project, nor
+    does a `.bough` contain its own project: a workspace inside it is a project of its own.
     """
     folder = folder.resolve()
     repository = None
@@ -62,13 +62,13 @@ def find_root(folder: Path) -> Path:
         return folder
     if not has_git():
         return repository
-    # By its location, not by git's answer: a setting of the repository could name any other folder.
+    # Use the place of `.git`, not git's answer, because a setting of the repository could name any other folder.
     status, _, _ = Git(folder).ask("rev-parse", "--git-dir", folder=repository)
     return repository if status == 0 else folder
 
 
 def prepare_home(root: Path) -> Path:
-    """Create `.bough/` in the project, private to the person and ignored by git without a line in the
+    """Create `.bough/` in the project, private to the person, and ignored by git without a line in the project's
     `.gitignore`."""
     home = root / HOME
     check_home(home)
@@ -96,24 +96,25 @@ def prepare_checkouts(folder: Path) -> None:
 
 
 def _real_folder(path: Path, mode: int = 0o755) -> None:
-    """Require a real folder: a link from a cloned repository could lead bough to write anywhere."""
+    """Create a folder if it is missing. Refuse a link: one in a cloned repository could make bough write anywhere."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise WorkspaceError(f"{path} is in the way: bough needs a folder of that name; move it elsewhere.")
     if not path.exists():
         path.mkdir(mode=mode, exist_ok=True)
-        # Without set-group-ID, which may be inherited: commands may not give that to their own files.
+        # Remove set-group-ID, which may be inherited, because commands may not set it on their own files.
         path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o777)
         disk.flush_folder(path.parent)
 
 
 def _keep_file(path: Path, text: str) -> None:
-    """Write the file if it differs, without flushing: every process checks it again."""
+    """Write a file if its content differs, without flushing it to disk, since every process checks it again."""
     if path.is_symlink() or not path.is_file() or path.read_bytes() != text.encode():
         disk.write_whole(path, text.encode(), durable=False)
 
 
 def prepare_repository(home: Path) -> Path:
-    """bough's own repository, with exactly the settings that it must have: a cloned project may bring a forged one."""
+    """Create bough's own repository if it is missing, and correct its settings, since a cloned project may contain a
+    forged one."""
     repo = home / "repo.git"
     _real_folder(home)
     if not repo.is_symlink() and not repo.exists():
@@ -130,7 +131,8 @@ def prepare_repository(home: Path) -> Path:
 
 
 def _create(home: Path, repo: Path) -> None:
-    """Create it elsewhere and move it into place, so that nobody sees a half-made one; the first of two wins."""
+    """Create the repository elsewhere and move it into place, so that nobody sees it half-made. If two processes do
+    this, the first wins."""
     part = home / f"repo.{os.getpid()}.{os.urandom(4).hex()}.part"
     for name in ("objects/pack", "refs", "info", "log"):
         (part / name).mkdir(parents=True)
@@ -146,9 +148,9 @@ def _create(home: Path, repo: Path) -> None:
 
 
 def _make_config(repo: Path) -> str:
-    """Return the settings: no garbage collection (only journals name most trees) and no programs (hooks, monitors);
-    ignore rules outside the files are only in `info/exclude`."""
-    # git's own test, which it makes only when it creates a repository itself.
+    """Return the repository's settings: no garbage collection, because only journals name most trees, no programs
+    (hooks, monitors), and besides `.gitignore` files no ignore rules but those in `info/exclude`."""
+    # This is git's own test, which git does only when it creates a repository itself.
     ignores_case = (repo / "hEaD").exists()
     return f"""\
 [core]

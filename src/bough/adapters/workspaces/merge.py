@@ -1,12 +1,12 @@
-"""Merges of two trees with a common base: git merges them (`git merge-tree`: renames, renamed folders) without a
+"""Merges two trees with a common base by `git merge-tree`, which follows renames, also of folders, and needs no
 checkout, index or ref.
 
 Promises: the same three trees always give the same result, and a result is durable. Conflicting texts have both sides
-between markers. Conflicts that need no decision are resolved: a text to which both only added at the same place gets
-both additions, and a lock file that both changed stays ours until it is regenerated.
+between markers. Conflicts that need no decision are resolved: a text to which both sides only added at the same place
+gets both additions, and a lock file that both changed stays ours until it is regenerated.
 """
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bough.core.merge.conflict_hunks import (
 from bough.ports import Merged
 
 NEEDS = (2, 38)
-"""First version of git that merges trees without a checkout."""
+"""The first version of git that merges trees without a checkout."""
 
 _SETTINGS = ("-c", "merge.conflictStyle=diff3", "-c", "merge.directoryRenames=true")
 # A fixed time, so that the same trees give the same commits, and with them the same labels in conflict markers.
@@ -53,10 +53,10 @@ class PathConflict(NamedTuple):
 
 
 def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Merged:
-    """Merge the trees; return the durable result with its conflicts."""
+    """Merge the trees, and return the durable result with its conflicts."""
     if base in (ours, theirs) or ours == theirs:
         return Merged(theirs if base == ours else ours)
-    # merge-tree finds the base by commits; older versions have no option to name it (--merge-base came with 2.40).
+    # merge-tree finds the base by commits, since versions before 2.40 have no option to name it (--merge-base).
     with Batch(repository.objects) as batch:
         start = _commit(batch, base)
         sides = _commit(batch, ours, start), _commit(batch, theirs, start)
@@ -77,7 +77,7 @@ def merge_trees(repository: Repository, base: str, ours: str, theirs: str) -> Me
 
 
 def _commit(batch: Batch, tree: str, *parents: str) -> str:
-    """Create a commit for git to merge. Its id depends only on the trees, so it is the same each time."""
+    """Create a commit for git to merge. Its id depends only on the trees, so it is the same every time."""
     lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {_WHO}", f"committer {_WHO}"]
     return batch.add(b"commit", ("\n".join(lines) + "\n\nmerge\n").encode()).hex()
 
@@ -95,7 +95,8 @@ def _explain_error(error: WorkspaceError, repository: Repository, trees: tuple[s
 
 
 class _Joining(Struct, eq=False):
-    """Turns git's result into the merged tree: texts to which both sides only added have both, lock files are ours."""
+    """Turns git's result into the merged tree: texts to which both sides only added get both additions, and lock files
+    are ours."""
 
     repository: Repository
     batch: Batch
@@ -103,11 +104,11 @@ class _Joining(Struct, eq=False):
     found: FileIndex
     """The files of git's result."""
     labels: tuple[bytes, ...]
-    """Git's names for ours and theirs."""
+    """Git's names for our side and their side."""
     put: dict[bytes, File | None] = field(default_factory=dict)
-    """New contents of paths; None: the path is removed."""
+    """The new files by path; None: the path is removed."""
     both: dict[bytes, File | None] = field(default_factory=dict)
-    """New contents of paths to which both sides only added."""
+    """The new files by path, where the additions of both sides were combined."""
 
     def join(self, found: list[PathConflict]) -> Merged:
         left = [each for each in map(self._rename_sides, found) if not self._settle(each)]
@@ -122,7 +123,7 @@ class _Joining(Struct, eq=False):
         )
 
     def _rename_sides(self, each: PathConflict) -> PathConflict:
-        """Replace git's labels by the usual names of the sides, also in the name of a file that had to be renamed."""
+        """Replace git's labels by bough's names of the sides, also in the name of a file that git had to rename."""
         path, says = each.path, each.says
         for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
             says = says.replace(label.decode(), name)
@@ -132,7 +133,7 @@ class _Joining(Struct, eq=False):
         return PathConflict(path, says, each.stages)
 
     def _settle(self, each: PathConflict) -> bool:
-        """Resolve the conflict if it needs no decision; return whether it is resolved."""
+        """Resolve the conflict if it needs no decision. Return whether it is resolved."""
         path = each.path
         if find_remake_command(os.fsdecode(path)) and 2 in each.stages:
             # Markers in a lock file would break the tool that regenerates it.
