@@ -1,4 +1,4 @@
-"""A wrapper that lets an effect start only while the run is still held.
+"""A wrapper that lets an effect (a model call, a command, file changes) start only while the process holds the run.
 
 Promise: a process that was away (stopped, suspended, cut off) while another took its run over does nothing more in the
 run's name: it calls no model, starts no command, touches no file of a workspace.
@@ -23,7 +23,7 @@ def fence_port(port: T, fence: Fence) -> T:
 
 
 class _Fenced:
-    """Passes everything through; effects cross the fence first, and a workspace that is opened is fenced too."""
+    """Passes everything through, but checks before each effect, also in opened workspaces, that the run is held."""
 
     def __init__(self, target: Any, fence: Fence) -> None:
         self._target, self._fence = target, fence

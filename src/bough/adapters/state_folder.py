@@ -24,8 +24,8 @@ def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the folder for checkouts of the project at `root` that must have none of its files above them; None: there
-    is no such place."""
+    """Return the folder for checkouts of the project at `root` that must not be inside the project; None: there is no
+    such place."""
     folder, home = _find_folder(env)
     if not os.path.isdir(home):  # noqa: PTH112
         return None

@@ -69,7 +69,7 @@ class TransientError(Unavailable):
         super().__init__(message)
         self.retry_after = retry_after
         self.nobody = False
-        """Nothing listens there, or the host does not exist."""
+        """Whether nothing listens at the address, or the host does not exist."""
         self.sign = sign
         self.usage: Usage | None = None
         """Usage of the part of the answer that arrived before it broke off; it is paid for."""
@@ -92,7 +92,7 @@ class TooLong(Refused):
 
 
 class Exhausted(Refused):
-    """The quota is exhausted until then, in seconds since 1970."""
+    """The quota is exhausted until `until`, in seconds since 1970."""
 
     def __init__(self, message: str, until: float) -> None:
         super().__init__(message)
@@ -100,7 +100,7 @@ class Exhausted(Refused):
 
 
 class WaitEnded(BoughError):
-    """A person wants to stop before the model is asked."""
+    """A person stopped the run while it waited to ask a model."""
 
 
 class WorkspaceError(BoughError):

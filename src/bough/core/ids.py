@@ -36,7 +36,7 @@ _ANIMALS = """
 
 
 def make_run_name(number: int) -> str:
-    """A short pronounceable name for any number: `make_run_name(randbits)` gives names like `amber-heron`.
+    """Make a short pronounceable name for any number: `make_run_name(randbits)` gives names like `amber-heron`.
 
     Past the first few thousand a digit group is added, so every number has a name and no two below
     `len(colours) * len(animals)` share one.
@@ -51,7 +51,7 @@ RUN_NAMES = len(_COLOURS) * len(_ANIMALS)
 
 
 def slug(text: str, limit: int = 40) -> str:
-    """A path segment for a title: `Insert a line!` → `insert-a-line`."""
+    """Make a path segment from a title: `Insert a line!` → `insert-a-line`."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-") or "task"
 
@@ -61,21 +61,21 @@ LIFE = "~"
 
 
 def worker_name(worker: str) -> str:
-    """The name of a claim's holder, if it is a worker that leaf tasks are dispatched to; otherwise empty."""
+    """Return the name of a claim's holder, if it is a worker that leaf tasks are dispatched to; otherwise empty."""
     name, mark, _ = worker.partition(LIFE)
     return name if mark else ""
 
 
 def child_path(task: str, name: str) -> str:
-    """The path of a task's child."""
+    """Return the path of a task's child."""
     return name if task == GOAL else f"{task}/{name}"
 
 
 def parent_path(task: str) -> str | None:
-    """The path of the task above; None for the goal."""
+    """Return the path of the task above; None for the goal."""
     return None if task == GOAL else task.rpartition("/")[0] or GOAL
 
 
 def depth(task: str) -> int:
-    """0 for the goal, 1 for its tasks, 2 and more for subtasks."""
+    """Return the task's depth: 0 for the goal, 1 for its tasks, 2 and more for subtasks."""
     return 0 if task == GOAL else task.count("/") + 1

@@ -24,7 +24,7 @@ class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Said(Struct, frozen=True, forbid_unknown_fields=True, tag="said"):
-    """bough's text to the model: the brief, a nudge, a rung's message."""
+    """bough's text to the model: the brief, a nudge, a message of escalation."""
 
     text: str
 
@@ -67,7 +67,7 @@ class ToolSpec(Struct, frozen=True):
     parameters: dict[str, Any]
     """JSON schema of the arguments."""
     writes: bool
-    """May change the workspace: such calls run one after the other, each followed by a snapshot."""
+    """Whether it may change the workspace: such calls run one after the other, each followed by a snapshot."""
     roles: tuple[str, ...] = ()
     """The roles that get it; empty: every agent."""
 
@@ -77,7 +77,7 @@ EDITORS = frozenset({"edit", "write"})
 
 
 def list_editors(specs: Iterable[ToolSpec]) -> frozenset[str]:
-    """The tools that change the file that their `path` names."""
+    """List the tools that change the file that their `path` names."""
     return frozenset(spec.name for spec in specs if spec.writes and "path" in spec.parameters.get("properties", ()))
 
 
@@ -134,6 +134,6 @@ class ModelProtocol(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     protocol: AnswerProtocol = "tools"
     why: str = ""
     may_change: bool = False
-    """It was found out or is unknown, not set: the ladder may switch the protocol."""
+    """Whether escalation may switch the protocol: it was found out or is unknown, not set by the person."""
     unknown: bool = False
     """It is unknown whether the model acts by tool calls: that is tried first."""

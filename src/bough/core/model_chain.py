@@ -1,4 +1,4 @@
-"""The models of a run by key: a tier (`main`), or a place in its chain of fallbacks (`main+1`, `main+2`)."""
+"""The models of a run by key: a tier (`main`), or a position in that tier's chain of fallbacks (`main+1`, `main+2`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 def add_fallbacks(names: Mapping[str, str], chains: Fallbacks) -> dict[str, str]:
-    """Add the chains' names. Raises `UsageError` for a chain that could not help."""
+    """Add the fallbacks' names by key. Raises `UsageError` for a chain that could not help."""
     found = dict(names)
     for tier, chain in chains.items():
         for place, name in enumerate(chain, 1):
@@ -26,12 +26,12 @@ def add_fallbacks(names: Mapping[str, str], chains: Fallbacks) -> dict[str, str]
 
 
 def list_fallbacks(models: Mapping[str, str]) -> dict[Tier, tuple[str, ...]]:
-    """The chains among a run's models."""
+    """Return the chain of fallbacks of each tier among a run's models."""
     return {tier: tuple(name for key, name in models.items() if key.startswith(f"{tier}+")) for tier in TIERS}
 
 
 def find_next(key: str, models: Container[str]) -> str:
-    """The key of the model that comes after that one; empty: none."""
+    """Return the key of the next model in the chain; empty: there is none."""
     tier, _, place = key.partition("+")
     after = f"{tier}+{int(place or 0) + 1}"
     return after if after in models else ""

@@ -69,7 +69,7 @@ class AcpAgent(Struct, eq=False):
     """Command lines that need the person's approval."""
     permit: Permit | None
     mode: str
-    """The mode that it works in, of those that it offers."""
+    """The mode in which the agent works, if the agent offers it."""
     advice: str
     """Advice on how to give it what it needs."""
     title: str = ""
@@ -89,7 +89,7 @@ class AcpAgent(Struct, eq=False):
         return talk
 
     async def allowed(self, deed: ReportedCall, root: str, task: str = "") -> bool:
-        """Whether it may run the command; the person is asked if it needs approval."""
+        """Whether the agent may run the command; asks the person if the command needs approval."""
         if not self.patterns or deed.kind != "execute":
             return True
         line = str(json.loads(make_call(deed, root).arguments).get("command", ""))
@@ -271,7 +271,7 @@ class AcpTalk:
         return await self._agent.allowed(deed, self._root, self._task)
 
     def _let_go(self, id: str | None = None) -> None:
-        """Answer pending permissions, for one call or for all."""
+        """Let the pending permission requests of one call, or of all, be answered now."""
         for name in [id] if id is not None else list(self._permissions):
             for waiting in self._permissions.pop(name, ()):
                 if not waiting.done():
@@ -296,15 +296,15 @@ class AcpTalk:
         return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
     def _words(self, before: int | None = None) -> str:
-        """Return its text: before that report, by number; else all."""
+        """Take the agent's text before the report of that number, or all of it."""
         words = "".join(text for at, text in self._text if before is None or at < before)
         self._text = [] if before is None else [(at, text) for at, text in self._text if at >= before]
         self._length = sum(len(text) for _, text in self._text)
         return words.strip()
 
     def _used(self, total: Any) -> tuple[Usage, float | None]:
-        """Return the usage since the last call. `total`: of the whole turn, reported at its end; before that there is
-        only the size of its context with each of its own calls to its model."""
+        """Return the usage since the last call. `total`: the usage of the whole turn, which the agent reports only at
+        its end. Until then only its context size is known, after each call to its own model."""
         before_in, before_out, before_cost = self._charged
         now_in, now_out = max(self._input, before_in), before_out
         if total is not None:
@@ -376,7 +376,7 @@ class _Lines:
 
 
 def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
-    """Copy the permitted parts of the person's home into its own home. Its changes stay there."""
+    """Copy the permitted parts of the person's home into the agent's own home. The agent's changes stay there."""
     home, left = find_private_folder(workspace) / "home", _HOME
     for path in paths:
         try:

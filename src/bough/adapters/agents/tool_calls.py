@@ -50,7 +50,7 @@ class ReportedCall(Struct):
     asks: int = 0
     """Number of permissions that it waits for."""
     told: bool = False
-    """The engine got it."""
+    """Whether the engine has got the call."""
 
     @property
     def over(self) -> bool:
@@ -82,14 +82,14 @@ class ReportedCall(Struct):
         self.ended = self.ended or (number if self.over else 0)
 
     def ready(self, now: float, patience: float) -> bool:
-        """Whether enough is known to report it. Some agents announce a call before its input."""
+        """Whether enough is known to report the call. Some agents announce a call before its input."""
         settled = bool(self.asks or self.given or self.status in ("in_progress", *_OVER))
         return not self.told and (settled or now - self.since >= patience)
 
 
 def find_simultaneous(deeds: list[ReportedCall]) -> list[ReportedCall]:
-    """Return the first of them, with those that started before one of these finished: the agent made them in one
-    answer."""
+    """Return the first call, with those that started before any call of the group finished: the agent made them in
+    one answer."""
     group: list[ReportedCall] = []
     for deed in sorted(deeds, key=lambda one: one.order):
         if any(other.ended and other.ended < deed.order for other in group):

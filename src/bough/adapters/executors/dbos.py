@@ -137,7 +137,7 @@ class DbosExecutor:
     """Connected with the first task."""
 
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
-        """Make the executor. `slots`: of the current workers."""
+        """Make the executor. `slots`: the number of slots that the current workers have."""
         self._server = server
         self._janitor = Janitor(server)
         self.slots = slots
@@ -153,7 +153,7 @@ class DbosExecutor:
         self._said = ""
         """The last announced cause of a wait."""
         self._met = time.strftime("%H:%M:%S")
-        """Time at which there was a worker last."""
+        """The time at which a worker was last there."""
         # Loading takes a second: that happens while the run is prepared.
         self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
@@ -163,7 +163,7 @@ class DbosExecutor:
         result = asyncio.get_running_loop().create_future()
         waiting = self._waiting[path] = _Waiting(Task(path), result, handed, first.step.runs_on)
         try:
-            # Read while it is followed already: no event of a worker is missed.
+            # Catch up only once the task is followed, so that no event from a worker is missed.
             await self._catch_up(waiting)
             task = waiting.task
             # A task at rest has something to do if it was halted, or if a stronger model takes over.
@@ -203,9 +203,9 @@ class DbosExecutor:
     # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _hand_in(self, waiting: _Waiting) -> None:
-        """Enqueue it under the next number, unless the last one still runs, from an earlier coordinator process."""
+        """Enqueue the task under the next number, unless the workflow of an earlier coordinator process still runs."""
         until = time.monotonic() + self._server.patience
-        # Before it is enqueued: otherwise the follower would take the earlier halt for the new result.
+        # Set this before the task is enqueued: otherwise `_read_news` would take its earlier halt for the new result.
         waiting.moved = waiting.task.version
         while True:
             try:
@@ -223,8 +223,8 @@ class DbosExecutor:
         numbers = {int(each.workflow_id.rpartition(":")[2]): each for each in known}
         last = max(numbers, default=0)
         if last and numbers[last].status in LIVE:
-            # From before a crash of the coordinator. A second workflow for the same task would only wait for the first
-            # one's claim.
+            # It was enqueued before a crash of the coordinator. A second workflow for the same task would only wait for
+            # the claim of the first.
             waiting.workflow = numbers[last].workflow_id
             return
         queue = " ".join((QUEUE, *sorted(set(waiting.tags))))
@@ -256,7 +256,7 @@ class DbosExecutor:
         stop, person = self.ports.stop, self.ports.person
         paused = stop.halt[0] == "paused"
         event: e.AnyEvent = e.PauseRequested(person) if paused else e.StopRequested(stop.now, person)
-        if event not in self._passed_on:  # otherwise one that came from there would come back for ever
+        if event not in self._passed_on:  # otherwise a stop that came from the journal would be posted again for ever
             self._passed_on.append(event)
             self._posting = asyncio.ensure_future(self.ports.store.post(self._run, CONTROL, event))
 
@@ -299,7 +299,7 @@ class DbosExecutor:
             elif any(record.task.startswith(f"{path}/") for path in self._waiting) and "/merge" not in record.task:
                 self.ports.recorded(record)
         for waiting in [each for each in self._waiting.values() if each.is_over]:
-            # Its worker releases it, so that the next one can take it.
+            # Wait until its worker has released the task, so that another can take it.
             if await self.ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
                 await self._settle(waiting)
 

@@ -76,13 +76,13 @@ FROM workers ORDER BY worker
 
 
 def list_present_workers(db: Transaction) -> list[Worker]:
-    """The workers that are present now."""
+    """List the workers that are present now."""
     names = Worker.__struct_fields__
     return [msgspec.convert(dict(zip(names, row, strict=True)), Worker) for row in db.all(_LIST, LIFE)]
 
 
 def drain(db: Transaction, name: str) -> bool:
-    """Ask a worker to exit when its tasks are finished. False: there is none of that name."""
+    """Ask a worker to exit when its tasks are finished. Returns False if there is no worker of that name."""
     return db.changed("UPDATE workers SET draining = true WHERE worker = %s", name) > 0
 
 
@@ -151,7 +151,7 @@ class Member(Struct, eq=False):
             renew_claims(db, self.id, self.left)
             return bool(row[0]), str(row[1])
 
-        # No longer than the lease: after that others have our tasks, and another heartbeat would only hide it.
+        # Wait no longer than the lease: after that others have our tasks, and a heartbeat would only hide it.
         return self.server.run(renew, self.lease)
 
     def is_member(self) -> bool:
@@ -176,7 +176,7 @@ class Janitor(Struct, eq=False):
 
     def _look(self, db: Transaction) -> set[str] | None:
         now = time.monotonic()
-        # Tried, not waited for: with a thousand workers, janitors would queue for work that one of them does.
+        # Do not wait for the lock: with a thousand workers, janitors would queue for work that one of them does.
         lock = "SELECT pg_try_advisory_xact_lock(hashtextextended('bough janitor ' || current_schema, 0))"
         if db.one(lock) != (True,):
             return None
@@ -191,7 +191,7 @@ class Janitor(Struct, eq=False):
             last, since = self._seen.get(id, (-1, now))
             self._seen[id] = (beat, since if beat == last else now)
             if beat == last and now - since > lease:
-                # With the beat that was seen: a worker that beat since then stays.
+                # Compare the heartbeat that was seen: a worker that sent another since then stays.
                 changed = "DELETE FROM workers WHERE worker = %s AND life = %s AND beat = %s"
                 if db.changed(changed, name, life, beat):
                     db.run("DELETE FROM claims WHERE worker = %s", id)

@@ -49,7 +49,7 @@ class Intake:
         self._taking = threading.Lock()
         self._dbos: type[DBOS] | None = None
         self.open = True
-        """False: nothing more is taken."""
+        """Whether more tasks may be taken."""
         self.fleet = 1
         """Number of workers."""
 
@@ -123,7 +123,7 @@ class Intake:
         def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
             if parse_tags(name) is None:
                 return read(own, name, *args, **kwargs)
-            if name not in known or len(self._taken) < self._slots:  # else there is nobody to ask
+            if name not in known or len(self._taken) < self._slots:  # without a free slot there is no need to ask
                 known[name] = read(own, name, *args, **kwargs)
             if known[name] is not None:
                 known[name]._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)

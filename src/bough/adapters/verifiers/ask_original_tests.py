@@ -23,7 +23,7 @@ from bough.ports import Workspaces
 from bough.ports.verifier import Work
 
 RERUN_MOST = 20
-"""Above this number of failing tests none is flaky: they are not rerun."""
+"""If more tests fail than this, none counts as flaky, and they are not rerun."""
 
 
 class Question(Struct, frozen=True):
@@ -35,9 +35,9 @@ class Question(Struct, frozen=True):
     before: Mapping[str, str]
     after: Mapping[str, str]
     only_adds: bool = False
-    """Tests were added, in files of their own, and nothing else changed on the test side."""
+    """Whether the test side changed only by new test files."""
     other: str = ""
-    """The same tree with doubtful files as the work has them: both must agree."""
+    """The same tree, but with files that may be tests or product as the work has them; the tests must pass on both."""
 
     def read_as_product(self) -> Question:
         """Return the question with doubtful files read as product."""
@@ -132,7 +132,7 @@ class OriginalTests:
         then = await self._runner.at_tree(work, question.tree)
         found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
-            # Not by chance: a test that passes when rerun, in another fresh checkout, is flaky.
+            # Rule out chance: a test that passes when rerun, in another fresh checkout, is flaky.
             named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
             again = await self._runner.in_fresh_checkout(work.with_command(named), question.tree)
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}

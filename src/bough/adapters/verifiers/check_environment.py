@@ -69,7 +69,7 @@ class CheckEnvironment(Struct, frozen=True):
         return read
 
     def examined(self, ran: CheckRun, check: Check, base: ProjectFacts) -> Baseline:
-        """Add what the check lacks to its result at the base."""
+        """Return the check's result at the base, with what the check lacks there."""
         known = ran.known
         if known.exit_status == 0 or self.root is None:
             return known
@@ -246,13 +246,13 @@ def _find_debian(*names: str) -> str:
     try:
         said = run_program(["apt-cache", "policy", *asked], project=None, env=env, timeout=30).stdout.decode()
     except (OSError, UnicodeError, subprocess.TimeoutExpired):
-        return ""  # An advice without a package is one too.
+        return ""  # The advice then names no package.
     known = re.findall(r"(?m)^(\S+):\n +Installed: .*\n +Candidate: (?!\(none\))", said)
     return next((name for name in asked if name in known), "")
 
 
 def _look_around(missing: Missing) -> Missing:
-    """Whether a service answers bough itself: then only commands cannot reach it."""
+    """Return what is missing; if a service answers bough itself, only the sandboxed commands cannot reach it."""
     port = missing.name.partition(":")[2]
     if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
         return missing

@@ -56,13 +56,13 @@ Measure = Callable[[], Awaitable[Baseline]]
 
 
 class Baselines:
-    """The results of a check at the bases of tasks, measured in parallel with the work and at most once at a time,
-    however many tasks need it.
+    """The results of a check at the bases of tasks, measured in parallel with the work and only once at a time,
+    however many tasks need them.
 
     The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables),
     so it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. A
-    check that failed in an earlier process runs again: a missing thing may be there by now. The runs of one process (a
-    list's, in a night) also share running measurements, and failures of the last hour."""
+    check that failed in an earlier process runs again: a missing thing may be there by now. The runs of one process (as
+    those of a backlog) also share running measurements, and failures of the last hour."""
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
         """Prepare the store. `surroundings`: an identifier of the environment of checks."""
@@ -76,13 +76,13 @@ class Baselines:
         self._path(tree, check).unlink(missing_ok=True)
 
     def find_time(self, tree: str, check: Check) -> float:
-        """Return when the check's result at this tree was stored; 0: it is not."""
+        """Return when the check's result at this tree was stored; 0: it is not stored."""
         with suppress(FileNotFoundError):
             return self._path(tree, check).stat().st_mtime
         return 0.0
 
     def know(self, tree: str, check: Check, known: Baseline) -> None:
-        """Record the check's result at this tree from elsewhere."""
+        """Record a result of the check at this tree that was measured elsewhere."""
         _save(self._path(tree, check), known)
 
     def look(self, tree: str, check: Check) -> Baseline | None:
@@ -115,13 +115,13 @@ _MEASURING: dict[Path, asyncio.Task[Any]] = {}
 _FAILED: dict[Path, tuple[float, Baseline]] = {}
 """Failures of this process's measurements with their times, for all of its runs."""
 SHARED = 3600.0
-"""Seconds for which a failure counts for other runs: it may have been the machine's, or chance."""
+"""Seconds for which a failure counts for other runs: it may have been the machine's fault, or chance."""
 
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
     loop = asyncio.get_running_loop()
     while (other := _MEASURING.get(path)) is not None and not other.done() and other.get_loop() is loop:
-        await asyncio.wait((other,))  # If its run ends first, this one measures.
+        await asyncio.wait((other,))  # If that run ends first, this one measures.
     if (kept := _load(path)) is not None and kept.exit_status == 0:
         return kept
     failed_at, failed = _FAILED.get(path, (0.0, None))
@@ -175,7 +175,7 @@ class _Key(NamedTuple):
     tree: str
     command: str
     in_folder: bool
-    """It runs in the person's folder, not at the top."""
+    """Whether it runs in the person's folder instead of the project's top folder."""
     lender: Path | None
 
 
@@ -197,7 +197,7 @@ class CheckRunner:
 
     async def prepare(self, work: Work, workspace: Workspace) -> None:
         """Lend the packages that were installed in the task's workspace to its checks from now on; called before each
-        verdict. They are in no tree, so earlier results with them are forgotten."""
+        verdict. The packages are in no tree, so earlier results that used them are forgotten."""
         key = work.run.name, work.task.id
         self._lenders.pop(key, None)
         if await workspace.lends(work.task.tree):
@@ -220,7 +220,7 @@ class CheckRunner:
         return known
 
     async def in_fresh_checkout(self, work: Work, tree: str, say: Say = lambda line: None) -> CheckRun:
-        """Run the check on a tree, even if it has run there: a chance failure may pass now."""
+        """Run the check on a tree, even if it has run there before: a chance failure may pass now."""
         async with self.checkout(work, tree) as workspace:
             return await self._run_check(work, tree, workspace, say)
 
@@ -369,7 +369,7 @@ def _read_run(check: Check, finished: Finished, text: str, path: Path, root: str
 
 
 def to_argv(command: str) -> list[str]:
-    """Split a command line into words; one line for a shell if it needs one."""
+    """Split a command line into words. If it needs a shell, return the words that run it as one line in a shell."""
     return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
 
 

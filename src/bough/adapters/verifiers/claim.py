@@ -1,5 +1,5 @@
-"""The tests that carry the claim: they failed before or are new, and pass now. With another value in them they must be
-seen to fail: code that equals anything passes every test without touching one.
+"""Tries the tests that carry the claim that the work is done: they failed before or are new, and pass now. With a value
+in them changed they must fail: code that equals anything would pass every test without touching one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CheckedWork(Work, eq=False, kw_only=True):
     changed: tuple[str, ...] = ()
     """What changed on the test side."""
     merged: bool = False
-    """It was judged before it was merged: only the check's result counts."""
+    """Whether the work was judged before it was merged: then only the check's result counts."""
     doubt: str = ""
     """Why the tests that carry the claim prove nothing alone: none was seen to fail."""
 
@@ -164,7 +164,7 @@ class ClaimTest:
         read = [sure[0][0]] if seen else paths
         ran = await self._altered.run(work, ground, dict.fromkeys(read, canary.NONSENSE))
         if ran.finished.exit_status == 0 and seen:
-            return ""  # It reads other files.
+            return ""  # The check reads other files.
         if ran.finished.exit_status == 0:
             work.canary = f"not seen to fail: the check passes even if {paths[0]} is not valid code"
             work.doubt = f"it passes even if {paths[0]} is not valid code"

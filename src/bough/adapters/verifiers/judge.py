@@ -52,7 +52,7 @@ class Objection(Struct, frozen=True):
     """`passed`: a person allowed it in advance; then the search ends."""
     disagreements: tuple[Disagreement, ...] = ()
     ran: CheckRun | None = None
-    """The run that shows it, if it is another one, and that check's result at the base."""
+    """The run that shows the reason, if it is not the check's own, and (`known`) that check's result at the base."""
     known: Baseline | None = None
 
 
@@ -148,7 +148,7 @@ class Judge:
             reason += await self._describe_outside(work)
             reason += await self._describe_limits(work, work.doubt or silent or belief.doubt)
         failed, aside = ruling == "failed", _find_aside(work)
-        if rest := found[LISTED:]:  # They count too: allowing the work allows them all.
+        if rest := found[LISTED:]:  # The rest counts too: allowing the work allows them all.
             found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
         verdict = Verdict(
             ruling,
@@ -181,7 +181,7 @@ class Judge:
         ran, known, task = work.ran, work.known, work.task
         lost = await self._find_lost(work)
         reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
-        accepts = task.rules.accept_failing or bool(task.step.given)  # Somebody else's change is not to blame for it.
+        accepts = task.rules.accept_failing or bool(task.step.given)  # Others' changes are not to blame for them.
         if not passed and (why := rulings.explain_acceptance(ran, known, lost, accepts, _find_aside(work))):
             return why, True
         return reason, passed

@@ -33,8 +33,8 @@ HEAD = r"\A(?:\s|(?:#|//|--|;|%).*\n|/\*(?:[^*]|\*(?!/))*\*/|\"\"\"[^\"]*\"\"\")
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
-    """Put files into a checkout. Its content is the agent's: links are not followed, and a file in whose place a folder
-    is, is left out."""
+    """Put files into a checkout. The agent wrote its content, so links are not followed, and a file whose path is
+    taken by a folder is left out."""
     for path, text in texts.items():
         place = Place(root, path)
         place.make_parents()
@@ -81,8 +81,8 @@ class Prober:
         return tuple(ran.get(probe.name) or Probed(probe.name, "passed") for probe in chosen)
 
     async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[Probed, ...]:
-        """Run all at once, as far as there are processors. A failure is seen twice, the second time alone: neither
-        chance nor another probe causes it."""
+        """Run all probes at once, as far as there are processors. Rerun each failing one alone, so that neither chance
+        nor another probe is the cause."""
         task, used = work.task, await self._find_framework(work.task, work.check)
         async with self._runner.checkout(work, task.tree) as workspace:
             await asyncio.to_thread(

@@ -54,15 +54,15 @@ class CheckFinder:
         self.preferred = ""
         """The project's own command that was found to work; empty: none was tried, or the first candidate works."""
         self._told: dict[str, Mapping[str, str]] = {}
-        """The findings at the last tree."""
+        """The texts that name the test command, by path, for the last tree."""
         self.refused: set[str] = set()
         """Candidates that pass whatever the product does: they are no checks."""
         self.proposed: Check | None = None
         """A model's proposal for this project: the last candidate."""
 
     async def find(self, task: Task) -> Check | None:
-        """Find the check, at the base: the agent's files cannot replace it. One named after the task may still come,
-        and a runner that also runs the tests of the one at the base."""
+        """Find the check at the base, so that the agent's files cannot replace it. Only a check named after the task,
+        or a runner that also runs the tests of the one at the base, may come from the work."""
         if not task.step.requires_testing:
             return None
         found = await self._find(task)
@@ -80,7 +80,7 @@ class CheckFinder:
         return now if wider or (own and not own_now) else base
 
     async def _find_in(self, task: Task, tree: str) -> tuple[Check | None, bool]:
-        """The check in a tree, and whether it is the project's own."""
+        """Return the check in a tree, and whether it is the project's own."""
         found, own = [next(iter(await self._list(task, tree, name)), None) for name in (task.id, GOAL)]
         return found, found == own
 
@@ -107,7 +107,7 @@ class CheckFinder:
         return sum(is_test_name(path) and not path.startswith("example") for path in own)
 
     async def list_others(self, task: Task, check: Check) -> list[Check]:
-        """The other candidates for a task's check at its base."""
+        """List the other candidates for a task's check at its base."""
         found = await self._list(task, task.base, task.id)
         named = [replace(other, environment=check.environment) for other in found if other.command != check.command]
         return named if len(named) < len(found) else []

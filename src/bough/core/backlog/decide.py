@@ -168,7 +168,7 @@ def _is_short_of_money(item: BacklogItem, status: str) -> bool:
 
 
 def _has_news(item: BacklogItem, standing: GoalStanding, here: NightSituation) -> bool:
-    """Whether another process finished its run and the list has no result yet."""
+    """Whether another process finished the goal's run, and the backlog has no result yet."""
     seen, known = here.seen.get(item.name, RunStatus("")), item.report.status if item.report is not None else ""
     news = seen.status in DECIDED - {known} and not _is_short_of_money(item, seen.status)
     return news and standing.kind not in ("ready", "running", "dropped")
@@ -252,7 +252,7 @@ def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: Ni
         return f"the night's budget of ${night.started.cost:g} is spent"
     gone = [name for name, one in standings.items() if one.kind == "not_begun" and one.until > here.now]
     if backlog.gone > TIMES or any(_is_this_night(backlog, backlog.items[name]) for name in gone):
-        return "the model is unavailable"  # Another goal would fare no better.
+        return "the model is unavailable"  # Another goal would need the same model.
     return ""
 
 
@@ -291,7 +291,7 @@ def _grant(backlog: Backlog, ready: int, here: NightSituation) -> float | None:
     night = backlog.open_night
     if night is None or night.started.cost is None:
         return here.per_goal
-    # Shared among no more goals than it is enough for.
+    # Share the money among no more goals than it suffices for.
     left, least = _left(backlog, here), _find_least(backlog, here)
     share = left / max(1, min(here.jobs - len(here.mine), ready, int(left / least)))
     return min(share, here.per_goal) if here.per_goal is not None else share

@@ -15,7 +15,7 @@ LONGEST = 1_000_000
 
 
 class GoalFault(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A fault that would cost a goal its night, reported in the evening."""
+    """A fault that would keep a goal from succeeding, reported before `bough backlog run` begins."""
 
     kind: str
     """`vague`, `contradictory`, `doubled`, `too large`, `needs` or `no check`."""
@@ -49,7 +49,7 @@ class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
         return next(iter(self.goal.strip().splitlines()), "").strip().lstrip("# ")
 
     def step(self, name: str) -> Step:
-        """Return it as a step, to compare its files with those of others."""
+        """Return the goal as a step, to compare its files with those of other goals."""
         return replace(build_goal_step(self.goal, check=self.check or None), name=name, files=self.files)
 
 
@@ -77,7 +77,7 @@ class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 def make_name(entry: GoalEntry) -> str:
-    """A short name from the first words of the goal."""
+    """Make a short name from the first words of the goal."""
     name = slug(entry.title, 34)
     return f"{name}-1" if name == GOAL else name
 

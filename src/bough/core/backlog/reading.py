@@ -27,7 +27,7 @@ _FIELD = re.compile(r"(?:[-*+][ \t]+)?\*{0,2}(?P<key>[A-Za-z_-]+)\*{0,2}[ \t]*:\
 
 
 def read_list(text: str, file: str) -> list[Named]:
-    """Read the goals of a file by its ending, else by its look."""
+    """Read the goals in a file, in the format that its name's ending says, or else its first character."""
     kind = file.rpartition(".")[2].lower()
     if kind == "toml":
         try:

@@ -1,4 +1,4 @@
-"""The review of the list in the evening, while the person is still there: faults that would cost a goal its night."""
+"""The review of a backlog before work on it begins, while the person is still there: it finds faults in goals."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class NightRun(Struct, frozen=True):
 
 
 class Night(Struct, frozen=True):
-    """One stretch of work on the list, from one state of the person's files."""
+    """A night: one stretch of work on the backlog (`bough backlog run`), from one state of the person's files."""
 
     number: int
     started: e.NightStarted
@@ -80,7 +80,7 @@ class Backlog(Struct, frozen=True):
     items: Mapping[str, BacklogItem] = {}
     """The goals by name, in the order of the list."""
     night: Night | None = None
-    """The last one."""
+    """The last night."""
     count: int = 0
     gone: int = 0
     """Goals in a row this night whose model was unavailable."""
@@ -97,7 +97,7 @@ class Backlog(Struct, frozen=True):
         return self.night if self.night is not None and not self.night.ended_at else None
 
     def find(self, name: str) -> BacklogItem:
-        """The goal that a name, a number or a unique beginning of a name refers to."""
+        """Find the goal that a name, a number or a unique beginning of a name refers to."""
         live = {item.name: item for item in self.items.values() if not item.dropped}
         found = [item for item in live.values() if name in (item.name, str(item.number))]
         found = found or [item for item in live.values() if item.name.startswith(name)]
@@ -195,7 +195,7 @@ def _change(backlog: Backlog, item: str, **fields: Any) -> Backlog:
 
 
 def _count(backlog: Backlog, run: str, begun: NightRun) -> Backlog:
-    """Count the run into the night, with its spend before it."""
+    """Add the run to the night, with what it had spent before."""
     night = backlog.night
     if night is None or run in night.runs:
         return backlog

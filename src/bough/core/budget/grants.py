@@ -82,7 +82,7 @@ def compute_grant(
 
 
 def compute_root_rounds(leaves: int, set_by_person: int | None = None) -> int:
-    """The rounds of a whole run, before it starts."""
+    """Compute the rounds of a whole run, before it starts."""
     if set_by_person is not None:
         return set_by_person
     return ATOMIC_ROUNDS + LEAF_ROUNDS * max(0, leaves - 1)

@@ -25,7 +25,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     cost: float = 0.0
     unpriced: int = 0
     seconds: float = 0.0
-    """Time in effects: model calls, tools and checks."""
+    """Time spent in model calls, tools and checks."""
     check_seconds: float = 0.0
     estimated: int = 0
     """Calls whose tokens are estimated, because the provider does not report them."""

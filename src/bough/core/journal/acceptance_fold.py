@@ -77,7 +77,7 @@ def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
             "decided": _describe_ruling(event) or known.decided,
         },
         acceptance={
-            "found": None if event.denied else task.acceptance.found,  # The agent is to get it.
+            "found": None if event.denied else task.acceptance.found,  # The agent must still get this finding.
             "verdict": event.verdict or task.acceptance.verdict,
             "judged": task.acceptance.judged or event.verdict is not None,
         },
@@ -135,4 +135,4 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
         task, examination={"rulings": task.examination.rulings | {event.probe: event.ruling}}
     ),
 }
-"""`ChangesAsked` and `ProbesStarted` change nothing: a process that dies meanwhile asks, or runs them, again."""
+"""`ChangesAsked` and `ProbesStarted` change nothing: after a crash, the next process asks or probes again."""

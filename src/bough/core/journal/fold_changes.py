@@ -37,12 +37,12 @@ def charge_check(task: Task, seconds: float) -> Task:
 
 
 def clear_trouble(task: Task) -> Task:
-    """Clear the finished rung and its trouble."""
+    """Clear the finished step of escalation (rung) and the trouble that led to it."""
     return change(task, ladder={"trouble": None, "rung": None, "soft_rounds": 0}, plan={"problems": ()})
 
 
 def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
-    """Replace the notes by the latest, as many as the rules allow."""
+    """Keep only the latest of these notes, as many as the rules allow."""
     return change(task, talk={"notes": notes[-task.rules.notes :]})
 
 

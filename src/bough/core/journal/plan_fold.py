@@ -1,4 +1,4 @@
-"""Fold the events that plan a task's steps, and those of the ladder that changes a plan when work is stuck."""
+"""Fold the events that plan a task's steps, and those of escalation (the ladder), which replans stuck work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bough.core.tree.task_state import State, check_transition
 
 
 def _apply_planned(task: Task, event: e.Planned) -> Task:
-    """Set new smaller steps. Completed steps stay as they are, whatever the plan says."""
+    """Set the plan's new smaller steps. Completed steps stay as they are, whatever the plan says."""
     settled, plan = task.children.settled, task.plan
     done = {name for name, child in settled.items() if child.state is State.COMPLETED}
     dropped = set(event.dropped) - done
@@ -55,7 +55,7 @@ def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
-    """Reject the plan. If final, the rung failed: the trouble remains, and the next rung applies."""
+    """Reject the plan. If final, this rung (step of escalation) failed: the trouble remains, and the next applies."""
     if not event.final:
         return change(task, plan={"problems": event.problems})
     # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.
@@ -69,7 +69,7 @@ PLAN_EVENTS: dict[type, Apply] = {
     e.PlanProposed: lambda task, event: change(
         task, plan={"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
     ),
-    # The wish and the last proposal lead to another one; a no turns the task into one leaf.
+    # The person's wish leads to another proposal; with a no, the task is done in one piece (a leaf).
     e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,

@@ -27,7 +27,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
     number = task.progress.attempts + 1
     messages: PersistentList[Message] = PersistentList((Said(event.brief),))
     rung = task.ladder.rung.rung if task.ladder.rung else None
-    # A rung that gives a stuck agent a fresh start belongs to the same repair.
+    # If escalation restarts a stuck agent, this counts as the same repair, not as a new one.
     repairs = event.role == "bug_hunter" and rung is None
     acceptance, spare = task.acceptance, bool(task.ladder.spare) and rung == "attempts"
     # The check passes: probes show what to repair.
@@ -137,7 +137,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
         ),
         models=replace(task.models, transport_failures=0, retry_at=0.0),
     )
-    if event.spare:  # Nothing was asked, so it is no round of the budget.
+    if event.spare:  # A spare answer was not asked for again, so it costs no round.
         attempt, spare = get_attempt(task), task.ladder.spare[1:]
         task = replace(task, attempt=replace(attempt, rounds=1), ladder=replace(task.ladder, spare=spare))
     else:
@@ -172,7 +172,7 @@ def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
     faulty = task.round.faulty if event.why in ("nudge", "take_stock", "base", PERSON) else ""
     handing_over = task.round.handing_over or event.why == "hand_over"
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
-    if event.why == PERSON:  # Its claim was made without knowing this.
+    if event.why == PERSON:  # The agent claimed to be done without knowing this message.
         task = change(task, talk={"unheard": ()}, acceptance={"claim": None}, plan={"split": ()})
     task = add_message(task, Said(event.text))
     return replace(task, round=replace(task.round, faulty=faulty, handing_over=handing_over))
@@ -199,7 +199,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
     settled = not started and not now.waiting
     tree = event.tree or task.tree
     act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
-    # A process that keeps dying says nothing about the work.
+    # A call that was interrupted because the process died says nothing about the work.
     acts = now.acts if event.interrupted else (*now.acts, act)
     picture = Picture(event.image, event.blob) if event.image else None
     task = add_message(task, Result(event.call, event.output, event.ok, picture))

@@ -64,11 +64,11 @@ class Run(Struct, frozen=True):
     protocols: dict[str, ModelProtocol] = {}
     """The protocols of its models at the start."""
     by: str = ""
-    """The name in the system of the person who began it."""
+    """The user name of the person who began the run."""
     listed: str = ""
-    """The backlog and the goal in it that it works on."""
+    """The backlog, and the goal in it, that the run works on."""
     examines: str = ""
-    """The examined change of somebody else, as a phrase."""
+    """The change of somebody else that the run examines, as a phrase."""
     checked: e.BaseChecked | None = None
     """The check's result before any work."""
     scouted: Spend = Spend()
@@ -140,7 +140,7 @@ def list_settled_steps(records: Iterable[e.Record]) -> list[e.ChildSettled]:
 
 
 def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, e.TaskRewound]]:
-    """Return the events to append to each task. After a crash halfway, the next call returns the rest."""
+    """Return the events that rewind each task. After a crash halfway, the next call returns the rest."""
     assert isinstance(reopened.event, e.RunReopened)
     moment = reopened.event.moment
     streams: dict[str, list[e.Record]] = {}

@@ -33,7 +33,7 @@ def evolve_task(task: Task, record: e.Record) -> Task:
 
 
 def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
-    """Return the task after all its events. Of a rewound stretch only the cost counts."""
+    """Return the task after all its events. Events that were rewound count only by their cost."""
     history: list[e.Record] = []
     task = Task(task_id)
     for record in records:
@@ -48,7 +48,7 @@ def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
 
 
 def drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """Drop the rewound records, of any number of tasks."""
+    """Return the records of one or more tasks without those that were rewound."""
     kept: list[e.Record] = []
     for record in records:
         if isinstance(record.event, e.TaskRewound):
@@ -65,7 +65,7 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
-    if then.round.asking:  # That round has been paid for, so that asking again is another round.
+    if then.round.asking:  # The round has been paid for, and asking again counts as another round.
         then = change(
             then,
             attempt={"rounds": get_attempt(then).rounds - 1},
