@@ -127,7 +127,7 @@ def see_task(task: TaskView, record: e.Record) -> None:
             task._acted = next(((call, event.ok) for call in task._running if call.id == id), task._acted)
             task._running = [call for call in task._running if call.id != id]
             task.doing = _describe_running(task._running)
-            if event.tree and event.tree != task.tree:  # no longer stuck
+            if event.tree and event.tree != task.tree:  # The files changed: no longer stuck.
                 task.tree, task.trouble = event.tree, None
         case e.StateChanged():
             task.state, task.why, task.doing, task._climbing = event.to, event.why, "", False

@@ -67,7 +67,7 @@ def _make_cells(row: TaskRow) -> Cells:
 def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
     """Render the rows of a tree with their columns, each line at most `width` wide. Columns that do not fit are
     dropped, the last first."""
-    free = not any(row.subtree.cost for row in drawn)  # If no price is known, the tokens must do.
+    free = not any(row.subtree.cost for row in drawn)  # If no price is known, hide the costs.
     hidden = {
         "worker": not any(row.task.worker for row in drawn),
         "cost": free,

@@ -90,7 +90,7 @@ class ServedProjects:
                 for name in (await lives.names())[:1]:
                     await lives.run(name)
             except BoughError:
-                continue  # The page that opens it shows the error.
+                continue  # The page that opens the run shows the error.
 
     async def close(self) -> None:
         await self._open.aclose()

@@ -1,4 +1,4 @@
-"""The answer of each address. `web/src/types.ts` is generated from here, so that page and server cannot disagree."""
+"""The types of the server's answers. `web/src/types.ts` is generated from them, so that page and server agree."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class EventPart(TypedDict):
 
 
 class Match(TypedDict):
-    """A place in a task's conversation where the words that are looked for stand."""
+    """A place in a task's conversation where a searched text was found."""
 
     seq: int
     at: float
@@ -311,7 +311,7 @@ OF_RUN: dict[str, Any] = {
     "/stats": Statistics,
     "/live": Change,
 }
-"""What a run's addresses answer, by their end; of `/live`, what each message says."""
+"""The type of the answer at each address of a run, by the address's end; for `/live`, the type of each message."""
 OTHERS: dict[str, Any] = {
     "/api/runs": Home,
     "/choices": ChoicesShape,
