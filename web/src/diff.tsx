@@ -116,9 +116,11 @@ export function Changes({
                 }}
               >
                 <span class="path">
-                  {seen(each.file) && <Icon name="check" />}
-                  <span class="dim">{each.file.name.slice(0, cut)}</span>
-                  {each.file.name.slice(cut)}
+                  <bdi>
+                    {seen(each.file) && <Icon name="check" />}
+                    <span class="dim">{each.file.name.slice(0, cut)}</span>
+                    {each.file.name.slice(cut)}
+                  </bdi>
                 </span>
                 {each.file.binary ? (
                   <span class="dim">binary</span>

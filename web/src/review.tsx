@@ -128,6 +128,7 @@ export function Shown({
   pick?: (file: string) => void;
   open?: boolean;
 }) {
+  const tests = (row.shown?.by ?? []).filter((name) => !row.probes.some((probe) => probe.name === name));
   return (
     <details class={`requirement ${tone(row.standing)}`} open={open}>
       <summary>
@@ -136,9 +137,9 @@ export function Shown({
           {row.requirement.text} <small>{row.standing}</small>
         </span>
       </summary>
-      {row.shown && row.shown.by.length > 0 && (
+      {tests.length > 0 && (
         <ul class="plain">
-          {row.shown.by.map((name) => (
+          {tests.map((name) => (
             <li key={name}>
               <Badge word="passed" text="failed before, passes now" /> <code>{name}</code>
             </li>
