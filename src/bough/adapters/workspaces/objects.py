@@ -1,18 +1,17 @@
-"""bough's own git repository of file contents, trees and commits, written without the git program.
+"""Writes file contents, trees and commits into bough's own git repository, without the git program.
 
 Promises: when `Batch.flush` returns, its objects survive a power cut; a half-written object is never seen; any number
-of threads and processes may write at once. The format is git's (`git fsck` accepts it), so that the git program reads,
-compares and shows the objects. Writing in process is several times cheaper than `git add` with `git write-tree`, and
-contents are exactly the bytes on disk: no filter, no line-ending or encoding conversion of a `.gitattributes` can touch
-them.
+of threads and processes may write at once. The format is git's (`git fsck` accepts it), so the git program can read,
+compare and show the objects. Writing in process is several times cheaper than `git add` with `git write-tree`, and
+contents are exactly the bytes on disk: no filter or conversion that a `.gitattributes` names can change them.
 
 A few new objects are appended to a log of this process. One flush of the log makes them durable; their files are then
 written without flushing each file and folder: one flush in place of six. A log belongs to the process that holds its
-lock; the next process packs the objects in a dead one's log, up to a torn end, and removes it. Many new objects are
-written as a pack at once.
+lock. The next process packs the objects in the log of a dead one, up to an incomplete end, and removes the log. Many
+new objects are written as a pack at once.
 """
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 # ruff: noqa: PTH101, PTH102, PTH104, PTH110, PTH120, PTH123
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ from bough.trust import handles
 LOOSE_MOST = 20
 """More new objects than this are written as one pack."""
 _LOGGED = 256 << 10
-"""Largest object that is logged; a larger one is flushed separately, not written twice."""
+"""The size in bytes of the largest object that is logged; a larger one is flushed separately, not written twice."""
 _LOG_LONGEST = 8 << 20
 _PENDING_MOST = 32 << 20
 _STREAMED = 4 << 20
 _SAMPLE = 256 << 10
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
-"""Numbers of object kinds in packs."""
+"""The numbers that stand for the object kinds in a pack."""
 _LOG_HEAD = struct.Struct(">20sII")
 
 
 class Objects:
-    """The object folder of a repository. `existing` returns which of some ids git already finds."""
+    """The object folder of a repository. `existing` returns those of the given ids that the repository already has."""
 
     def __init__(self, repo: Path, existing: Callable[[Sequence[bytes]], set[bytes]]) -> None:
         self.folder = os.fsencode(repo / "objects")
         self.existing = existing
         self.durable: set[bytes] = set()
-        """Objects known to be on the disk: written by us, or named by a journal."""
+        """Objects that are known to be on the disk: written by this process, or named by a journal."""
         self._logs = os.fsencode(repo / "log")
         self._log = _Log(self._logs)
 
@@ -62,11 +61,11 @@ class Objects:
         return len(disk.list_entries(self.folder)) == 1 and not disk.list_entries(self.folder + b"/pack")
 
     def part(self) -> bytes:
-        """Return a new name for a file being written, with the prefix by which `recover` finds it."""
+        """Return a new name for an unfinished file, with the prefix by which `recover` finds it."""
         return b"%s/pack/tmp_bough_%d_%s" % (self.folder, os.getpid(), os.urandom(6).hex().encode())
 
     def recover(self, older_than: float) -> None:
-        """Secure the objects that dead processes had only in their logs, and remove half-written files."""
+        """Make objects durable that dead processes had only in their logs, and remove half-written files."""
         for log in _find_left_logs(self._logs):
             self._pack_log(log)
             disk.remove(log)
@@ -79,7 +78,7 @@ class Objects:
     def _pack_log(self, path: bytes) -> None:
         objects: dict[bytes, tuple[bytes, bytes]] = {}
         for id, squeezed in _read_log(path):
-            with suppress(zlib.error):  # the log may have come from anywhere
+            with suppress(zlib.error):  # the log may be forged
                 kind, body = unpack(squeezed)
                 if name_object(kind, body)[0] == id:
                     objects[id] = kind, body
@@ -88,36 +87,36 @@ class Objects:
         with Batch(self) as batch:
             batch.write_pack(objects)
             batch.put_in_place()
-        # Their single files were never flushed: a power cut may tear one, and git would prefer it to the pack.
+        # Their single files were never flushed: a power cut may damage one, and git would prefer it to the pack.
         for id in objects:
             disk.remove(find_single(self.folder, id))
 
     def close(self) -> None:
-        """Close the log of this process. Other processes may then pack it."""
+        """Close the log of this process, so that other processes may pack it."""
         self._log.close()
 
     def keep(self, objects: dict[bytes, bytes]) -> None:
-        """Make these (in the form of single files) durable through the log."""
+        """Make these objects, by id and compressed as in single files, durable through the log."""
         self._log.append(objects)
         if self._log.size > _LOG_LONGEST:
             self._log.replace(_LOG_LONGEST, self._pack_log)
 
 
 class Batch:
-    """Objects that become durable together. Ids are known at once, but must not be published before `flush`.
+    """Objects that become durable together. Their ids are known at once, but must not be published before `flush`.
 
-    Use it in a `with` block: what was not flushed by its end takes no room on the disk."""
+    Use it in a `with` block, whose end removes what was not flushed from the disk."""
 
     def __init__(self, objects: Objects, ask: bool = False) -> None:
-        """Start a batch. `ask`: ask git first which objects exist, even if there are few: most may exist."""
+        """Start a batch. `ask`: ask git first which objects exist, even if there are few, because most probably do."""
         self._objects = objects
         self._ask = ask
         self._pending: dict[bytes, tuple[bytes, bytes]] = {}
         self._bytes = 0
         self._written: dict[bytes, bytes] = {}
-        """Written parts, and their final paths."""
+        """The final path of each file that is written under a temporary name."""
         self._flushed: set[bytes] = set()
-        """Folders to flush too, because no log covers what was written to them."""
+        """Folders to flush, because no log covers what was written to them."""
         self._added: set[bytes] = set()
 
     def __enter__(self) -> Batch:
@@ -141,7 +140,7 @@ class Batch:
         return id
 
     def add_file(self, path: bytes, within: int | None = None) -> bytes | None:
-        """Add a regular file's content; None if there is no such file."""
+        """Add a regular file's content, and return its id; None if there is no such file."""
         for _ in range(5):
             fd = disk.open_regular(path, within)
             if fd is None:
@@ -156,10 +155,10 @@ class Batch:
         raise WorkspaceError(f"{os.fsdecode(path)} keeps changing while bough reads it: stop what writes to it first.")
 
     def _stream(self, fd: int, size: int) -> bytes | None:
-        """Store a large file without loading it into memory; None when its size changed meanwhile."""
+        """Store a large file without loading it into memory, and return its id; None if its size changed meanwhile."""
         head = b"blob %d\0" % size
         sha = hashlib.sha1(head, usedforsecurity=False)
-        # Images, archives and weights do not compress: trying would take longer than all the rest.
+        # Images, archives and model weights do not compress, and trying would take longer than everything else.
         sample = os.pread(fd, _SAMPLE, 0)
         squeeze = zlib.compressobj(1 if len(zlib.compress(sample, 1)) < 0.9 * len(sample) else 0)
 
@@ -184,7 +183,7 @@ class Batch:
         return id
 
     def flush(self) -> None:
-        """Make everything added durable, so that it can be named."""
+        """Make everything that was added durable, so that its ids can be published."""
         self._write_pending()
         self.put_in_place()
         self._objects.durable |= self._added
@@ -195,7 +194,7 @@ class Batch:
             os.chmod(part, 0o444)
             try:
                 os.rename(part, path)
-            except FileNotFoundError:  # the first object in its folder
+            except FileNotFoundError:  # the folder of the object does not exist yet
                 folder = os.path.dirname(path)
                 with suppress(FileExistsError):
                     os.mkdir(folder)
@@ -211,7 +210,7 @@ class Batch:
         if len(pending) > LOOSE_MOST or (pending and self._ask):
             for id in self._objects.existing(list(pending)):
                 del pending[id]
-                self._flushed.add(self._objects.folder + b"/pack")  # another process may be about to do it
+                self._flushed.add(self._objects.folder + b"/pack")  # another process may not have flushed it yet
         if len(pending) > LOOSE_MOST:
             self.write_pack(pending)
             return
@@ -220,7 +219,7 @@ class Batch:
             path = find_single(self._objects.folder, id)
             if not os.path.exists(path):
                 loose[id] = zlib.compress(name_object(kind, body)[1], 1)
-            elif len(body) > _LOGGED:  # a smaller visible one is in a log
+            elif len(body) > _LOGGED:  # a smaller object that exists is durable through a log
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
             self._objects.keep(logged)
@@ -228,13 +227,13 @@ class Batch:
             self._write_part([squeezed], find_single(self._objects.folder, id), durable=id not in logged)
 
     def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
-        """Write a pack, and last its index, which makes it visible."""
+        """Write a pack, and then its index, which makes the pack visible."""
         name, body, index = build_pack(pending)
         for ending, pieces in ((b".pack", body), (b".idx", [index])):
             self._write_part(pieces, b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
 
     def _write_part(self, body: Iterable[bytes], path: bytes, durable: bool) -> bytes:
-        """Write a part for the path; empty: the caller finds the path afterwards."""
+        """Write a file under a temporary name, and return that name. `path`: its final path; empty: not yet known."""
         part = self._objects.part()
         self._written[part] = path
         with open(part, "xb") as out:
@@ -248,19 +247,19 @@ class Batch:
 
 
 def name_object(kind: bytes, body: bytes) -> tuple[bytes, bytes]:
-    """Return the id of an object and the uncompressed content of its own file."""
+    """Return the id of an object, and the uncompressed content of its single file."""
     whole = b"%s %d\0" % (kind, len(body)) + body
     return hashlib.sha1(whole, usedforsecurity=False).digest(), whole
 
 
 def unpack(squeezed: bytes) -> tuple[bytes, bytes]:
-    """Read kind and body of an object from its own file."""
+    """Return the kind and body of an object from the content of its single file."""
     head, _, body = zlib.decompress(squeezed).partition(b"\0")
     return head.split()[0], body
 
 
 def find_single(folder: bytes, id: bytes) -> bytes:
-    """Return the path of an object's own file."""
+    """Return the path of an object's single file."""
     name = id.hex().encode()
     return b"%s/%s/%s" % (folder, name[:2], name[2:])
 
@@ -311,10 +310,10 @@ class _Log:
         self._began = 0
         self._syncing = threading.Lock()
         self._writing = threading.Lock()
-        """Taken before `_syncing` where both are needed."""
+        """Protects the state of the log. Where both locks are needed, `_syncing` is taken first."""
 
     def close(self) -> None:
-        """Leave the log to `recover`; the next object starts another one."""
+        """Leave the log to `recover`. The next object starts a new log."""
         with self._syncing, self._writing:
             while self._opened:
                 os.close(self._opened.pop())
@@ -329,7 +328,7 @@ class _Log:
         return self._written - self._began
 
     def append(self, objects: dict[bytes, bytes]) -> None:
-        # The sum covers the id too: a torn write can leave a whole body under half a name.
+        # The checksum covers the id, too, because an interrupted write can leave a whole body with a damaged id.
         heads = (
             (_LOG_HEAD.pack(id, len(body), zlib.crc32(body, zlib.crc32(id))), body) for id, body in objects.items()
         )
@@ -341,13 +340,13 @@ class _Log:
             try:
                 disk.write(fd, record)
             except OSError:
-                self._fd = -1  # nothing may follow a torn record
+                self._fd = -1  # nothing may follow an incomplete record
                 with suppress(OSError):
                     os.ftruncate(fd, self.size)
                 raise
             self._written += len(record)
             end = self._written
-        with self._syncing:  # a waiter mostly finds that an earlier flush covered it
+        with self._syncing:  # after waiting here, an earlier flush has mostly covered this record
             if self._synced < end:
                 self._sync(fd)
 
@@ -355,26 +354,26 @@ class _Log:
         with self._writing:
             upto, current = self._written, self._fd == fd
         try:
-            # A failed flush is not repeated: Linux marks the pages as clean afterwards, and the second one would
-            # succeed without the data.
+            # Do not repeat a failed flush: Linux marks the pages as clean after it, so a second one would succeed
+            # without writing the data.
             disk.flush(fd)
         except OSError:
             with self._writing:
-                self._fd = -1  # its content may never reach the disk
+                self._fd = -1  # the content of this log may never reach the disk
             raise
         if current:
             self._synced = upto
 
     def _begin(self) -> None:
-        """Create and lock the log, before anybody can take it for a dead process's."""
+        """Create and lock the log before anybody can take it for the log of a dead process."""
         name = b"%s/%d-%s" % (self._folder, os.getpid(), os.urandom(6).hex().encode())
         self._path = name + b".log"
         fd = os.open(name + b".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._opened.append(fd)
-        # Under another name until it is locked: `_find_left_logs` takes any log that it can lock for a dead process's.
+        # Name it only once it is locked, because `_find_left_logs` takes any log that it can lock for abandoned.
         fcntl.flock(fd, fcntl.LOCK_EX)
         os.rename(name + b".part", self._path)
-        # Before the first object: without a durable name, a durable log is lost.
+        # Make the log's name durable before the first object: without it the log would be lost.
         disk.flush_folder(self._folder)
         self._fd = fd
         self._began = self._written
@@ -384,7 +383,7 @@ class _Log:
         with self._syncing, self._writing:
             if self._fd < 0 or self.size <= longest:
                 return
-            # Removed afterwards: a kill in between leaves its objects in two places, never in none.
+            # Remove it afterwards: a kill in between then leaves its objects in two places, never in none.
             secure(self._path)
             disk.remove(self._path)
             self._opened.remove(self._fd)
@@ -394,21 +393,21 @@ class _Log:
 
 
 def _find_left_logs(folder: bytes) -> Iterator[bytes]:
-    """Yield the logs of dead processes. Each is ours until the next one."""
+    """Yield the logs of dead processes. Each stays locked until the next one is asked for."""
     for entry in disk.list_entries(folder):
         if not entry.name.endswith(b".log"):
             continue
         fd = disk.open_regular(entry.path)
         if fd is None:
             continue
-        with handles.OpenHandle(fd), suppress(BlockingIOError):  # its process is alive
+        with handles.OpenHandle(fd), suppress(BlockingIOError):  # the log's process is alive
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(fd).st_nlink:  # else another process was first
+            if os.fstat(fd).st_nlink:  # otherwise another process has removed it
                 yield entry.path
 
 
 def _read_log(path: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Read the objects by id, up to the first incomplete one."""
+    """Yield the id and compressed content of each object in a log, up to the first incomplete one."""
     with open(path, "rb") as log:
         while len(head := log.read(_LOG_HEAD.size)) == _LOG_HEAD.size:
             id, size, sum = _LOG_HEAD.unpack(head)

@@ -1,5 +1,5 @@
-"""Notes beside each checkout, written before it exists, that name the process working in it. A clean-up asks whether
-that process is alive, and leaves alone what belongs to another."""
+"""Writes a note beside each checkout, before that exists, which names the process that works in it. A clean-up removes
+only checkouts whose process is no longer alive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def take(checkout: Path, task: str) -> None:
     note, owner = checkout.with_name(checkout.name + ENDING), f"{worker_id()}\n{task}".encode("utf-8", "surrogatepass")
 
     def write() -> None:
-        # A link gets its text when it is made, so a kill never leaves an empty note.
+        # The note is the target of a symbolic link, which is complete at once: a kill never leaves an empty note.
         disk.remove(bytes(note))
         os.symlink(owner, bytes(note))  # noqa: PTH211 - a `Path` would rewrite the text
 
@@ -27,9 +27,9 @@ def take(checkout: Path, task: str) -> None:
 
 
 def list_abandoned(folder: Path, mark: str) -> Iterator[str]:
-    """List the tasks, with the mark in their names, whose checkouts in the folder belong to an ended process."""
+    """Yield the tasks with `mark` in their names whose checkouts in the folder belong to a process that has ended."""
     for note in sorted(folder.glob(f"*{ENDING}")):
-        with suppress(OSError):  # another process clears up too, or an older version made it
+        with suppress(OSError):  # another process has just removed it, or an older version wrote it as a file
             text = os.readlink(bytes(note))  # noqa: PTH115 - as above
             worker, _, task = text.decode("utf-8", "surrogatepass").partition("\n")
             if mark in task and is_gone(worker):

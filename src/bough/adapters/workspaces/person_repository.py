@@ -1,5 +1,5 @@
-"""The person's own files and repository, only ever read: the tracked files, and the ignore rules outside
-`.gitignore`."""
+"""Reads the person's own files and repository: which files are tracked, and the ignore rules besides `.gitignore`
+files. Nothing of theirs is written."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from bough.trust.files import Place, read_own
 
 
 def take_files(repository: Repository, root: Path) -> str:
-    """Store the person's files as they are now; return the id of their tree."""
+    """Store the person's files as they are now, and return the id of their tree."""
     git, top = repository.git, os.fsencode(root)
     rules, person = repository.path / "info" / "exclude", repository.path / "person"
-    # Ask git everything at once: each call takes longer to start than to answer.
+    # Ask git everything at the same time, because each call takes longer to start than to answer.
     with ThreadPoolExecutor() as asking:
         everywhere = asking.submit(read_global_excludes, git, root)
         tracked = asking.submit(list_tracked, git, root)
@@ -35,7 +35,7 @@ def take_files(repository: Repository, root: Path) -> str:
         record, before = loading.result()
         for paths in asking.map(partial(list_embedded, git, root), before.embedded):
             mine.add(paths)
-        # Rules besides `.gitignore`: bough's own, then the person's, which are stronger.
+        # These are the rules besides `.gitignore` files: bough's own, then the person's, which take precedence.
         excludes = b"\n".join([JUNK.encode(), everywhere.result(), here or b""])
     settled = rules.read_bytes() == excludes
     if not settled:
@@ -52,7 +52,7 @@ def take_files(repository: Repository, root: Path) -> str:
     if record is None:
         settled = False
     else:
-        # Tracking matters where a rule ignores the path.
+        # Whether a path is tracked matters only if a rule ignores it.
         moved = mine.paths ^ split_paths(record.note)
         settled = settled and not (moved and repository.ignores(top, moved) - {b""})
         scanner.compare = partial(record.list_changed, git, top, asked=altered)
@@ -69,7 +69,7 @@ def take_files(repository: Repository, root: Path) -> str:
 
 
 def _load_files(repository: Repository) -> tuple[saved_scan.SavedScan | None, FileIndex]:
-    """Load the person's files as last seen, if their contents still exist."""
+    """Load the last scan of the person's files, if their contents are still in the repository."""
     known = saved_scan.load(repository.path / "person")
     if known is not None:
         last = known[1].folders[b""].id
@@ -79,8 +79,8 @@ def _load_files(repository: Repository) -> tuple[saved_scan.SavedScan | None, Fi
 
 
 def read_own_excludes(git: Git, root: Path) -> bytes | None:
-    """Read the ignore rules of the repository around the files that are outside of them; None: no repository. Raises if
-    git cannot answer."""
+    """Read the ignore rules in `info/exclude` of the person's repository. Return None if there is no repository. Raises
+    `WorkspaceError` if git cannot answer."""
     status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude", folder=root)
     inside, _, name = out.partition(b"\n")
     if status == 0 and inside == b"true":
@@ -97,7 +97,7 @@ def list_tracked(git: Git, root: Path) -> set[bytes]:
     status, out, complaint = git.ask("ls-files", "-z", folder=root)
     if status != 0:
         raise WorkspaceError(f"git cannot list the files of {root}: {complaint}.")
-    if b"\0%s/" % HOME in b"\0" + out or b"\0%s\0" % HOME in b"\0" + out:  # one search, not one a path
+    if b"\0%s/" % HOME in b"\0" + out or b"\0%s\0" % HOME in b"\0" + out:  # one search for all paths
         raise WorkspaceError(
             f"This repository has {HOME.decode()} under version control, which is bough's private folder: "
             f"run `git rm -r -q --cached {HOME.decode()}` and move it elsewhere, then run bough again."
@@ -116,7 +116,7 @@ def list_ignored(git: Git, root: Path) -> list[str]:
 def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
     """List the files that a submodule or an embedded repository tracks, as paths from the root.
 
-    If git cannot answer, its files count as untracked: kept unless a rule ignores them.
+    If git cannot answer, the files count as untracked, and are kept unless a rule ignores them.
     """
     place = root / os.fsdecode(folder)
     if Place(root, f"{os.fsdecode(folder)}/.git").kind not in ("file", "folder"):
@@ -126,8 +126,8 @@ def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
 
 
 def read_global_excludes(git: Git, root: Path) -> bytes:
-    """Read the person's ignore rules for all projects. Only their own settings name the file: a repository's could name
-    any other, and a checkout would show it."""
+    """Read the person's ignore rules for all projects. Only the person's own settings may name that file: a repository
+    could name any file, whose content would then appear in a checkout."""
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))  # noqa: PTH111 - never fails
     named = settings / "git" / "ignore"
     asked = ("config", "--show-scope", "-z", "--path", "--get-all", "core.excludesFile")
@@ -141,16 +141,16 @@ def read_global_excludes(git: Git, root: Path) -> bytes:
 
 
 def split_paths(out: bytes) -> set[bytes]:
-    """Split a list of paths that end with a zero byte each."""
+    """Split a list of paths, each of which ends with a zero byte."""
     return set(out.split(b"\0")) - {b""}
 
 
 MANY = 1_000
-"""The most empty folders that are recreated."""
+"""The most empty folders of the person that are recreated in a checkout."""
 
 
 def save_empty_folders(repository: Path, folders: Sequence[bytes]) -> None:
-    """Save the list of the person's empty folders: no git tree holds them, and programs write into them."""
+    """Save the list of the person's empty folders, which no git tree can hold, although programs write into them."""
     body, place = b"\0".join(folders[:MANY]), repository / "empty"
     if (place.read_bytes() if place.exists() else b"") != body:
         disk.write_whole(place, body, durable=False)

@@ -1,4 +1,4 @@
-"""A folder for commands of which nothing is stored: for a question to an agent, for a trial of the sandbox."""
+"""A folder in which commands run without being stored as trees, such as for a question to an agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.ports import Mount
 
 
 class PlainFolder(Struct):
-    """A `WorkFolder` that is nothing but its folders: no `Workspace`, since it has no trees to return to."""
+    """A plain `WorkFolder`. It is not a `Workspace`, since it has no trees that could be restored."""
 
     root: Path
     folder: Path
@@ -24,7 +24,7 @@ class PlainFolder(Struct):
 
 
 def make_plain_folder(base: Path, name: str = "workspace") -> PlainFolder:
-    """Create an empty one below `base`, with its temporary files beside it."""
+    """Create a folder below `base`, with its temporary files beside it."""
     root = base / name
     root.mkdir(parents=True, exist_ok=True)
     return PlainFolder(root, root, base / "scratch")

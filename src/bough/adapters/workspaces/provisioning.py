@@ -1,6 +1,6 @@
-"""Checkouts in which a set-up command has run, with their services up.
+"""Wraps workspaces so that in each checkout the set-up command has run, and its services are running.
 
-Wraps other workspaces. A service lives as long as its checkout, and at most as long as bough.
+A service runs as long as its checkout exists, and at most as long as bough.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ LIMIT = 20_000_000
 SHOWN = 2_000
 """The most characters of a failed set-up's output that are shown."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
-"""Bash command that succeeds if anything listens at a port, as seen by the commands of the checkout."""
+"""A bash command that succeeds if something listens on the port, as seen by the commands of the checkout."""
 
 
 class ProvisionedWorkspace:
-    """A checkout after its set-up; all other calls go to the inner one."""
+    """A checkout that has been set up; other calls go to the wrapped checkout."""
 
     def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ class ProvisionedWorkspace:
 
 
 class ProvisionedWorkspaces(Struct, eq=False):
-    """Workspaces whose checkouts are set up; calls about trees go to the inner ones."""
+    """Workspaces whose checkouts are set up; other calls go to the wrapped workspaces."""
 
     _inner: Workspaces
     _sandbox: Sandbox
@@ -91,7 +91,7 @@ class ProvisionedWorkspaces(Struct, eq=False):
     # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
-        # A folder of its own: the checkout's temporary files are cleared before every check.
+        # A service has a separate folder, because the checkout's temporary files are removed before every check.
         port, data = find_free_port(), _service_folder(workspace) / name
         beside = PlainFolder(workspace.root, workspace.folder, data, workspace.mounts, workspace.env)
         disk.remove(bytes(data))

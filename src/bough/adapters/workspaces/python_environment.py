@@ -1,6 +1,6 @@
-"""The Python environment of a project, found on disk: in the project, or where its tool puts it.
+"""Finds the Python environment of a project on disk: in the project, or where a tool such as Poetry puts it.
 
-Nothing is run: each tool's own rule tells where its environments are. An environment need not be activated.
+No program is run, since each tool has a rule for where its environments are. The environment need not be activated.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from msgspec import Struct
 from bough.trust.files import Place
 
 IN_PROJECT = (".venv", "venv", "env", ".env")
-"""Usual names of an environment inside a project; its content decides."""
+"""The usual names of an environment inside a project. Whether the folder is one is decided by its content."""
 _DEEPEST = 2
-"""Depth of the search below the project, if there is no environment above."""
+"""How deep subfolders are searched if there is no environment in the folder or above it."""
 _PASSED = frozenset({"node_modules", "site-packages", "target", "vendor", "build", "dist"})
 
 
 class Environment(Struct, frozen=True):
     prefix: Path
-    """Its folder on disk."""
+    """The environment's folder on disk."""
     inside: str
-    """The same relative to the project; empty if outside."""
+    """The same folder relative to the project; empty if it is outside."""
     by: str = ""
     """The tool or variable that points to it (`Poetry`, `$VIRTUAL_ENV`); empty if it is simply in the project."""
 
     @property
     def where(self) -> str:
-        """Describe it for people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
+        """Describe the environment for people, such as `Poetry's environment in ~/.cache/…`."""
         home = os.path.expanduser("~")  # noqa: PTH111 - never fails
         place = self.inside or re.sub(rf"^{re.escape(home)}/", "~/", str(self.prefix))
         if self.by.startswith("$"):
@@ -44,7 +44,8 @@ class Environment(Struct, frozen=True):
         return f"{self.by}'s environment in {place}" if self.by else f"the environment in {place}"
 
     def variables(self, root: Path, path: str) -> dict[str, str]:
-        """Return the variables that activating it in a checkout at `root` would set, with this PATH behind its own."""
+        """Return the variables that activating the environment in a checkout at `root` would set. `path`: the PATH to
+        which its programs are prepended."""
         prefix = root / self.inside if self.inside else self.prefix
         conda = (self.prefix / "conda-meta").is_dir()
         first = str(prefix / "bin")
@@ -52,7 +53,7 @@ class Environment(Struct, frozen=True):
 
 
 def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environment | None:
-    """The environment for a folder of the project at `root`; None when none is found."""
+    """Find the environment for a folder of the project at `root`. Return None if there is none."""
     here = root / folder
     active = _find_active(env)
     if active is not None and active.is_relative_to(root):
@@ -70,18 +71,18 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
 
 
 def _hash_path(path: str) -> str:
-    """Hash a project's path as tools do for the names of their environments."""
+    """Hash a project's path in the way that Poetry, Hatch and Pipenv do to name the project's environment."""
     return base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(path)).digest()).decode()[:8]
 
 
 def has_interpreter(prefix: Path) -> bool:
-    """Whether this folder is a usable environment; False where we may not look, while `Path` would raise."""
+    """Whether a folder is a usable environment; False if it may not be accessed, where `Path` would raise."""
     known = os.path.isfile(prefix / "pyvenv.cfg") or os.path.isdir(prefix / "conda-meta")  # noqa: PTH112, PTH113
     return known and os.access(prefix / "bin" / "python", os.X_OK)
 
 
 def _find_in_folder(folder: Place) -> Place | None:
-    """Find one in the project itself; not through a link, since the checkout would get that other folder."""
+    """Find an environment in a folder of the project. Links are not followed: a checkout would get their target."""
     for name in IN_PROJECT:
         place = folder / name
         known = place.is_folder() and ((place / "pyvenv.cfg").is_regular() or (place / "conda-meta").is_folder())
@@ -92,7 +93,7 @@ def _find_in_folder(folder: Place) -> Place | None:
 
 def _list_below(folder: Place) -> Iterator[Place]:
     folders = [(folder, 0)]
-    for place, depth in folders:  # grows during the walk
+    for place, depth in folders:  # the list grows during the walk
         for name, kind in place.list() if depth < _DEEPEST else ():
             child = place / name
             if name.startswith(".") or name in _PASSED or kind != "folder":
@@ -117,15 +118,15 @@ _MAPPING = re.compile(r"^MAPPING[^=\n]*= (\{.*\})$", re.MULTILINE)
 
 
 def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ...]:
-    """List the project's folders installed there as editable, relative to its `root`: a checkout has them too, and its
-    own take precedence over the person's."""
+    """List the project's folders that are installed in the environment as editable, relative to `root`. A checkout has
+    these folders, too, and its own must take precedence over the person's."""
     places = _list_editable_folders(environment)
     return tuple(dict.fromkeys(place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)))
 
 
 def find_beside(environment: Environment, root: Path, modules: Iterable[str]) -> tuple[Path, str]:
-    """Find the folder outside the project from which one of these modules is installed there as editable, and its name;
-    empty: none."""
+    """Find a folder outside the project from which one of these modules is installed in the environment as editable.
+    Return the folder and the module's name; empty if there is none."""
     for place in _list_editable_folders(environment):
         for name in modules if not place.is_relative_to(root) else ():
             if os.path.isdir(place / name) or os.path.isfile(place / f"{name}.py"):  # noqa: PTH112, PTH113
@@ -147,7 +148,7 @@ def _list_editable_folders(environment: Environment) -> list[Path]:
 
 
 def _read_mapped_folders(finder: str) -> list[Path]:
-    """List the folders whose packages an editable install of setuptools names one by one."""
+    """List the folders of the packages that an editable install by setuptools names one by one in its finder module."""
     found = _MAPPING.search(finder)
     try:
         mapping = ast.literal_eval(found[1]) if found else {}
@@ -164,7 +165,7 @@ def _read_mapped_folders(finder: str) -> list[Path]:
 def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment | None:
     home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - never fails
     named = env.get("UV_PROJECT_ENVIRONMENT", "")
-    # Only in PDM's own folder: the file is part of the repository and could name any folder.
+    # Accept only PDM's own folder, because the file is part of the repository and could name any folder.
     prefix = Path((project / ".pdm-python").text().strip()).parent.parent
     for by, found in (
         ("uv", project.shown / named if named and (project / "uv.lock").is_regular() else None),
@@ -185,7 +186,7 @@ def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | N
         return None
     name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
     cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
-    if "/" in cut:  # The repository wrote it: it must not lead to another folder.
+    if "/" in cut:  # the name comes from the repository, and must not lead to another folder
         return None
     caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
     if env.get("POETRY_VIRTUALENVS_PATH"):
@@ -202,7 +203,7 @@ def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | No
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
     digest = _hash_path(os.path.realpath(project.shown))
-    # The project's own tests run in `hatch-test*`; the environment that people work in has the project's name.
+    # Prefer `hatch-test*`, in which the project's tests run, to the environment that people work in.
     places = [
         place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
     ]

@@ -1,4 +1,4 @@
-"""bough's own git repository: all trees, contents and checkpoint commits of a project's runs."""
+"""bough's own git repository, with all trees, contents and checkpoint commits of a project's runs."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ REMEMBERED = 8
 
 
 class TreeCache:
-    """Remembers the files of the latest few trees: mostly the base's and the current ones are needed again and again,
-    and git need not be asked for what bough has just written. `ask` finds the files of any other tree."""
+    """Remembers the files of the latest few trees, because mostly those of the base and of the current tree are needed,
+    and git need not be asked for what bough has just written. `ask` lists the files of any other tree."""
 
     def __init__(self, ask: Callable[[str], FileIndex]) -> None:
         self._ask = ask
         self._remembered: dict[str, FileIndex] = {}
         self._listed: dict[str, list[str]] = {}
         self._wanted: set[str] = set()
-        """Trees that somebody asked for, unlike most snapshots of a task."""
+        """Trees whose files were asked for; those of most snapshots never are."""
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: FileIndex) -> None:
-        """Remember the files of a tree; they must no longer change."""
+        """Remember the files of a tree. The index must not be changed any more."""
         with self._lock:
             self._remembered.pop(tree, None)
             self._remembered[tree] = found
             while len(self._remembered) > REMEMBERED:
-                # A base must outlast the many snapshots after it.
+                # Drop trees that nobody asked for first: a base must outlast the many snapshots after it.
                 oldest = min(self._remembered, key=self._wanted.__contains__)
                 del self._remembered[oldest]
                 self._listed.pop(oldest, None)
@@ -57,7 +57,7 @@ class TreeCache:
         return found
 
     def paths(self, tree: str) -> list[str]:
-        """List the paths of all its files, in order: the cost grows with their number."""
+        """List the paths of all files of a tree, in order. The cost grows with their number."""
         found = self.found(tree)
         if (listed := self._listed.get(tree)) is None:
             listed = [format_path(path) for path in sorted(path for path, _ in found.files())]
@@ -68,7 +68,7 @@ class TreeCache:
 
 
 def find_moves(base: FileIndex, tree: FileIndex) -> list[Move]:
-    """List the differences in the order of paths."""
+    """List the differences between two trees, in the order of paths."""
     found = [make_move(path, _to_entry(was), _to_entry(now)) for path, was, now in find_differing(base, tree)]
     return sorted(found, key=lambda move: move.path)
 
@@ -78,7 +78,7 @@ def _to_entry(file: File | None) -> Entry | None:
 
 
 def make_move(path: bytes, base: Entry | None, target: Entry | None) -> Move:
-    """Describe one difference by git's kinds: added, deleted, modified, of another type."""
+    """Describe one difference with git's letters: A(dded), D(eleted), M(odified), T(ype changed)."""
     if base is None or target is None:
         return Move("A" if base is None else "D", path, base, target)
     return Move("T" if LINK in (base.mode, target.mode) and base.mode != target.mode else "M", path, base, target)
@@ -89,7 +89,7 @@ _TEXT = 16 << 20
 
 
 class Repository:
-    """bough's own repository, shared by the workspaces and their owner."""
+    """bough's own repository, which all workspaces of a project share."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "repo.git"
@@ -100,13 +100,13 @@ class Repository:
         self.fetch: Callable[[str], None] = lambda tree: None
         """Fetches a tree that another machine made; see `exchange.share`."""
         self.publish: Callable[[str, str], None] = lambda tree, base: None
-        """Sends a tree to other machines before its name is published. `base`: a tree that shares much with it."""
+        """Sends a tree to other machines before its name is published. Second argument: a similar tree, or empty."""
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
-        if self.objects.empty():  # git takes long to say so for each
+        if self.objects.empty():  # git would take long to say so for each id
             return known
-        # One git for all: starting it takes longer than answering for a thousand ids.
+        # Run git once for all, because starting it takes longer than answering for a thousand ids.
         asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
         out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
         there = (line.split()[0].decode() for line in out.splitlines() if not line.endswith(b" missing"))
@@ -114,12 +114,12 @@ class Repository:
 
     def clock(self) -> int:
         """Return the time that the disk stamps on files."""
-        # From the disk itself: a network disk uses its server's time, and stamps are compared only with each other.
+        # Take the time from the disk itself, because a network disk uses its server's time for stamps.
         os.utime(self._clock)
         return os.stat(self._clock).st_mtime_ns  # noqa: PTH116
 
     def ignores(self, top: bytes, paths: Collection[bytes]) -> set[bytes]:
-        # Behind `./` a path that begins with a colon is read correctly.
+        # The `./` keeps git from taking a path that begins with a colon for a pattern.
         asked = b"".join(b"./%s\0" % path for path in paths)
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
@@ -144,18 +144,18 @@ class Repository:
         return found
 
     def at(self, tree: str, paths: Sequence[str]) -> dict[bytes, File]:
-        """Return the files of a tree among these paths, which are spelled as people see them."""
+        """Return those files of a tree that are among these paths, which are written as bough shows them to people."""
         found = self.listings.found(tree)
         named = {path.encode(errors="surrogateescape"): path for path in paths}
         files = {path: file for path in named if (file := found.file(path)) is not None}
-        # A name that is not text is shown with escapes, from which the name cannot be recovered.
+        # A name that is not text is shown with escapes, which cannot be undone: compare the shown forms of all names.
         escaped = {shown for path, shown in named.items() if path not in files and "\\" in shown}
         if escaped:
             files |= {path: file for path, file in found.files() if format_path(path) in escaped}
         return dict(sorted(files.items()))
 
     def read(self, tree: str, paths: Sequence[str], most: float = inf) -> Iterator[tuple[str, File, bytes]]:
-        """Read the files of a tree among these paths: at least the first `most` bytes of each."""
+        """Read those files of a tree that are among these paths, of each at least the first `most` bytes."""
         found = self.at(tree, paths)
         contents = self.git.blobs([file.id for file in found.values()])
         for (path, file), pieces in zip(found.items(), contents, strict=True):
@@ -165,7 +165,7 @@ class Repository:
             yield format_path(path), file, bytes(body)
 
     def commit(self, id: str, parent: str, message: str) -> str:
-        """Create a commit with bough as its author; the parent itself if it has the same tree and message."""
+        """Create a commit with bough as its author. If the parent has the same tree and message, return the parent."""
         require_tree_id(id)
         if parent:
             head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
@@ -182,8 +182,8 @@ class Repository:
         return made.hex()
 
     def write(self, *args: str, **how: Any) -> bytes:
-        """Run a git command that writes objects. They go to a separate folder first: git flushes them one by one or not
-        at all; here they become durable together, like everything else of bough's."""
+        """Run a git command that writes objects. They go to a separate folder first, because git flushes objects one by
+        one or not at all; from there they are added as a batch, which becomes durable together."""
         aside = tempfile.mkdtemp(prefix="tmp_bough_", dir=self.path / "log")
         try:
             out = self.git.run(*args, objects=os.fsencode(aside), **how)
@@ -196,7 +196,7 @@ class Repository:
         return out
 
     def alter(self, tree: str, put: Mapping[bytes, File | None], batch: Batch) -> str:
-        """Return a tree like this one, except for these paths; None removes one. All of the batch is durable then."""
+        """Return a tree like this one, but with these files; None removes a path. This flushes the batch."""
         found = self.listings.found(tree).copy()
         for path, file in put.items():
             if file is not None:
@@ -214,7 +214,7 @@ class Repository:
     def diff(self, base: str, tree: str, *options: str, paths: Sequence[str] = ()) -> bytes:
         if base == tree:
             return b""
-        # Start no programs that a repository's attributes or settings name: an agent may have written those.
+        # These options keep git from starting programs that attributes or settings name: an agent may have set those.
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
         trees = (require_tree_id(base), require_tree_id(tree))
         return self.git.run("diff-tree", *fixed, *options, *trees, *(("--", *paths) if paths else ()))
@@ -225,7 +225,7 @@ def _encode_message(message: str) -> bytes:
 
 
 class TreeContents:
-    """See `ports.Contents`."""
+    """The contents of one tree; see `ports.Contents`."""
 
     def __init__(self, repository: Repository, tree: str) -> None:
         self._repository = repository
@@ -247,7 +247,7 @@ class TreeContents:
 
 
 def make_safe_name(name: str) -> str:
-    """Make a folder or branch name from a run or task: unique on any file system."""
+    """Make a folder or branch name from the name of a run or task, which stays unique on any file system."""
 
     def escape(found: re.Match[str]) -> str:
         return "+" if found[0] == "/" else "".join(f"_{byte:02x}" for byte in found[0].encode(errors="surrogatepass"))

@@ -1,8 +1,8 @@
-"""The result of a folder scan, saved in a file: a later scan reads only what changed since.
+"""Saves the result of a folder scan in a file, so that a later scan reads only what changed since.
 
-The file is a git index, with an extension for what git does not know, which git skips: so git can tell, at C speed,
-which files changed their stamp. Git compares times by the second only, so a file that was written in the second of the
-scan gets no times in the index, and git reports it every time.
+The file is a git index, so that git can tell quickly which files have a new stamp; what git does not know is in an
+extension, which git skips. Git compares times by the second only, so a file that was written in the second of the scan
+gets no times in the index, and git reports it every time.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ from bough.core.decoding import UNREADABLE
 from bough.trust import handles
 
 EXTENSION = b"BOUG"
-"""Upper case: git may ignore the extension."""
+"""The name of the extension. Git ignores an unknown one only if its name begins with a capital."""
 _HEAD = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
 _NO_STAMP = STAMP.pack(*(0,) * 7)
 _SEAL = 20
-"""Size of the checksum at the end."""
+"""The size in bytes of the checksum at the end of the file."""
 _LENGTH = struct.Struct(">Q")
 _LOW = 0xFFFFFFFF
 _FEW = 0.1
-"""Share of changed files or folders up to which they are scanned again every time: saving them takes longer."""
+"""The share of changed files or folders up to which a scan is not saved: scanning these again takes less time."""
 
 Altered = list[bytes] | None
 """See `Git.list_altered`."""
 _KeptFolder = tuple[bytes, bytes | None, dict[bytes, File], bytes, bytes, list[bytes]]
-"""Path, tree, files, stamp, rules and ignored names of a folder, each after its parent."""
+"""The path, tree, files, stamp, rules and ignored names of a folder."""
 _Kept = tuple[list[_KeptFolder], list[bytes], bytes]
-"""Folders, those with an embedded repository, and a note of the caller's."""
+"""The folders, each after its parent, the folders with an embedded repository, and a note of the caller's."""
 
 
 class SavedScan(Struct, frozen=True):
-    """The stamps that a scan found, and the index file that has them."""
+    """The stamps of the folders that a scan found, and the file in which the scan was saved."""
 
     place: Path
     seal: bytes
     folders: dict[bytes, bytes]
-    """Stamps of the folders; empty where a later write could have the same one."""
+    """The stamps of the folders, by path; empty where a later write could have the same stamp."""
     note: bytes = b""
 
     def list_changed(
         self, git: Git, top: bytes, before: FileIndex, asked: Future[Altered] | None = None
     ) -> ChangedFolders | None:
         """List the folders below `top` in which something may differ from `before`, the result of this scan or a later
-        one; None if git cannot tell. A folder with an unchanged stamp has the same names in it. `asked`: git's
-        comparison of the files, already running."""
+        one. Return None if git cannot tell. A folder with an unchanged stamp has the same names in it. `asked`: git's
+        comparison of the files, if it is already running."""
         with ThreadPoolExecutor(1) as asking:
             asked = asked or asking.submit(git.list_altered, top, self.place)
             folders = {path for path, stamp in list_stamps(top, before) if not stamp or self.folders.get(path) != stamp}
@@ -78,21 +78,21 @@ class SavedScan(Struct, frozen=True):
                 same = file.read() == self.seal
         except OSError:
             same = False
-        if altered is None or not same:  # without the file, git would report nothing
+        if altered is None or not same:  # if the file was missing or replaced, git's answer means nothing
             return None
         return ChangedFolders(folders.union(path.rpartition(b"/")[0] for path in altered), set())
 
 
 def list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
-    """List the folders on disk with their current stamps."""
+    """Yield the path and the current stamp of each known folder."""
     with handles.OpenHandle(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
         for path in found.folders:
             yield path, look_at(path, handle)
 
 
 def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:
-    """Save the scan. A lost file only means that everything is read again. `now`: the time before the scan, or until
-    which only bough wrote."""
+    """Save the scan. If the file is lost, everything is just read again. `now`: a time before the scan, or until which
+    only bough wrote there."""
     with pause_collector():
         kept: _Kept = (
             sorted(
@@ -120,7 +120,8 @@ def _make_record(path: Path, seal: bytes, kept: _Kept) -> SavedScan:
 
 
 def _settled_stamp(folder: Folder, now: int) -> bytes:
-    """Return a folder's stamp; empty if its `.gitignore` is itself ignored: git would not report a change of that."""
+    """Return a folder's stamp; empty if a later write could have the same one, or if its `.gitignore` is itself
+    ignored, because git would not report a change of that file."""
     hidden = folder.rules and b".gitignore" not in folder.files
     return folder.stamp if folder.stamp and not hidden and is_sure(folder.stamp, now) else b""
 
@@ -140,7 +141,7 @@ def is_worth_saving(found: FileIndex) -> bool:
 
 
 def load(path: Path) -> tuple[SavedScan, FileIndex] | None:
-    """Load the scan; None if the file is missing, truncated or damaged."""
+    """Load a saved scan. Return None if the file is missing, truncated or damaged."""
     try:
         body = path.read_bytes()
     except OSError:

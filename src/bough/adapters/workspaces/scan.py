@@ -1,14 +1,14 @@
-"""Finds the files below a folder and the ids of their contents: the one mechanism behind storing the person's files,
-snapshots of a workspace and restoring one.
+"""Finds the files below a folder and the ids of their contents. This is how the person's files are stored, and how a
+workspace is stored and restored.
 
-Promises: links are kept as links and never followed; folders are entered by handle, so that none can be swapped for a
+Promises: links are kept as links and never followed; folders are entered by handle, so that none can be replaced by a
 link meanwhile; `.git` (of any repository, at any depth) and bough's own folder are never entered, so the files of
 submodules and embedded repositories are ordinary files; sockets, pipes and devices are skipped. Tracked files are kept
 even if an ignore rule names them; other files are kept unless git reports that a rule ignores them. A file is read
 again only if it may have changed since it was last read.
 """
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ from bough.core.errors import SnapshotRefused, WorkspaceError
 from bough.trust import handles
 
 HOME = b".bough"
-"""bough's folder, at the top of the person's files (and of no checkout)."""
+"""bough's own folder, at the top of the person's project."""
 
 _TICK = 50_000_000
 """Nanoseconds within which two writes may get the same time stamp on a disk other than the clock's."""
 _COARSE_TICK = 2_100_000_000
-"""The same on a disk whose time stamps are whole seconds."""
+"""Nanoseconds within which two writes may get the same time stamp on a disk whose stamps are whole seconds."""
 
 _GB = 1_000_000_000
 _LONGEST = 4_000
-"""Longest path in bytes: deeper ones could not be checked out again. The system's limit is 4,096."""
+"""The most bytes of a path. A longer one could not be checked out again: the system's limit is 4,096."""
 _DEEPEST = 250
-"""Deepest nesting of folders: git is asked once for each level of new ones."""
+"""The deepest nesting of folders. It is limited, because git is asked once for each level of new folders."""
 _NAMES = sys.getfilesystemencoding()
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def is_reserved(name: bytes) -> bool:
-    """Whether a name is `.git`, or some file system treats it so: never kept, never written."""
+    """Whether a name is `.git`, or some file system takes it for that. Such names are never kept or written."""
     if name[0] < 0x80 and name[0] not in b".gG":
         return False
     text = _IGNORABLE.sub("", name.decode(errors="replace")).casefold()
@@ -70,22 +70,22 @@ def is_reserved(name: bytes) -> bool:
 
 
 class Bounds(Struct, frozen=True):
-    """Limits of what may be new in a folder. Files from the start do not count, and are not read again."""
+    """Limits of what may be new in a folder. Files that a task started with do not count."""
 
     file: int = _GB
-    """Largest file, in bytes."""
+    """The size in bytes of the largest file."""
     all: int = 4 * _GB
-    """Most bytes to read in one scan."""
+    """The most bytes to read in one scan."""
     files: int = 200_000
-    """Most new files."""
+    """The most new files."""
 
 
 PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
-"""Limits for the person's own files: they decide what they keep; beyond this something is wrong."""
+"""Limits for the person's own files. They are generous, because people decide themselves what they keep."""
 
 
 class Item(NamedTuple):
-    """What a folder has under a name: a file (`PLAIN`), a link or a folder."""
+    """An entry of a folder: a file (`PLAIN`), a link or a folder."""
 
     name: bytes
     kind: bytes
@@ -96,24 +96,24 @@ class Scanner(Struct):
 
     top: bytes
     ignores: Callable[[Collection[bytes]], set[bytes]]
-    """Returns those of the paths that an ignore rule names."""
+    """Returns those of the given paths that an ignore rule names."""
     clock: Callable[[], int]
-    """The disk's own clock."""
+    """Returns the time by the disk's own clock, in nanoseconds."""
     own: bool = True
-    """The files are bough's: permissions that obstruct it are changed. Otherwise an error names them."""
+    """Whether the files are bough's: then permissions that prevent reading are changed. Otherwise that is an error."""
     shared: Callable[[bytes, bytes], bool] = lambda path, target: False
-    """Whether bough made this link to a folder of the person's."""
+    """Tells whether bough made the link at this path, to a folder of the person's."""
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
-    """Tracked paths of the repository embedded in this folder."""
+    """Returns the tracked paths of the repository that is embedded in this folder."""
     bounds: Bounds = Bounds()
     watch: CheckoutWatch | None = None
     """Tells which folders need not be scanned again."""
     compare: Callable[[FileIndex], ChangedFolders | None] = lambda before: None
-    """Tells the same by comparing the stamps of all files and folders; None if it cannot."""
+    """Finds the changed folders by comparing the stamps of all files and folders; returns None if it cannot."""
 
     def now(self) -> int:
-        """Return the time before which every stamp is certain: no later write has the same one. bough's own files are
-        on the clock's disk; a person's may be on another, with coarser stamps."""
+        """Return the time before which every stamp is sure, so that no later write can have the same one. bough's own
+        files are on the clock's disk; a person's may be on another, with coarser stamps."""
         now = self.clock()
         return now if self.own else now - (_COARSE_TICK if now % 1_000_000_000 == 0 else _TICK)
 
@@ -126,10 +126,10 @@ class Scanner(Struct):
         wanted: FileIndex | None = None,
         keep: bool = True,
     ) -> FileIndex:
-        """Scan the folder; contents go into the batch, without one only their ids are computed. `settled`: since
-        `before`, only a `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents
-        of its paths matter; of others only the existence. `keep`: the next scan starts from the result; else the watch
-        reports the same changes again. Raises `SnapshotRefused` if there is more than may be kept."""
+        """Scan the folder. Contents go into the batch; without a batch only their ids are computed. `settled`: since
+        `before`, only a `.gitignore` in the folder itself can have changed what is ignored. `wanted`: read only the
+        contents of these paths; other files are only listed. `keep`: the next scan starts from the result; otherwise
+        the watch reports the same changes again. Raises `SnapshotRefused` if there is more than may be kept."""
         told = self.watch.changed() if self.watch is not None else None
         with self.telling():
             changed = None
@@ -148,7 +148,7 @@ class Scanner(Struct):
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Use the watch's report, which comes only once: after a failure everything has to be scanned again."""
+        """Use the watch's report in the block. It comes only once, so after a failure everything is scanned again."""
         try:
             yield
         except BaseException:
@@ -158,7 +158,7 @@ class Scanner(Struct):
 
 
 class _Look:
-    """One pass, level by level, so that git is asked about all unknown names of a level at once."""
+    """One pass over the folder, level by level, so that git is asked about all unknown names of a level at once."""
 
     def __init__(
         self,
@@ -174,20 +174,20 @@ class _Look:
         self._tracked = tracked
         self._batch = batch
         self._settled = settled
-        """The ignore rules are unchanged, and so is what is kept or ignored."""
+        """Whether the ignore rules are unchanged, so that what was kept or ignored before still is."""
         self._found = FileIndex({}, set())
         self._now = scanner.now()
         self._wanted = wanted
         self._whole: set[bytes] | None = None
-        """Known folders to scan anyway; None: all."""
+        """Known folders that are scanned with everything below them; None: all folders are."""
         self._read = 0
-        """Bytes read so far."""
+        """How many bytes have been read so far."""
         self._new = 0
-        """New files so far."""
+        """How many new files have been found so far."""
         self.rules_changed = False
 
     def through(self, changed: ChangedFolders | None = None) -> FileIndex:
-        """Scan everything, or only what may have changed if that is known."""
+        """Scan everything or, if it is known which folders may have changed, only these."""
         waiting: dict[int, list[bytes]] = {0: [b""]}
         if changed is not None:
             self._found, self._whole = self._before.copy(), changed.whole
@@ -238,8 +238,8 @@ class _Look:
         self._found.settle(path, folder, changed=not same)
 
     def _entries(self, path: bytes, folder: Folder, before: Folder) -> list[Item]:
-        """Yield the entries to decide on: files, links and folders except those never kept. An unchanged file goes into
-        the folder right away."""
+        """List the files, links and folders about which is yet to be decided whether they are kept. Those that are
+        never kept are left out, and an unchanged file goes into `folder` right away."""
         depth = path.count(b"/") + 1
         if len(self._by.top) + len(path) > _LONGEST or depth > _DEEPEST:
             raise SnapshotRefused(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
@@ -259,7 +259,7 @@ class _Look:
         except PermissionError as error:
             raise self._make_unreadable_error(path) from error
         if b".gitignore" in folder.other:
-            # The rules file is a pipe or a device: git would wait for it.
+            # The `.gitignore` is a pipe or a device, for which git would wait.
             if not self._by.own:
                 where = os.fsdecode(join_path(path, b".gitignore"))
                 raise WorkspaceError(
@@ -285,7 +285,7 @@ class _Look:
         return [item for item in items if item.name not in never]
 
     def _handle_known(self, path: bytes, folder: Folder, before: Folder, entry: Item, below: list[bytes]) -> bool:
-        """Handle an entry without asking git."""
+        """Keep or ignore an entry if that can be decided without asking git. Return whether it was."""
         name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
             folder.rules = self._read_rules(path)
@@ -322,7 +322,7 @@ class _Look:
                 self._by.watch.close()  # a write through its other name would not be reported here
             path = join_path(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
-                return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever its content.
+                return File(PLAIN, b"", stamp, False)  # it will be removed or replaced, whatever its content
             self._new += before is None and path not in self._tracked
             if self._wanted is None and self._new > self._by.bounds.files:
                 raise SnapshotRefused(
@@ -335,7 +335,7 @@ class _Look:
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
                 id = self._read_contents(path, within, info.st_size)
-        except (FileNotFoundError, NotADirectoryError):  # gone since its folder was read
+        except (FileNotFoundError, NotADirectoryError):  # removed since its folder was read
             return None
         return File(mode, id, stamp, is_sure(stamp, self._now)) if id is not None else None
 
@@ -375,7 +375,7 @@ class _Look:
 
 
 def _has_same_tree(folder: Folder, before: Folder) -> bool:
-    """Whether a folder's own entries make the same tree."""
+    """Whether a folder has the same files and subfolders as before."""
     known = before.files
     if folder.files.keys() != known.keys() or folder.folders.keys() != before.folders.keys():
         return False
@@ -383,8 +383,8 @@ def _has_same_tree(folder: Folder, before: Folder) -> bool:
 
 
 def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
-    """List files, links and folders by their kind in the folder; skip sockets, pipes and devices. A known file that is
-    certainly unchanged goes into `folder` instead."""
+    """List the files, links and folders in a folder; others (sockets, pipes, devices) go into `folder.other`. A known
+    file that is certainly unchanged goes into `folder.files` instead."""
     items = []
     with os.scandir(handle) as entries:
         for entry in entries:
@@ -397,7 +397,7 @@ def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[I
                         continue
                 except FileNotFoundError:
                     continue
-            if entry.is_file(follow_symlinks=False):  # most are
+            if entry.is_file(follow_symlinks=False):  # the most frequent kind
                 items.append(Item(name, PLAIN))
             elif entry.is_dir(follow_symlinks=False):
                 items.append(Item(name, FOLDER))

@@ -1,12 +1,12 @@
-"""Heavy ignored folders (installed packages) that a workspace shares by a link instead of a copy.
+"""Shares heavy ignored folders (installed packages) with a workspace by links instead of copies.
 
-Only for a sandbox that denies writing through the link. Its target identifies such a link, so nothing has to be
-remembered: it never enters a tree, and restoring or discarding never follows it. Folders that their own tool writes to
-on every use (`.tox`, `target`, caches) are shared only where the sandbox puts the workspace's own layer over them:
-read-only they would break what works without them.
+This requires a sandbox that denies writing through such a link. The link is recognised by its target, so nothing has to
+be remembered; it never becomes part of a tree, and restoring or discarding a workspace never follows it. Folders that
+their tool writes to on every use (`.tox`, `target`, caches) are shared only where the sandbox puts a writable layer of
+the workspace over them: read-only, they would make commands fail that work without them.
 """
 
-# Paths are bytes: a name on disk need not be text.
+# Paths are bytes, because a name on disk need not be text.
 # ruff: noqa: PTH103, PTH115, PTH120, PTH211
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ NAMES = frozenset(
     b"venv".split()
 )
 BUILT = frozenset(b".tox .nox target".split())
-"""Names of folders that are shared only where commands write to a layer of their own."""
+"""Names of folders that are shared only where commands write to a layer of their workspace."""
 _DEEPEST = 2
-"""Depth of the search below the top: `packages/web/node_modules`."""
+"""How deep folders are searched: far enough for `packages/web/node_modules`."""
 
 
 def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
-    """Find real folders with such a name. `layered`: the sandbox can put a layer over them."""
+    """Find the folders (not links) that can be shared, by name. `layered`: the sandbox can put a layer over them."""
     names = NAMES | BUILT if layered else NAMES
     folders: list[tuple[bytes, int]] = [(b"", 0)]
-    for folder, depth in folders:  # grows during the walk
+    for folder, depth in folders:  # the list grows during the walk
         try:
             entries = disk.list_entries(join_path(top, folder) if folder else top)
-        except OSError:  # not readable: nothing to share
+        except OSError:  # the folder cannot be read, so it is not shared
             continue
         for entry in entries:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
                 continue
             path = join_path(folder, entry.name)
-            # Cargo rebuilds what a checkout changed; other tools may reuse what was built from a deleted file.
+            # Only Cargo's `target` is shared: other tools may reuse what they built from a file that was deleted.
             if entry.name in names and (
                 entry.name != b"target" or os.path.lexists(join_path(entry.path, b".rustc_info.json"))
             ):
@@ -54,7 +54,7 @@ def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
 
 
 def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
-    """Whether the link at `path` of a workspace points to the same path of the person's."""
+    """Whether the link at `path` in a workspace points to the same path in the person's project."""
     try:
         return os.readlink(link) == join_path(person, path)
     except OSError:
@@ -62,7 +62,7 @@ def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
 
 
 def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
-    """Link these folders of the person's into a workspace where nothing is in the way; return the shared ones."""
+    """Link these folders of the person's into a workspace, where nothing is in the way. Return the shared ones."""
     made = []
     for path in paths:
         link = join_path(top, path)
@@ -70,8 +70,8 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
             continue
         if not os.path.lexists(link):
             if _leads_out(join_path(person, path)):
-                # The workspace gets a folder with a link to each installed package. Packages that are part of the
-                # project are the workspace's own.
+                # The workspace gets a folder with a link to each installed package. Links to packages of the project
+                # itself are copied, so that they lead to the workspace's own.
                 handles.make_folder(top, path)
                 for name, entry in _list_packages(join_path(person, path)):
                     if b"/" in name:
@@ -90,7 +90,7 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
 
 
 def unshare(person: bytes, top: bytes) -> None:
-    """Remove such links: this run's sandbox would let an agent write through them."""
+    """Remove all links that `share` made, because the sandbox of this run would let an agent write through them."""
     folders: list[tuple[bytes, int]] = [(b"", 0)]
     for folder, depth in folders:
         with handles.open_folder(top, folder) as within:
@@ -104,7 +104,7 @@ def unshare(person: bytes, top: bytes) -> None:
 
 
 def _list_packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
-    """The packages of a `node_modules` by name, including those of a scope (`@scope/name`)."""
+    """Yield the packages of a `node_modules` by name, including those of a scope (`@scope/name`)."""
     for entry in disk.list_entries(folder):
         if entry.name.startswith(b"@") and entry.is_dir(follow_symlinks=False):
             for inner in disk.list_entries(entry.path):
@@ -114,7 +114,8 @@ def _list_packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
 
 
 def _leads_out(folder: bytes) -> bool:
-    """Whether it holds packages of the project itself, as links: shared, they would be the person's."""
+    """Whether a `node_modules` has links to packages of the project itself: if it were shared, they would lead to the
+    person's files."""
     if folder.rpartition(b"/")[2] != b"node_modules":
         return False
     try:
@@ -124,6 +125,7 @@ def _leads_out(folder: bytes) -> bool:
 
 
 def _leads_outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
-    """Whether a relative link leaves `node_modules`: `../packages/web`, and one level more from inside a scope."""
+    """Whether a package is a relative link out of `node_modules`, such as `../packages/web`; from inside a scope, it
+    goes up one level more."""
     up = b"../" * (1 + name.count(b"/"))
     return entry.is_symlink() and os.readlink(entry.path).startswith(up)

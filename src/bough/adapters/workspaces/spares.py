@@ -1,12 +1,12 @@
-"""Checkouts that no task needs any longer, for the next task: filling a checkout takes longer the more files there are,
-and two tasks of a project have most of them in common.
+"""Keeps checkouts of finished tasks for the next task: the more files there are, the longer filling a checkout takes,
+and two tasks of a project have most files in common.
 
     .bough/spare/NAME          a checkout as some task left it
     .bough/spare/NAME.index    what bough itself wrote in it (see saved_scan.py)
     .bough/trash/NAME          what waits to be removed
 
-Promises: a checkout has one taker, however many processes ask. The next task gets nothing that a task left: a file
-stays only when it has the very stamp that it got when bough wrote it, and no command can restore that.
+Promises: only one process gets a checkout, however many ask. The next task gets nothing that an earlier task wrote: a
+file stays only if it has the stamp that it got when bough wrote it, and no command can forge that.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from bough.adapters.workspaces.git_program import Git
 from bough.trust import handles
 
 MOST = 8
-"""The most checkouts that are kept."""
+"""The most spare checkouts that are kept."""
 ENDING = ".index"
 
 
 class SpareCheckout(NamedTuple):
-    """A checkout that bough made: what it wrote there, and the saved index, which may be older."""
+    """A checkout that bough made: what bough wrote there (`found`), and the saved index, which may be older."""
 
     record: saved_scan.SavedScan
     found: FileIndex
@@ -39,7 +39,7 @@ class SpareCheckout(NamedTuple):
     """Git's comparison of the files with the index, if it is running."""
 
     def at(self, place: Path) -> SpareCheckout:
-        """Return the same with the index moved."""
+        """Return the same checkout, with its index at `place`."""
         return SpareCheckout(replace(self.record, place=place), self.found)
 
 
@@ -52,15 +52,15 @@ class Spares:
         self._folder = home / "spare"
         self.trash = Trash(home / "trash")
         self._last: tuple[str, SpareCheckout] | None = None
-        """The checkout given last: its index need not be read again."""
+        """The name and content of the checkout that was given last, so that its index need not be read again."""
 
     def take(self, place: Path, git: Git) -> SpareCheckout | None:
-        """Move one to an unused place, with its index next to it; return what bough wrote in it. None: there is
-        none."""
+        """Move a spare checkout to `place`, with its index next to it, and return what bough wrote in it; None if there
+        is none."""
         last, made = self._last or ("", None)
         for spare in sorted(self._all(), key=lambda spare: spare.name != last):
             try:
-                # A rename has one winner among all processes, so no lock is needed.
+                # Only one process can rename the folder, so no lock is needed.
                 spare.rename(place)
             except OSError:  # another process took it
                 continue
@@ -70,11 +70,11 @@ class Spares:
             if spare.name == last and made is not None:
                 self._last = None
                 return made.at(kept)
-            with ThreadPoolExecutor(1) as asking:  # git compares while we read
+            with ThreadPoolExecutor(1) as asking:  # git compares while the index is read here
                 asked = asking.submit(git.list_altered, os.fsencode(place), kept)
                 if (known := saved_scan.load(kept)) is not None:
                     return SpareCheckout(*known, asked)
-            # Without its index nobody can tell which files in it are bough's own.
+            # Without the index nobody can tell which files in the checkout bough wrote.
             self.trash.put(place)
         return None
 
@@ -87,7 +87,7 @@ class Spares:
             return
         self._folder.mkdir(exist_ok=True)
         spare = self._folder / os.urandom(6).hex()
-        kept.rename(find_index(spare))  # first: the checkout is worthless without it
+        kept.rename(find_index(spare))  # before the checkout, which is useless without it
         checkout.rename(spare)
         if made is not None:
             self._last = spare.name, made
@@ -108,7 +108,7 @@ class Spares:
 
 
 class Trash:
-    """Removes files in the background, since many take seconds. The next process removes what this one leaves."""
+    """Removes folders in the background, since that may take seconds. The next process removes what is left."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -116,19 +116,19 @@ class Trash:
         self._at_work = False
 
     def put(self, place: Path) -> None:
-        """Take a folder of bough's own; its content may be an agent's."""
+        """Move a folder of bough's own, whose content may be an agent's, into the trash."""
         with handles.open_folder(os.fsencode(place.parent), b"") as parent:
             self.put_in(parent, os.fsencode(place.name))
 
     def put_in(self, parent: int, name: bytes) -> None:
-        """Take the entry of a folder with that name."""
+        """Move the entry of that name in an open folder into the trash."""
         self.folder.mkdir(exist_ok=True)
         with handles.open_folder(os.fsencode(self.folder), b"") as trash:
             handles.move_away(parent, name, trash, os.urandom(6).hex().encode())
         self.empty()
 
     def empty(self) -> None:
-        """Start emptying it in the background."""
+        """Start emptying the trash in the background."""
         with self._lock:
             if self._at_work or not self.folder.is_dir():
                 return
@@ -138,7 +138,7 @@ class Trash:
     def _empty(self) -> None:
         while True:
             for entry in disk.list_entries(os.fsencode(self.folder)):
-                with suppress(OSError):  # two processes at once: one succeeds
+                with suppress(OSError):  # another process may be removing it at the same time
                     disk.remove(entry.path)
             with self._lock:
                 if not disk.list_entries(os.fsencode(self.folder)):

@@ -1,9 +1,9 @@
-"""The parts of the person's own set-up that a checkout gets besides the files of its tree: links, copies, variables,
-and ignored files that a project's tests need: modules compiled in place (`pip install -e .`), and generated sources
-that the project's own code imports (a version file, a parser, a schema).
+"""Brings parts of the person's own set-up into a checkout, besides the files of its tree: links, copies, variables, and
+ignored files that a project's tests need: modules compiled in place (`pip install -e .`), and generated sources that
+the project's own code imports (a version file, a parser, a schema).
 
-Compiled modules match the sources that they were built from. If a checkout has other sources, they are left out: a
-check must not prove older code.
+If a checkout has other sources than those that the modules were compiled from, the modules are left out, because a
+check would test outdated code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bough.trust.programs import run_program
 
 TASK, PORT = "BOUGH_TASK", "PORT"
 _LARGEST_SOURCE = 64 << 20
-"""Largest source that is compared, in bytes."""
+"""The most bytes of a source that is compared."""
 
 COMPILED = (".so", ".pyd")
 SOURCES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .hxx .pyx .pxd .pxi .rs .f .f90 .m .mm .cu".split())  # noqa: SIM905
@@ -39,7 +39,7 @@ _MOST_FOLDERS = 300
 _MOST_FILES = 50
 _LARGEST = 1 << 20
 _GENERATED = r"(?im)\b(?:auto-?)?generated\b|do(?: not|n't) (?:edit|modify|change)|^(?:__version__|version)\s*="
-"""First lines of a generated file. Any other that is not compiled stays where it is: it may hold secrets."""
+"""Matches the first lines of a generated file. Other ignored files are not brought along: they may hold secrets."""
 _HEAD = 2_000
 
 
@@ -47,19 +47,19 @@ class Surroundings(Struct, frozen=True):
     environment: Environment | None = None
     """The Python environment that commands find first on their PATH."""
     link: tuple[str, ...] = ()
-    """Ignored files and folders of the person's to link to."""
+    """Ignored files and folders of the person's to which the checkout gets links."""
     copy: tuple[str, ...] = ()
-    """Ignored files and folders of the person's to copy, fresh for every check."""
+    """Ignored files and folders of the person's that are copied, anew for every check."""
     sources: tuple[str, ...] = ()
     """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)
     path: str = os.defpath
-    """The PATH that follows the environment's programs."""
+    """The PATH to which the environment's programs are prepended."""
 
     def at(self, root: Path, task: str, port: int) -> dict[str, str]:
-        """Return the variables of commands in the checkout of a task."""
+        """Return the environment variables of commands in a task's checkout at `root`."""
         found = {TASK: task, PORT: str(port)}
-        # Node's package managers put a project's own programs there.
+        # Node's package managers install the programs that a project uses there.
         place = root / "node_modules" / ".bin"
         path = os.pathsep.join([*([str(place)] if place.is_dir() else []), self.path])
         if self.environment is not None:
@@ -72,14 +72,15 @@ class Surroundings(Struct, frozen=True):
 
 
 def find_free_port() -> int:
-    """Find a port that nothing listens on now."""
+    """Find a port on which nothing listens now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy with links as links, and with shared blocks if the disk supports that; move into place in one step."""
+    """Copy a file or folder, with links as links, and sharing blocks if the disk supports that. The copy is moved into
+    place in one step."""
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     disk.remove(os.fsencode(part))
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +88,7 @@ def copy_tree(source: Path, target: Path) -> None:
         quick = run_program(["cp", "-a", "--reflink=auto", "--", str(source), str(part)], project=source.parent)
     except FileNotFoundError:
         quick = None
-    if quick is None or quick.returncode != 0:  # no such program, or not GNU's
+    if quick is None or quick.returncode != 0:  # there is no `cp`, or it is not GNU's
         disk.remove(os.fsencode(part))
         if source.is_dir():
             shutil.copytree(source, part, symlinks=True)
@@ -98,7 +99,7 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def rewrite_interpreters(folder: Path, source: Path) -> None:
-    """Make the programs of a copied environment start its own interpreter, not the original's."""
+    """Make the programs of a copied Python environment start its own interpreter, not the original's."""
     old, new = os.fsencode(f"#!{source}/"), os.fsencode(f"#!{folder}/")
     if not (folder / "pyvenv.cfg").is_file():
         return
@@ -112,8 +113,8 @@ def rewrite_interpreters(folder: Path, source: Path) -> None:
 def fingerprint_environment(
     root: Path, env: Mapping[str, str], surroundings: Surroundings, settings: Iterable[object]
 ) -> str:
-    """Return a fingerprint of everything besides the tree that may change a check's result. `env`: the commands'
-    variables."""
+    """Return a hash of everything besides the tree that may change a check's result. `env`: the environment variables
+    of commands."""
     parts = [f"{name}={value}" for name, value in sorted({**env, **surroundings.variables}.items())]
     found = surroundings.environment
     places = [found.prefix] if found is not None else []
@@ -135,7 +136,7 @@ _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
 
 
 def read_variables(path: Place) -> dict[str, str]:
-    """Read the variables of a file. Quotes around a value are removed; nothing is expanded or run."""
+    """Read variables from a file of lines NAME=VALUE. Quotes around a value are removed; nothing is expanded or run."""
     try:
         text = path.read().decode("utf-8")
     except OSError:
@@ -162,13 +163,13 @@ def read_variables(path: Place) -> dict[str, str]:
 
 
 def list_sources(paths: Iterable[bytes]) -> list[str]:
-    """List those of a project's files from which modules are compiled."""
+    """List those of a project's files from which modules may be compiled."""
     named = (path.decode(errors="surrogateescape") for path in paths)
     return [path for path in named if f".{path.rpartition('.')[2].lower()}" in SOURCES]
 
 
 def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_from: Iterable[str]) -> None:
-    """Copy these modules if the checkout has the same sources as the person."""
+    """Copy these compiled modules, if the sources in the checkout are the same as the person's."""
     for path in built_from:
         try:
             if Place(person, path).read(_LARGEST_SOURCE) != Place(checkout, path).read(_LARGEST_SOURCE):
@@ -176,13 +177,13 @@ def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_fro
         except OSError:
             return
     for name in modules:
-        with suppress(OSError):  # not a regular file, or no folder for it
+        with suppress(OSError):  # it is not a regular file, or the checkout has no folder for it
             Place(person, name).copy_to(Place(checkout, name))
 
 
 def list_generated(person: Path, tracked: Iterable[str]) -> list[str]:
-    """List untracked files of the person's in a folder with sources of the same language, one of which names them. Only
-    those that git ignores may be used."""
+    """List untracked generated or compiled files of the person's, each next to a source of the same language that names
+    it. The caller must use only those that git ignores."""
     by_folder: dict[str, set[str]] = {}
     for path in tracked:
         if find_suffix(path) not in _NO_SOURCES and not is_made_folder(parent_folder(path)):
@@ -200,7 +201,7 @@ def _list_in(place: Place, folder: str, names: set[str]) -> Iterator[str]:
     texts: dict[str, str] = {}
     for name in others:
         language = find_language(name)
-        compiled = f".{find_suffix(name)}" in SOURCES  # Such a file holds no settings.
+        compiled = f".{find_suffix(name)}" in SOURCES  # such a file holds no settings
         if language is NEUTRAL or not (compiled or re.search(_GENERATED, (place / name).text(_LARGEST)[:_HEAD])):
             continue
         beside = [each for each in sorted(names) if find_language(each) is language]

@@ -1,4 +1,4 @@
-"""The trees of a project's runs, apart from any checkout: their contents, differences and merges."""
+"""Reads, compares, merges and applies the trees of a project's runs, without a checkout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEFTOVER = 24 * 3600.0
 
 
 class GitTrees:
-    """The trees kept for the project at `root`; `home` is its `.bough`."""
+    """The trees that bough stores for the project at `root`; `home` is its `.bough`."""
 
     def __init__(self, root: Path, home: Path) -> None:
         self._root = root
@@ -41,10 +41,10 @@ class GitTrees:
             if not self._ready:
                 try:
                     prepare_repository(self._home)
-                    # A file that another process is writing looks like a leftover of a crash, so only old ones go.
+                    # A file that another process is writing looks like a leftover of a crash, so remove only old ones.
                     self.repository.objects.recover(time.time() - _LEFTOVER)
                 except OSError as error:
-                    # Existing objects can be read even where nothing can be written.
+                    # Go on if nothing can be written, because existing objects can still be read.
                     if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not self.repository.path.is_dir():
                         raise
                 self._ready = True
@@ -58,7 +58,7 @@ class GitTrees:
 
     def _list_moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared(base, tree)
-        if repository.listings.know_of(base, tree):  # no need to ask git
+        if repository.listings.know_of(base, tree):  # then git need not be asked
             return find_moves(repository.listings.found(base), repository.listings.found(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         moves = []
@@ -89,7 +89,7 @@ class GitTrees:
 
     @in_thread("apply the patch")
     def patch(self, base: str, patch: bytes) -> str:
-        """Return the tree with that patch applied."""
+        """Apply a patch to the tree `base`, and return the resulting tree."""
         tree = apply_patch(self._prepared(base), base, patch)
         self.repository.publish(tree, base)
         return tree
@@ -98,7 +98,7 @@ class GitTrees:
     def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         repository = self._prepared(tree, base)
         found, back = repository.listings.found(tree), repository.at(base, paths)
-        # If one side has a file and the other a folder, the base's stays.
+        # Where one tree has a file and the other a folder, the base's is taken.
         put: dict[bytes, File | None] = {**dict.fromkeys(repository.at(tree, paths)), **back}
         with Batch(repository.objects) as batch:
             for name, text in texts.items():
@@ -112,7 +112,7 @@ class GitTrees:
 
     @in_thread("read files")
     def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        """Mode and content of those files of a tree that exist."""
+        """Return the mode and content of each of these files that the tree has."""
         read = self._prepared(tree).read(tree, paths)
         return {path: (file.mode.decode(), body) for path, file, body in read}
 
@@ -122,7 +122,7 @@ class GitTrees:
 
     @in_thread("compare")
     def count_changes(self, base: str, tree: str) -> list[LineCount]:
-        """List every changed file with its numbers of added and removed lines."""
+        """List every changed file with how many lines were added and removed."""
         said = self._diff(base, tree, "--numstat", "-z")
         entries = [entry.split("\t", 2) for entry in said.split("\0") if entry.count("\t") > 1]
         return [
@@ -132,7 +132,7 @@ class GitTrees:
 
     @in_thread("compare")
     def diff_file(self, base: str, tree: str, path: str) -> str:
-        """Return the diff of one file, whose name is no pattern."""
+        """Return the diff of one file; its path is not taken for a pattern."""
         return self._diff(base, tree, "-p", paths=[f":(literal,top){path}"])
 
     def _diff(self, base: str, tree: str, *form: str, paths: Sequence[str] = ()) -> str:

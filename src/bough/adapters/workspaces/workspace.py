@@ -1,4 +1,4 @@
-"""One task's checkout: its files can be stored as trees and restored."""
+"""A task's checkout, whose files can be stored as trees and restored."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 INSTALLED = shared_folders.NAMES | shared_folders.BUILT | {b".gradle"}
-"""Folders that tools install into or build in, and maintain themselves: recreating them for every check would take
-minutes and a network."""
+"""Folders that tools install into or build in, and maintain themselves. They stay, because recreating them for every
+check would take minutes and a network."""
 MADE = b"__pycache__"
-"""Removed even if it is in the tree: bytecode need not match the source beside it."""
+"""The folder that is removed even if it is in the tree, because bytecode need not match the source beside it."""
 
 
 def in_thread(
     doing: str,
 ) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]]:
-    """Make a method run in a thread, since disks and programs are slow. A system error becomes one sentence: bough
-    could not do what `doing` says, in which arguments stand by name (`{self.root}`). Cancelling waits until the thread
-    has ended: a discarded checkout must not be recreated a moment later."""
+    """Make a method run in a thread, since disks and programs are slow. An `OSError` becomes a sentence that bough
+    could not do what `doing` says, where `{self.root}` and the like stand for arguments. Cancelling waits until the
+    thread has ended, so that it does not recreate a checkout that was discarded."""
 
     def decorate(action: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
         @wraps(action)
@@ -57,7 +57,7 @@ def in_thread(
             except asyncio.CancelledError:
                 await asyncio.wait((work,))
                 if not work.cancelled():
-                    work.exception()  # Nobody asks for it any more.
+                    work.exception()  # mark it as seen, or asyncio would report it
                 raise
             except OSError as error:
                 named = signature(action).bind(self, *args, **kwargs).arguments
@@ -69,7 +69,7 @@ def in_thread(
 
 
 class GitWorkspace(Struct, eq=False):
-    """One task's checkout. Calls are serial; the last scan is remembered, so a snapshot reads only what changed."""
+    """A task's checkout. Calls run one at a time. It remembers the last scan, so a snapshot reads only what changed."""
 
     root: Path
     folder: Path
@@ -80,15 +80,15 @@ class GitWorkspace(Struct, eq=False):
     _scanner: Scanner
     _tracked: Tracked
     _found: FileIndex | None
-    """The files as last seen, if known."""
+    """The files as the last scan found them, if known."""
     _lenders: Sequence[Path]
-    """Folders whose installed packages it uses: another checkout, the person's project."""
+    """The folders whose installed packages the checkout uses: another checkout, the person's project."""
     _furnish: Callable[[], None]
-    """Restores what comes from the person's set-up, except links to heavy folders."""
+    """Restores what comes from the person's set-up, except for links to heavy folders."""
     _remake: Callable[[str], GitWorkspace]
     """Recreates the checkout from a tree."""
     _last: str
-    """Its latest tree."""
+    """The tree that was stored or restored last."""
     env: Mapping[str, str] = {}
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _settings: Stamp | None = None
@@ -118,7 +118,7 @@ class GitWorkspace(Struct, eq=False):
                 id = write_tree(found, batch)
                 batch.flush()
             self._found = found
-            # The agent may change its own .git: a person whose shell shows the branch would run programs that it names.
+            # The agent may have changed its own .git, whose settings can make a person's shell prompt start programs.
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
         self._repository.publish(id.hex(), self._last)
@@ -130,19 +130,19 @@ class GitWorkspace(Struct, eq=False):
         with self._busy:
             wanted = self._repository.listings.found(tree)
             self._last = tree
-            # If this fails half-way, the known state no longer holds.
+            # If this fails half-way, the files are no longer as the last scan found them.
             before, self._found = self._found, None
             try:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
                 find_start(self.root, self.folder.relative_to(self.root).as_posix())
             except (OSError, WorkspaceError):
-                # Something in it cannot even be read, so recreate it from the tree.
+                # Something in the checkout cannot even be read, so recreate it from the tree.
                 made = self._remake(tree)
                 self._found, self._tracked, self._scanner = made._found, made._tracked, made._scanner
 
     @in_thread("clear {self.root}")
     def clear(self, tree: str) -> None:
-        # The home and the /tmp of commands are temporary files too.
+        # Commands' private home and /tmp hold temporary files, too.
         for folder in (self.scratch, self.scratch.with_name(f"{self.scratch.name}.private")):
             for entry in disk.list_entries(os.fsencode(folder)) if folder.exists() else ():
                 disk.remove(entry.path)
@@ -171,7 +171,7 @@ class GitWorkspace(Struct, eq=False):
     @in_thread("keep a checkpoint")
     def checkpoint(self, tree: str, message: str) -> str:
         with self._busy:
-            # empty if there is none yet
+            # The parent is empty if there is no checkpoint yet.
             text = self._branch.read_text(errors="replace").strip() if self._branch.is_file() else ""
             commit = self._repository.commit(tree, text if re.fullmatch("[0-9a-f]{40}", text) else "", message)
             self._branch.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ class GitWorkspace(Struct, eq=False):
 
 
 def find_start(root: Path, folder: str) -> Path:
-    """Return the agent's starting folder, which is created if it has no files and is never behind a link."""
+    """Return the folder in which the agent starts. It is created if missing; if a link is in the way, it is `root`."""
     place = root
     for name in Path(folder).parts:
         place = place / name
@@ -192,9 +192,9 @@ def find_start(root: Path, folder: str) -> Path:
 
 
 def find_others(found: FileIndex, wanted: FileIndex) -> Iterator[bytes]:
-    """List the topmost paths that exist and are not wanted, except installed packages. They are removed before a check,
-    so that it tests the tree alone: ignored files are in no tree, survive a restore, and are not applied with the work.
-    A check that needs one of them proves nothing, and a `conftest.py` among them can make it pass."""
+    """Yield the topmost paths that exist and are not wanted, except installed packages. They are removed before a
+    check, so that it tests the tree alone: ignored files are in no tree, survive a restore, and are not applied with
+    the work. A check that needs one of them proves nothing, and a `conftest.py` among them could make it pass."""
     waiting = [b""]
     while waiting:
         path = waiting.pop()
