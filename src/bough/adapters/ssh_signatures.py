@@ -1,4 +1,4 @@
-"""Signatures by ssh keys, as `ssh-keygen -Y` makes them: the keys that people already have."""
+"""Signatures with SSH keys, which people already have, as `ssh-keygen -Y` makes them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bough.trust.files import Place
 from bough.trust.programs import make_environment, run_program
 
 NAMESPACE = "bough-receipt"
-"""The purpose in a signature: one for another purpose does not count."""
+"""The purpose that a signature states: a signature for another purpose does not count."""
 ENDING = ".sig"
 
 
 def sign(body: bytes, key: Path, project: Path) -> bytes:
-    """Sign with a private key, or with the public one of a key that the person's agent holds."""
+    """Sign with a private key; or with a public key, if the person's SSH agent holds its private key."""
     status, out, said = _run(project, ("sign", "-q", "-f", str(key.absolute()), "-n", NAMESPACE), body)
     if status != 0:
         raise UsageError(f"The receipt is not signed: ssh-keygen does not take the key {key} ({said}).")
@@ -24,8 +24,8 @@ def sign(body: bytes, key: Path, project: Path) -> bytes:
 
 
 def check(body: bytes, signature: bytes, signers: Path | None, project: Path) -> str:
-    """Return who signed it, as a phrase. `signers`: a file of the people whose signatures count, in git's form; without
-    one only the key is known. Raises for a wrong signature."""
+    """Return who signed the body, as a phrase. `signers`: a file of the people whose signatures count, in git's form;
+    without it only the key is known. Raises for a wrong signature."""
     with tempfile.TemporaryDirectory(prefix="bough-signature-") as aside:
         file = Place(aside, "signature")
         file.write(signature)
@@ -44,7 +44,7 @@ def check(body: bytes, signature: bytes, signers: Path | None, project: Path) ->
 
 
 class WrongSignature(UsageError):
-    """The signature is of another text, or of a person whose signature does not count."""
+    """The signature belongs to another text, or to a person whose signature does not count."""
 
     exit_status = 3
 

@@ -1,4 +1,4 @@
-"""The folder of bough's knowledge about a person's machine: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`."""
+"""The folder of what bough learns on a person's machine: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def find_state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
-    """Find the state folder and create it, but never a home: a system user may have none on purpose (`OSError`)."""
+    """Create and return the state folder. Raises `OSError` if there is no home: a system user may have none."""
     folder, home = _find_folder(env)
     if not os.path.isdir(home):  # noqa: PTH112
         raise FileNotFoundError(errno.ENOENT, "there is no such home folder", str(home))
@@ -35,5 +35,5 @@ def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | No
 def _find_folder(env: Mapping[str, str]) -> tuple[Path, Path]:
     """Return the folder, and the folder that must exist for it to be created."""
     state, home = Path(env.get("XDG_STATE_HOME") or ""), Path(env.get("HOME") or "/nonexistent")
-    # A path that is not absolute would be in the repository.
+    # A relative path would lead into the repository, so it is ignored.
     return (state / "bough", Path("/")) if state.is_absolute() else (home / ".local" / "state" / "bough", home)

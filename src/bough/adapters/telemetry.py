@@ -31,7 +31,7 @@ CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 PATIENCE = 5_000
 """Most milliseconds that the end of a run waits for the collector."""
 RUN = ""
-"""The run's own span, where tasks have their path."""
+"""The key of the run's own span; the key of a task is its path."""
 PROVIDERS = {
     "bedrock": "aws.bedrock",
     "gemini": "gcp.gemini",
@@ -41,7 +41,7 @@ PROVIDERS = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""The conventions' names of providers that bough calls otherwise."""
+"""The conventions' names of providers for which bough uses another name."""
 FINISHED = {"end": "stop", "calls": "tool_call", "length": "length", "refusal": "content_filter"}
 """Why a model stopped, in the conventions' words."""
 
@@ -158,7 +158,7 @@ class Spans:
             self._said[task].append(msgspec.json.encode({"role": role, "parts": parts}))
 
     def _show_conversation(self, task: str) -> dict[str, str]:
-        """Set a model's conversation as attributes of its call."""
+        """Return a model's conversation as attributes of the span of its call."""
         if not self._content or task not in self._said:
             return {}
         instructions = [{"type": "text", "content": self._instructions[task]}]
@@ -231,7 +231,7 @@ class Spans:
         span.end(_to_nanoseconds(at))
 
     def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:
-        """Add a moment, with a link to the step whose work was merged."""
+        """Add a span without duration for a merge, with a link to the step whose work was merged."""
         path = child if task == "goal" else f"{task}/{child}"
         links = [Link(self._tasks[path])] if path in self._tasks else []
         attributes: dict[str, Any] = {"bough.step": child, "bough.conflicts": conflicts}

@@ -1,8 +1,8 @@
 """An outside agent that speaks the Agent Client Protocol on its standard input and output.
 
 It runs in bough's sandbox, in the task's workspace, with an environment and a network of its own. bough offers it
-neither files nor terminals: it does everything itself, inside. bough grants every permission that it asks for, because
-the sandbox confines it, except for command lines that need the person's approval.
+neither files nor terminals: the agent does everything itself, inside the sandbox. Because that confines it, bough
+grants every permission that it asks for, except for command lines that need the person's approval.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from bough.ports.agents import Talk, TurnEnded, TurnProgress
 _LINE = 64 << 20
 """The most bytes of one message."""
 _BEGIN = 120.0
-"""Most seconds to start, and to open a session: some agents scan the whole repository first."""
+"""The most seconds in which an agent may start, and open a session: some agents scan the whole repository first."""
 _TOGETHER = 0.05
-"""Seconds within which calls that it starts at once are reported together."""
+"""Seconds within which calls that the agent starts at once are reported together."""
 _INPUT = 1.0
 """Seconds after which a call is reported although its input is unknown."""
 _CANCEL = 10.0
-"""Seconds that it may take to end a cancelled turn."""
+"""Seconds that the agent may take to end a cancelled turn."""
 _MOST = 1_000
 """The most calls of the agent that bough has not read yet."""
 _TEXT = 400_000
 """The most characters of the agent's text that are kept of one round."""
 _HOME = 64 << 20
-"""The most bytes of the person's files that are copied into its home."""
+"""The most bytes of the person's files that are copied into the agent's home."""
 _STOPS: dict[str, Stop] = {"end_turn": "end", "refusal": "refusal"}
 _AUTH = -32000
-"""The protocol's error for an agent that wants to be logged in."""
+"""The protocol's error code for an agent that requires a login."""
 
 
 class WantsLogin(Refused):
@@ -64,14 +64,14 @@ class AcpAgent(Struct, eq=False):
     sandbox: Sandbox
     env: Mapping[str, str]
     home: Sequence[Path]
-    """Files and folders of the person's home that it gets a copy of."""
+    """Files and folders of the person's home that the agent gets a copy of."""
     patterns: Sequence[str]
     """Command lines that need the person's approval."""
     permit: Permit | None
     mode: str
     """The mode in which the agent works, if the agent offers it."""
     advice: str
-    """Advice on how to give it what it needs."""
+    """Advice on how to give the agent what it needs."""
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -100,8 +100,8 @@ class AcpAgent(Struct, eq=False):
 
 
 class AcpTalk:
-    """One process and one session. bough's side of the protocol accepts reports as they come and answers permissions,
-    and offers nothing else; `heard` returns the reports in order."""
+    """One process and one session of an agent. bough's side of the protocol accepts reports as they come, answers
+    requests for permission, and offers nothing else; `heard` returns the reports in order."""
 
     def __init__(
         self, agent: AcpAgent, pipes: Pipes, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]
@@ -124,7 +124,7 @@ class AcpTalk:
         self._charged = (0, 0, 0.0)
 
     async def begin(self) -> None:
-        # Nothing is offered, so it reads, writes and runs in its own process, inside the sandbox.
+        # bough offers nothing, so the agent reads, writes and runs in its own process, inside the sandbox.
         nothing = schema.FileSystemCapabilities(read_text_file=False, write_text_file=False)
         offered = await self._ask(
             self._connection.initialize(
@@ -140,8 +140,8 @@ class AcpTalk:
             await self._ask(self._connection.set_session_mode(session_id=self._session, mode_id=self._agent.mode))
 
     async def _new_session(self, methods: Sequence[Any]) -> Any:
-        """Open a session. An agent that wants a login first has to use its configured key; a login by a person is not
-        possible."""
+        """Open a session. If the agent wants a login first, it must use its configured key: a person cannot log in
+        here."""
         keys = [method.id for method in methods if "key" in method.id.lower()]
         for method in [None, *keys]:
             try:
@@ -175,7 +175,7 @@ class AcpTalk:
                 if self._turn is not None and self._turn.done():
                     return await self._turn_ended()
                 await self._wait(patience)
-            # Calls that it starts at once are reported one by one; those that belong together become one round.
+            # The agent reports calls that it starts at once one by one: collect those that belong to one round.
             await asyncio.sleep(_TOGETHER)
         deeds = self._ready() or ready
         for deed in deeds:
@@ -223,7 +223,7 @@ class AcpTalk:
     # ── what it reports ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def on_connect(self, conn: Any) -> None:
-        """`connect_to_agent` has returned the connection."""
+        """Do nothing: `connect_to_agent` has already returned the connection."""
 
     async def session_update(self, session_id: str, update: Any, **given: Any) -> None:
         match update:
@@ -260,7 +260,7 @@ class AcpTalk:
         return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
 
     async def _permit(self, update: Any) -> bool:
-        """Permit a call that asks for permission, once the journal has it."""
+        """Decide about a call that asks for permission, once the call is in the journal."""
         deed = self.deed(update)
         if not deed.told:
             deed.asks += 1
@@ -353,7 +353,7 @@ class AcpTalk:
 
 
 class _Lines:
-    """JSON objects, one per line. Anything else is skipped: programs print all kinds of things."""
+    """Exchanges JSON objects, one per line. Any other line is skipped: programs print all kinds of things."""
 
     def __init__(self, pipes: Pipes) -> None:
         self._pipes = pipes
@@ -372,7 +372,7 @@ class _Lines:
         return None
 
     async def close(self) -> None:
-        """The talk ends the process."""
+        """Do nothing: `AcpTalk` ends the process."""
 
 
 def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:

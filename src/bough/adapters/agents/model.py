@@ -42,7 +42,7 @@ class AgentModel:
             await talk.close()
 
     async def close(self) -> None:
-        """Nothing is held between questions."""
+        """Do nothing: no resource is held between questions."""
 
 
 def _words(message: object) -> str:

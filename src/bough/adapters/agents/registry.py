@@ -15,11 +15,11 @@ class KnownAgent(Struct, frozen=True):
     command: str
     hosts: str
     key: str
-    """The variable with its key."""
+    """The environment variable that holds its key."""
     install: str
     mode: str = ""
-    """The mode in which it asks for nothing and confines nothing: bough's sandbox does that, and sandboxes do not nest.
-    Used only if there is a sandbox."""
+    """The mode in which the agent asks for nothing and confines nothing: bough's sandbox confines it, and sandboxes do
+    not nest. Used only if there is a sandbox."""
 
 
 KNOWN: dict[str, KnownAgent] = {
@@ -58,7 +58,7 @@ KNOWN: dict[str, KnownAgent] = {
 
 
 class AgentSetup(Struct, frozen=True):
-    """The command and environment of an agent here."""
+    """The command and environment of an agent on this machine."""
 
     argv: tuple[str, ...]
     network: str
@@ -71,8 +71,8 @@ class AgentSetup(Struct, frozen=True):
 def choose_agent(
     name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()
 ) -> AgentSetup:
-    """Choose the set-up of an agent. `network` and `env`: the person's choices for this run. An unknown name is a
-    command."""
+    """Choose the set-up of an agent. `network` and `env`: the person's choices for this run. An unknown name is taken
+    as a command."""
     own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
     line = own.command or (known.command if known else name)
     try:

@@ -1,5 +1,5 @@
-"""An outside agent's actions, as the Agent Client Protocol reports them, in terms of bough's own tools: people, stuck
-detector and prompts then see one kind of call, whichever agent made it."""
+"""Translates an outside agent's actions, as the Agent Client Protocol reports them, into calls of bough's own tools:
+people, the stuck detector and prompts then see one kind of call, whichever agent made it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OVER = ("completed", "failed")
 
 
 class ReportedCall(Struct):
-    """A call of the agent's, as far as it has been reported."""
+    """A tool call of the agent, as far as the agent has reported it."""
 
     id: str
     since: float
@@ -42,13 +42,13 @@ class ReportedCall(Struct):
     """Its input, as the agent reports it."""
     texts: list[str] = field(default_factory=list)
     files: list[tuple[str, str | None, str]] = field(default_factory=list)
-    """Path, old and new text of what it edits."""
+    """The path, old text and new text of each file that the call edits."""
     places: list[str] = field(default_factory=list)
     printed: str = ""
     """Its command's output, if the agent reports it piece by piece."""
     returned: Any = None
     asks: int = 0
-    """Number of permissions that it waits for."""
+    """The number of permissions that the call waits for."""
     told: bool = False
     """Whether the engine has got the call."""
 
@@ -61,7 +61,7 @@ class ReportedCall(Struct):
         return self.kind not in LOOKING
 
     def report(self, update: Any, number: int) -> None:
-        """Add a report; fields that it does not mention stay."""
+        """Add a report of the call; fields that the report does not mention stay as they are."""
         self.order = self.order or number
         self.title = update.title or self.title
         self.kind = update.kind or self.kind
@@ -100,7 +100,7 @@ def find_simultaneous(deeds: list[ReportedCall]) -> list[ReportedCall]:
 
 def make_call(deed: ReportedCall, root: str) -> Call:
     given = deed.given if isinstance(deed.given, dict) else {"input": deed.given} if deed.given else {}
-    runs = deed.kind in ("", "other") and _find_command(given)  # Some do not name the kind of call.
+    runs = deed.kind in ("", "other") and _find_command(given)  # Some agents do not name the kind of call.
     name = "bash" if runs else NAMES.get(deed.kind) or deed.kind or "other"
     keys = ("file_path", "filePath", "path", "absolute_path")
     named = next((str(given[key]) for key in keys if given.get(key)), "")

@@ -29,8 +29,8 @@ class ServerLost(Exception):
 
 
 class Connection:
-    """Runs from `open` to `close` in a task of its own: the library must be exited in the task that entered it, and
-    calls come from many."""
+    """Runs from `open` to `close` in an asyncio task of its own: the library must be exited in the task that entered
+    it, but calls come from many tasks."""
 
     def __init__(self, transport: Transport, pipes: Pipes | None, timeout: float) -> None:
         self._transport, self._pipes, self._timeout = transport, pipes, timeout
@@ -61,7 +61,7 @@ class Connection:
         return found
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-        """Call a tool. Raises `ServerLost` if the server dies or is too slow: then it must be restarted."""
+        """Call a tool. Raises `ServerLost` if the server dies or is too slow: then the server must be restarted."""
         asking = asyncio.ensure_future(self._client.result().call_tool(tool, arguments))
         await asyncio.wait((asking, self._life), timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():
@@ -107,7 +107,7 @@ class Connection:
 
 
 def _first(error: BaseException) -> Exception:
-    """Return the actual error out of its exception groups."""
+    """Return the first actual error in nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error if isinstance(error, Exception) else ServerLost(f"it was stopped ({type(error).__name__}).")
@@ -164,7 +164,7 @@ async def over_http(server: ToolServer, env: Mapping[str, str]) -> AsyncIterator
 
 
 class _Memory:
-    """Stores tokens for the run's duration, and nowhere else."""
+    """Stores tokens in memory for the run's duration, and nowhere else."""
 
     _tokens: Any = None
     _info: Any = None

@@ -1,8 +1,8 @@
-"""The check on an altered copy: some files of a tree get other texts, and the check runs there.
+"""Runs the check on an altered copy of a tree, in which some files have other texts.
 
-The caller chooses the alteration: a broken product shows whether a check tests it (here), another value whether a test
-asserts anything. The result on a broken product is stored for the command and the files that decide about it, so that
-it costs once.
+The caller chooses the alteration: a broken product shows whether the check tests it (here), a changed value whether a
+test asserts anything. The result on a broken product is stored for the command and the files that decide about it, so
+that it is measured only once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bough.trust.files import Place
 FORMAT = 1
 """The version of the stored format."""
 LEAST, TIMES = 60.0, 4
-"""Limit of a check on a broken product: this many seconds, or this many times its usual duration."""
+"""The time limit of a check on a broken product: this many seconds or, if longer, so many times its usual time."""
 
 
 class AlteredCopies:
@@ -56,7 +56,7 @@ class AlteredCopies:
         return await asyncio.shield(self._runner.once(work, made, say))
 
     async def believe(self, work: Work, tree: str, known: Baseline, say: Say = lambda line: None) -> Belief:
-        """Decide whether a check tests the product of a tree, on which `known` is its result."""
+        """Decide whether a check tests the product of a tree. `known`: the check's result on that tree."""
         seen = weigh_base(known)
         if seen is not None:
             return seen
@@ -69,7 +69,7 @@ class AlteredCopies:
         return await asyncio.shield(task)
 
     async def make_key(self, work: Work, tree: str) -> str:
-        """Make a key of the command and the files that decide about it: what it runs, and what configures test runs."""
+        """Make a key of the command and of the files that decide its result: those it runs, and test configuration."""
         contents = (await self._texts.of(tree, work.check.command)).contents
         run = find_run_files(work.check.command)
         paths = [path for path in await self._workspaces.paths(tree) if path in run or is_configuration(path)]

@@ -1,4 +1,4 @@
-"""The texts of trees that define how tests run: each is read on demand, and once for all trees that have it."""
+"""The texts in trees that define how tests run. Each is read on demand, and only once for all trees that contain it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bough.ports import Contents, Workspaces
 
 KEPT = 8
 SINGLE = 12
-"""The most texts read one by one: a caller that needs more gets all."""
+"""The most texts that are read one by one: for a caller that needs more, all are read at once."""
 
 
 class TreeTexts(Mapping[str, str]):
@@ -54,7 +54,7 @@ class TreeTexts(Mapping[str, str]):
         return super().items()
 
     def load(self, paths: Iterable[str]) -> None:
-        """Read the unknown texts at once."""
+        """Read all of these texts that are not known yet, at once."""
         wanted = {path: id for path in paths if (id := self._id(path)) and id not in self._known}
         if not wanted:
             return
@@ -91,7 +91,7 @@ class Texts:
         """Return the texts of a tree. `needed`: texts to load together rather than one by one."""
         if (tree, command) not in self._trees:
             texts = TreeTexts(await self._workspaces.contents(tree), command, self._known)
-            # They are read again and again: load them now, in a thread, rather than one by one while everyone waits.
+            # Manifests are read again and again: load them now, in a thread, not one by one while everyone waits.
             await asyncio.to_thread(texts.load, MANIFESTS)
             self._trees[tree, command] = texts
             while len(self._trees) > KEPT:
