@@ -1,4 +1,4 @@
-"""The errors of decoding foreign bytes and values, and their words for people."""
+"""The errors raised when foreign bytes and values are decoded, and how people are told of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import msgspec
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""Errors for text that is malformed, no text, or nested too deeply."""
+"""Errors raised for input that is malformed, not text, or nested too deeply."""
 WORDS = {
     "int": "a whole number",
     "float": "a number",

@@ -182,7 +182,7 @@ class Janitor(Struct, eq=False):
             return None
         rows = db.all("SELECT worker, life, beat, lease FROM workers")
         paused = min((lease for *_, lease in rows), default=LEASE) / 2
-        if now - self._looked > paused:  # We, or the server, were away: that is nobody's silence.
+        if now - self._looked > paused:  # This process or the server was away, so the workers' silence means nothing.
             self._seen.clear()
         self._looked = now
         there = set()

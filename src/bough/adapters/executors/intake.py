@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MANY = 25
 """Above this number of workers each polls less often, so that the server's load does not grow."""
 RunHanded = Callable[[QueuedTask, Callable[[], None]], Coroutine[Any, Any, str]]
-"""Runs a task; calls the function when the task halts: the remaining work needs no slot."""
+"""Runs a task, and calls the given function when the task halts: the work after that needs no slot."""
 
 
 class Intake:
@@ -96,8 +96,8 @@ class Intake:
         DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
-        """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, in the database,
-        while ours differ and queues share them. Set before launch, because DBOS polls at once."""
+        """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, while slots
+        differ from worker to worker, and queues share them. Called before launch, because DBOS polls at once."""
         from dbos._sys_db import SystemDatabase
 
         database: Any = SystemDatabase

@@ -76,9 +76,9 @@ class NightSituation(Struct, frozen=True):
     until: float = 0.0
     """The time at which the night ends; 0 if it ends when everything is done."""
     full: str = ""
-    """Why nothing new may begin: the disk is full."""
+    """Why nothing new may begin, if the disk is full; else empty."""
     stopping: bool = False
-    """The person has asked to stop."""
+    """Whether the person has asked to stop."""
 
 
 class Take(Struct, frozen=True):
@@ -150,7 +150,7 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) ->
         return GoalStanding("given_up", why)
     if report is None or seen.answered:
         return GoalStanding("ready", "interrupted" if item.taken is not None else "")
-    # It is halted; only time or another night changes that.
+    # The goal is halted: only time or another night changes that.
     until = 0.0
     if report.status == "quota":
         until = report.until
@@ -158,12 +158,12 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: NightSituation) ->
         until = item.settled_at + min(FIRST_WAIT * 2 ** max(backlog.gone - 1, 0), LONGEST_WAIT)
     if until:
         return GoalStanding("ready" if until <= here.now else "not_begun", report.why, until)
-    # It was stopped, or could not run in this environment: a new night tries again.
+    # The goal was stopped, or could not run in this environment: a new night tries again.
     return GoalStanding("not_begun" if _is_this_night(backlog, item) else "ready", report.why)
 
 
 def _is_short_of_money(item: BacklogItem, status: str) -> bool:
-    """Whether the night's money ended, not the goal's own budget."""
+    """Whether the goal halted because the night's money was spent, not its own budget."""
     return status == "budget" and item.report is not None and item.report.status == "stopped"
 
 

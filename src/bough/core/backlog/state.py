@@ -31,7 +31,7 @@ class BacklogItem(Struct, frozen=True):
     """The version of its own stream."""
     dropped: bool = False
     run: str = ""
-    """The run that works on it, or did."""
+    """The run that works or worked on the goal."""
     taken: e.GoalTaken | None = None
     report: GoalReport | None = None
     """Its outcome; None while it runs or has not begun."""
@@ -39,9 +39,9 @@ class BacklogItem(Struct, frozen=True):
     night: int = 0
     """The night in which it was taken or settled last."""
     edited: bool = False
-    """The person changed it since it was settled: it is worth another try."""
+    """Whether the person changed the goal since it was settled: then it is worth another try."""
     removed: e.RunRemoved | None = None
-    """The person has removed its run."""
+    """Set if the person has removed the goal's run."""
     findings: tuple[GoalFault, ...] | None = None
     """The review's findings; None: nobody has reviewed it since it was added or changed."""
 
@@ -57,7 +57,7 @@ class NightRun(Struct, frozen=True):
     before: Spend = Spend()
     """What it had spent before this night."""
     known: Spend = Spend()
-    """Its spend at the list's last news: all that is known once the run is removed."""
+    """Its spend at the backlog's last event about it: all that is known once the run is removed."""
 
 
 class Night(Struct, frozen=True):
@@ -151,7 +151,7 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
             cost = again.cost if again.cost is not None else night.started.cost
             started = replace(night.started, cost=cost, together=again.together or night.started.together)
             backlog = replace(backlog, night=replace(night, started=started), gone=0)
-            # A person starts it again: the model may be back, so the wait ends.
+            # A person started the night again: the model may be back, so the wait ends.
             for gone in [
                 one.name for one in backlog.items.values() if one.report and one.report.status == "unavailable"
             ]:
@@ -182,14 +182,14 @@ def fold_backlog(name: str, records: Iterable[e.Record]) -> Backlog:
 
 
 def _list_goals(backlog: Backlog, entries: Mapping[str, GoalEntry]) -> Backlog:
-    """List the goals. If two people give a name at once, the first has it."""
+    """List the goals. If two people use the same name at once, the first goal keeps it."""
     new = {name: entry for name, entry in entries.items() if name not in backlog.items}
     listed = {name: BacklogItem(name, at, entry) for at, (name, entry) in enumerate(new.items(), backlog.count + 1)}
     return replace(backlog, items={**backlog.items, **listed}, count=backlog.count + len(listed))
 
 
 def _change(backlog: Backlog, item: str, **fields: Any) -> Backlog:
-    if item not in backlog.items:  # An edit of an unlisted goal, in a foreign journal.
+    if item not in backlog.items:  # A foreign journal may edit a goal that is not listed.
         return backlog
     return replace(backlog, items={**backlog.items, item: replace(backlog.items[item], **fields)})
 

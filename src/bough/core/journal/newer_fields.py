@@ -1,4 +1,4 @@
-"""Fields that a newer bough added to an event: an older one must be able to do without them."""
+"""Drops fields that a newer bough added to an event, so that an older bough can read the event."""
 
 from __future__ import annotations
 

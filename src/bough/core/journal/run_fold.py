@@ -1,9 +1,9 @@
-"""A run as a fold over its own stream, and its next need. The tasks themselves live in their own streams.
+"""A run as a fold over its own stream of events, and its rewinding. Its tasks have streams of their own.
 
 A run is rewound as a whole: every task returns to its state when the record of that moment was written, as if the
 process had died right then. A task that had not begun by then has not begun; one that was at work resumes from there; a
 parent that had merged a child's result by then keeps it, and otherwise takes the new one. Only spend stays, and parents
-are charged for all that their children used, even for those that will never begin again.
+are charged for all that their children used, even for children that will never begin again.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from bough.core.tree.task_groups import Note
 
 
 def _apply_message_received(task: Task, event: e.MessageReceived) -> Task:
-    """Add a message to the notes for later agents; the current one gets it directly."""
+    """Add a person's message to the notes for later agents; the current agent gets it directly."""
     if event.requirements:
         known = add_requirements(task.asked, event.requirements, {})
         task = change(task, inherited={"requirements": known})
@@ -38,7 +38,7 @@ def _apply_requirements_dropped(task: Task, event: e.RequirementsDropped) -> Tas
 
 
 _LEAVE = ("", "leave it", "give up")
-"""Answers that end the work where it is, as no answer does."""
+"""Answers that end the work as it is; no answer at all does the same."""
 
 
 def _apply_person_answered(task: Task, event: e.PersonAnswered) -> Task:

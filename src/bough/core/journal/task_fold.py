@@ -1,6 +1,6 @@
 """A task's state as a pure fold over its events. Each event costs the same however many came before it.
 
-Each family of events has a file of its own next to this one; those of the task's own life are folded here.
+Each family of events has a file of its own next to this one; events about the task as a whole are folded here.
 """
 
 from __future__ import annotations
