@@ -82,7 +82,7 @@ def find_missing(
     found = _find_package([*said, text], base, _list_own_names(base.paths))
     if found is not None:
         # No test ran. A missing module that no manifest declares may be the one that the task has to write.
-        written = not found.declared and _may_be_ours(found.module, base)
+        written = not found.declared and _may_be_ours(found, base)
         return None if written or _is_named(found.name, base.goal) else found
     if any(_find_elsewhere(each) is None for each in said):
         return None
@@ -186,14 +186,15 @@ def _is_named(name: str, text: str) -> bool:
     return len(name) > 1 and re.search(rf"(?i)(?:\b|_){re.escape(name)}(?:\b|_)", text) is not None
 
 
-def _may_be_ours(module: str, base: ProjectFacts) -> bool:
-    """Whether a module that nothing declares may be the project's own: the work needs it, or a file's name or the goal
-    shares a word with it. A module for testing never is."""
-    last = re.split(r"[/.:]+", module)[-1]
+def _may_be_ours(missing: Missing, base: ProjectFacts) -> bool:
+    """Whether a module that nothing declares may be the project's own: the work needs it, projects in its language
+    declare all others, or a file's name or the goal shares a word with it. A module for testing never is."""
+    last = re.split(r"[/.:]+", missing.module)[-1]
     stems = (find_stem(path) for path in base.paths if not path.startswith("."))
     known = _split_words(f"{' '.join(stems)} {base.goal}")
-    shares = not _split_words(last).isdisjoint(known)
-    return (base.has_work or shares) and not re.search(r"(?i)test|spec|mock|unit", module)
+    ours = base.has_work or any(one.declares for one in LANGUAGES if one.name == missing.language)
+    ours = ours or not _split_words(last).isdisjoint(known)
+    return ours and not re.search(r"(?i)test|spec|mock|unit", missing.module)
 
 
 def _split_words(text: str) -> set[str]:

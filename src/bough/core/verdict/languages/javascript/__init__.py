@@ -22,6 +22,7 @@ from bough.core.verdict.project_files import ProjectFiles
 class JavaScriptLanguage(Language):
     name = "javascript"
     suffixes = tuple(suffix[1:] for suffix in SUFFIXES)
+    declares = True
     case_path = "cases/{name}.mjs"
     case_command = "node {file}"
     case_how = (

@@ -32,6 +32,7 @@ _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(a
 class Python(Language):
     name = "python"
     suffixes = ("py", "pyi")
+    declares = True
     case_fixtures = r"(?m)^(?:async )?def test\w*\(\s*\w|^@pytest\.(?:mark|fixture)"
     case_path = "cases/{name}.py"
     case_command = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} {interpreter} {file}"
