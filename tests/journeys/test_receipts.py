@@ -119,7 +119,7 @@ def test_a_receipt_of_another_repository_says_so(meet: Meet, tmp_path: Path) -> 
     ann.git("init", "-q")
     ann.git("commit", "-q", "--allow-empty", "-m", "Nothing.")
     assert "it is about another one" in ann.bough("recheck", str(file), status=2).err
-    assert "is no receipt" in ann.bough("recheck", str(ann.home / ".gitconfig"), status=2).err
+    assert "is not a receipt" in ann.bough("recheck", str(ann.home / ".gitconfig"), status=2).err
     assert "cannot be read" in ann.bough("recheck", str(tmp_path / "nothing"), status=2).err
 
 
