@@ -121,7 +121,7 @@ async def examine(
     An examination is a run like any other: `bough show`, `report`, `resume` and `serve` know it, and
     `bough run --continue RUN "…"` repairs what was refuted.
 
-    Exit status: 0 proven, 3 refuted, 5 not shown (neither of the two), 8 needs your decision (`bough approve`); 4
+    Exit status: 0 proven, 3 refuted, 5 not shown (neither of the two), 8 needs your word (`bough approve`); 4
     budget spent, 6 stopped, 7 model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
     """
     from bough.app.known_projects import remember_project
