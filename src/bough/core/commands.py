@@ -141,7 +141,7 @@ class SeeDifference(Struct, frozen=True):
 
 
 class Examine(Struct, frozen=True):
-    """Get probes written from the goal."""
+    """Let an examiner write probes from the goal."""
 
     missing: tuple[int, ...] = ()
     """Numbers of the requirements without a probe; empty for the first examination."""

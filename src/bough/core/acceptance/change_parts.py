@@ -18,7 +18,7 @@ from bough.core.verdict.test_files import is_foreign, is_test_file
 
 
 class LineEdit(Struct, frozen=True):
-    """Lines `old` to `old_end` of the file before became lines `new` to `new_end`."""
+    """A change of lines `old` to `old_end` of the old file to lines `new` to `new_end` of the new one."""
 
     old: int
     old_end: int
@@ -96,7 +96,7 @@ class EditedFile(Struct, frozen=True):
         return added, find_words(line for one in edits for line in self.before[one.old : one.old_end])
 
     def split(self, edits: tuple[LineEdit, ...]) -> list[tuple[LineEdit, ...]]:
-        """Split a part into smaller ones, from the top: places in a file, or paragraphs of a place; may be empty."""
+        """Split a part into its places in the file, or a single place into its paragraphs; empty if it has only one."""
         if len(edits) < 2:
             return []
         cuts = [at for at, (one, other) in enumerate(pairwise(edits), 1) if one.new_end < other.new]

@@ -1,9 +1,9 @@
 """Red, then green: find out whether something shows, for every requirement, that the work makes the difference.
 
 Otherwise a goal is not completed. A check that passes before the work would also pass after a mere comment, so a test
-must fail without the work and pass with it. The work's author must not write it, but an examiner, whose *live* case
-fails without the work, or the person, whose own test failed before. The author's own tests are no proof: a wrong
-repair together with a wrong test by its author would go from red to green, too.
+must fail without the work and pass with it. Such a test comes from an examiner (a *live* case, which fails without the
+work) or from the person (a test that failed before), never from the work's author: a wrong repair together with a wrong
+test by its author would go from red to green, too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def list_unexamined(task: Task) -> tuple[Requirement, ...]:
 
 
 def describe_own_proof(task: Task) -> str:
-    """Say, as the end of a sentence, that no examiner's case proves some completed work; empty if one proves all."""
+    """Say, as the end of a sentence, that some requirement is proven by tests alone, unexamined; empty if none is."""
     own = [one for one in list_shown(task) if one.how in ("check", "tests", "author")]
     if task.rules.acceptance.examine == "never":
         return '; not examined: `examine = "never"`' if own else ""
@@ -106,8 +106,8 @@ def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
 
 
 def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:
-    """Whether bough itself saw that the change is of the kind that the requirement asks for, where no test can show
-    that. `others`: whether other requirements have evidence that ran, so that code may change."""
+    """Whether bough itself saw that the work is the kind of change that a requirement asks for, if no test can show
+    that. `others`: whether other requirements, with evidence that ran, explain why code changed."""
     if one.kind == "document":
         return seen.documents and (others or not seen.code)
     if one.kind == "coverage":

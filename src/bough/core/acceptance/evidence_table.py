@@ -200,7 +200,7 @@ def _add_parts(table: Table, records: list[e.Record]) -> Table:
 
 
 def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:
-    """List the places to read. `alone`: whether this is the only requirement, so that every part is for it."""
+    """List the places of the change that meet a requirement. `alone`: it is the only one, so every part is for it."""
     names = {*(row.shown.by if row.shown is not None else ()), *(case.name for case in row.probes)}
     parts = (*needless.needed, *needless.undecided) if needless is not None else ()
     found = [str(part) for part in parts if part.by and (alone or names & {*part.by})]

@@ -61,7 +61,7 @@ def _decide_second_look(task: Task) -> c.Command | None:
 
 
 def list_unshown(task: Task) -> tuple[Requirement, ...]:
-    """List a goal's requirements that lack evidence or an examiner's case, or a step's whose evidence was dropped."""
+    """List a goal's requirements that lack evidence or an examiner's case, or a step's that have no case left."""
     if task.id == GOAL and task.rules.acceptance.proof != "difference":
         return ()
     if task.id == GOAL:

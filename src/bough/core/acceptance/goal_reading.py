@@ -17,7 +17,7 @@ from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.planning.plan import Step
 
 MOST = 60
-"""Most requirements of a goal; if it has more, neighbours are grouped."""
+"""The maximum number of requirements of a goal; if it has more, neighbours are grouped."""
 
 
 class GoalReading(Struct, frozen=True):
@@ -54,7 +54,7 @@ _NOT_AN_END = re.compile(
 _DUTY = re.compile(r"\b(?:should|must|shall)\b", re.IGNORECASE)
 """Words of a demand that no model can call background."""
 _WISH = re.compile(r"\b(?:(?<!you )wants?|would (?:like|prefer|expect)|please)\b", re.IGNORECASE)
-"""Words of a demand, or of politeness."""
+"""Words of a wish, which may be mere politeness."""
 _ENDS = re.compile(r"[.!?][\"')\]`*_]*\s*$")
 """End of a sentence, which a heading, a row of a table or a line of a log does not have."""
 _COURTESY = re.compile(
@@ -112,13 +112,13 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
 
 
 def _is_aside(text: str, block: _Block) -> bool:
-    """Whether it only says that tests fail, greets, thanks or wonders."""
+    """Whether a passage only says that tests fail, greets, thanks or asks why."""
     return any(pattern.fullmatch(text, block.start, block.end) for pattern in (_COMPLAINT, _COURTESY))
 
 
 def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
-    """List the beginnings of items that a model forgot: it lists another item of the same list, and does not call them
-    background."""
+    """List the beginnings of list items that a model forgot: it named another item of the same list as a requirement,
+    and did not call these background."""
     for kind, group in groupby(form, lambda block: block.kind):
         items = list(group)
         forgotten = [block for block in items if not _is_listed(block, places)]
@@ -131,9 +131,9 @@ def _is_listed(block: _Block, places: Sequence[int]) -> bool:
 
 
 def _is_asked(text: str, block: _Block, places: Sequence[int], idle: Sequence[int]) -> bool:
-    """Whether a passage asks for something. What a model lists does, and what is worded as a demand, which no model can
-    take away; what it calls background does not. Of what it leaves out, whole sentences do; without a list, all does.
-    """
+    """Whether a passage asks for something: a model lists it, or it is worded as a demand, even if a model calls it
+    background. A passage that the model does not mention asks for something if it is a whole sentence; without a
+    model's list, every passage does."""
     passage = text[block.start : block.end]
     if _is_listed(block, places):
         return True
@@ -162,7 +162,7 @@ def _find_places(text: str, starts: Sequence[str]) -> Iterator[int]:
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
-    """Set the kinds that a model named. A passage names the requirement in which it begins."""
+    """Set the kinds that a model named, each for the requirement in which the named passage begins."""
     for named in kinds:
         place = find_quote(named.begins, text)
         if named.kind == "background" or named.kind not in get_args(Kind):
@@ -177,7 +177,7 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
 
 
 def _split_by_form(text: str) -> list[_Block]:
-    """Split into list items and sentences. A condition that opens a list (`With --dry-run:`) belongs to its items."""
+    """Split a text into list items and sentences. A condition above a list (`With --dry-run:`) belongs to its items."""
     blocks: list[_Block] = []
     opener = ""
     for block in _split_sentences(text):
@@ -267,13 +267,13 @@ def _number_blocks(text: str, blocks: Sequence[_Block]) -> tuple[Requirement, ..
 
 
 def _strip_mark(text: str) -> str:
-    """The text without its list marker."""
+    """Return the text without its list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 
 def _split_sentences(text: str) -> Iterator[_Block]:
-    """Split into the sentences of its prose and the items of its lists. Code belongs to the text before it; below a
-    heading or at the beginning it asks for nothing."""
+    """Split a text into the sentences of its prose and the items of its lists. Code belongs to the text before it; code
+    right below a heading or at the beginning asks for nothing."""
     last: _Block | None = None
     below = True
     for block in _split_blocks(text):
@@ -296,7 +296,7 @@ def _split_sentences(text: str) -> Iterator[_Block]:
 
 
 def _is_code(text: str, block: _Block) -> bool:
-    """Whether it is code alone: fenced, or indented below a blank line."""
+    """Whether a passage is only code: fenced, or indented below a blank line."""
     lines = text[text.rfind("\n", 0, block.start) + 1 : block.end].splitlines()
     fenced = bool(_FENCE.match(lines[0])) and bool(_FENCE.match(lines[-1]))
     return fenced or (
@@ -318,7 +318,7 @@ def _cut_block(text: str, block: _Block) -> Iterator[_Block]:
 
 
 def _split_blocks(text: str) -> Iterator[_Block]:
-    """Paragraphs, list items with all that is indented below them, and headings."""
+    """Split a text into paragraphs, list items with all that is indented below them, and headings."""
     kind: Literal["prose", "item", ""] = ""
     start = at = end = depth = 0
     fenced = blank = False

@@ -60,7 +60,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def group(self) -> str:
-        """Return the name of the probe that this is a case of."""
+        """Return the probe's name without the name of its case, which only old journals have."""
         return self.name.removesuffix(f"/{self.case}") if self.case else self.name
 
 
@@ -170,8 +170,8 @@ class Examination(Struct, frozen=True):
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
-    """Return the maximum number of probes: at least `MOST`, one for each requirement and four more, at most twice
-    `MOST`."""
+    """Return the maximum number of probes: four more than there are requirements, but at least `MOST` and at most twice
+    as many."""
     return max(MOST, min(len(requirements) + 4, 2 * MOST))
 
 

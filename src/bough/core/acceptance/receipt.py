@@ -1,4 +1,4 @@
-"""A receipt: the evidence about a change in one file. It can be run again without a model and without a journal.
+"""A receipt: a file with the evidence about a change. It can be run again without a model and without a journal.
 
 It is an in-toto statement. Anybody who has the files without and with the change can repeat what is under `rerun`; what
 is under `claimed` is only protected by a signature.

@@ -50,7 +50,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     @property
     def whole(self) -> str:
-        """The requirement in one line, with the words before its enumeration."""
+        """Return the requirement in one line; for an item of a list, with the words that open the list."""
         text = " ".join(self.text.split())
         return f"{' '.join(self.within.split())} {text}" if self.within else text
 

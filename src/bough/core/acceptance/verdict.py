@@ -172,7 +172,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
     @property
     def score(self) -> int:
-        """Score failing work by its tests: those that pass minus those that fail, but at least one failure."""
+        """Score failing work by its tests: those that pass minus those that fail (1 if no failing test is known)."""
         return self.passed - max(self.failed, 1)
 
     @property

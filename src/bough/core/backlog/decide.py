@@ -30,7 +30,7 @@ FIRST_WAIT = 30.0
 """Seconds before the first retry of an unavailable model; doubled each time."""
 LONGEST_WAIT = 900.0
 TIMES = 8
-"""The maximum number of retries (about an hour and a half in all) before the night gives the model up."""
+"""The maximum number of retries (about an hour and a half in all) before the night gives up on the model."""
 LEAST = 0.01
 """Dollars below which no goal begins if no goal has cost anything yet."""
 
@@ -56,7 +56,7 @@ class RunStatus(Struct, frozen=True):
 
 
 class NightSituation(Struct, frozen=True):
-    """The process's situation, and its permissions."""
+    """What a process that works on a backlog knows besides its events: the time, what runs, and what it may do."""
 
     now: float
     jobs: int = 1
@@ -96,13 +96,13 @@ class CallOff(Struct, frozen=True):
 
 
 class Wait(Struct, frozen=True):
-    """Wait until something happens or, unless it is 0, until that time."""
+    """Wait until something happens, or until the time `until` if that is not 0."""
 
     until: float = 0.0
 
 
 class Join(Struct, frozen=True):
-    """Merge the proven branches: nothing runs, and some are not on the night branch yet."""
+    """Merge the proven branches, while nothing runs and some of them are not on the night branch yet."""
 
 
 class End(Struct, frozen=True):
@@ -179,8 +179,8 @@ def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
 
 
 def _lacks(backlog: Backlog, item: BacklogItem, here: NightSituation) -> str:
-    """Return the unmet need, as a phrase; empty: all are met. Two people who edit a list at once can make a cycle
-    despite its checks."""
+    """Describe, as a phrase, the first need of a goal that is not met; empty if all are met. Goals may need each other,
+    since two people who edit a list at once can create a cycle despite the checks."""
 
     def needs(name: str) -> tuple[str, ...]:
         return backlog.items[name].entry.needs if name in backlog.items else ()
@@ -222,7 +222,7 @@ def decide(backlog: Backlog, here: NightSituation) -> list[Move]:
     if held:
         return [End(held)]
     if here.until and any(one.kind == "waiting" for one in standings.values()):
-        # An answer may come; waiting costs nothing.
+        # A person may still answer during the night, and waiting costs nothing.
         return [Join() if wants_joining(backlog) else Wait(until)]
     return [End(_describe_end(standings.values()))]
 
@@ -267,12 +267,12 @@ def _left(backlog: Backlog, here: NightSituation) -> float:
 
 
 def _list_short_of_money(backlog: Backlog, here: NightSituation) -> list[BacklogItem]:
-    """List the goals that used up their part of the night's money, once nothing else wants the rest."""
+    """List the goals that used up their part of the night's money and may have more of it, since no other goal runs."""
     night = backlog.open_night
     if night is None or night.started.cost is None or here.mine or here.elsewhere:
         return []
     halted = [backlog.items[name] for name, seen in here.seen.items() if seen.status == "budget"]
-    # Less than a tenth more would not pay for a round.
+    # Less than a tenth of what the goal has cost so far would not pay for another round.
     enough = [item for item in halted if _left(backlog, here) > here.spent.get(item.run, 0.0) / 10]
     return [item for item in enough if _is_short_of_money(item, "budget") and not item.dropped]
 
@@ -291,7 +291,7 @@ def _grant(backlog: Backlog, ready: int, here: NightSituation) -> float | None:
     night = backlog.open_night
     if night is None or night.started.cost is None:
         return here.per_goal
-    # Share the money among no more goals than it suffices for.
+    # Divide the money among no more goals than it is enough for.
     left, least = _left(backlog, here), _find_least(backlog, here)
     share = left / max(1, min(here.jobs - len(here.mine), ready, int(left / least)))
     return min(share, here.per_goal) if here.per_goal is not None else share

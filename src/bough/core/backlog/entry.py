@@ -11,7 +11,7 @@ from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import Step, build_goal_step
 
 LONGEST = 1_000_000
-"""The most characters of a goal. A longer text belongs in a file of the repository."""
+"""The maximum number of characters of a goal. A longer text belongs in a file of the repository."""
 
 
 class GoalFault(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -142,7 +142,7 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 def read_issues(text: str, place: str) -> list[Issue]:
-    """Read issues from the JSON of `gh issue list` or `glab issue list`, or of either's interface."""
+    """Read issues from the JSON of `gh issue list`, of `glab issue list`, or of the HTTP interface of either forge."""
     found = []
     for document in read_documents(text, place):
         if not isinstance(document, Mapping) or not isinstance(document.get("title"), str):

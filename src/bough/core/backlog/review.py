@@ -13,9 +13,9 @@ from bough.core.conversation.structured_answer import parse_answer
 from bough.core.messages import Answer, ToolSpec
 
 AT_ONCE = 20
-"""The most goals of one question."""
+"""The maximum number of goals that the model reviews in one question."""
 LONGEST = 4_000
-"""The most characters of a goal that are shown."""
+"""The maximum number of characters of a goal that the model sees."""
 REVIEW = ToolSpec(
     name="review",
     description="Say what is wrong with goals of the list, in one call.",
@@ -52,7 +52,7 @@ class _Review(Struct, frozen=True):
 
 
 def find_by_form(name: str, entries: Mapping[str, GoalEntry], check: bool) -> list[GoalFault]:
-    """Find the faults that need no model. `entries`: the goals of the list; `check`: bough finds one in the project."""
+    """Find a goal's faults without a model. `entries`: all goals; `check`: whether bough found one in the project."""
     entry, found = entries[name], list[GoalFault]()
     if missing := [need for need in entry.needs if need not in entries]:
         found.append(GoalFault("needs", f"it needs {', '.join(missing)}, which is not in the list: it cannot begin"))
@@ -64,7 +64,7 @@ def find_by_form(name: str, entries: Mapping[str, GoalEntry], check: bool) -> li
 
 
 def render_goals(goals: Mapping[str, GoalEntry], others: Mapping[str, GoalEntry]) -> dict[str, str]:
-    """Render the question: the goals to read in full, and the titles of the others."""
+    """Render the question to the model: the goals to review in full, and the titles of the others."""
     shown = [f"### {name}\n\n{entry.goal.strip()[:LONGEST]}" for name, entry in goals.items()]
     rest = [f"- {name}: {entry.title[:200]}" for name, entry in others.items() if name not in goals]
     return {"goals": "\n\n".join(shown), "others": "\n".join(rest) or "None."}

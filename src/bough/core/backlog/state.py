@@ -16,9 +16,9 @@ from bough.core.ids import BACKLOG
 from bough.core.planning.plan import find_circle
 
 REVIEW = "@review"
-"""Stands among the runs of a night for the cost of reviewing the list."""
+"""The name under which a night's list of runs has the cost of reviewing the backlog."""
 TOGETHER = "@together"
-"""Claimed by the process that merges the finished branches; the goal name of their run."""
+"""Stands in for a goal's name where the finished branches are merged: in the process's claim, and for their run."""
 
 
 class BacklogItem(Struct, frozen=True):
@@ -182,7 +182,7 @@ def fold_backlog(name: str, records: Iterable[e.Record]) -> Backlog:
 
 
 def _list_goals(backlog: Backlog, entries: Mapping[str, GoalEntry]) -> Backlog:
-    """List the goals. If two people use the same name at once, the first goal keeps it."""
+    """Put these goals on the backlog. If two people use the same name at once, the first goal keeps it."""
     new = {name: entry for name, entry in entries.items() if name not in backlog.items}
     listed = {name: BacklogItem(name, at, entry) for at, (name, entry) in enumerate(new.items(), backlog.count + 1)}
     return replace(backlog, items={**backlog.items, **listed}, count=backlog.count + len(listed))
@@ -213,8 +213,8 @@ def _count_review(backlog: Backlog) -> Backlog:
 
 
 def _know(backlog: Backlog, run: str, spend: Spend, *, removed: bool = False) -> Backlog:
-    """Record the total spend of a run of the night. That of a removed run stays in the sum under another name: its goal
-    may begin again under the same one."""
+    """Record the total spend of a run of the night. The spend of a removed run still counts, but under another name,
+    since a new run of its goal may get the same name."""
     night = backlog.night
     if night is None or run not in night.runs:
         return backlog
@@ -233,8 +233,8 @@ def _move(items: Mapping[str, BacklogItem], item: str, before: str) -> Mapping[s
 
 
 def check_needs(known: Mapping[str, GoalEntry], changed: Mapping[str, GoalEntry]) -> None:
-    """Refuse a change after which a goal needs one that is missing, itself, or one that needs it. A known goal whose
-    need was dropped is no reason to refuse: it waits, and the page says for what."""
+    """Refuse a change after which a changed goal needs a missing one, or goals need each other. An unchanged goal that
+    needs a dropped one is no reason to refuse: it waits, and the page says for what."""
     entries = {**known, **changed}
     for name, entry in changed.items():
         for need in entry.needs:

@@ -112,7 +112,8 @@ def add_limits(limits: Limits, added: Limits) -> Limits:
 
 
 def subtract_limits(limits: Limits, taken: Limits) -> Limits:
-    """Subtract from a grant. A holder without one of its limits (set when the run was resumed) may use all of that."""
+    """Subtract from a grant. If `taken` has no limit of some kind (the run got one when it was resumed), nothing of
+    that kind is left."""
 
     def subtract_one(one: Any, other: Any) -> Any:
         return None if one is None else max(one * 0, one - (inf if other is None else other))

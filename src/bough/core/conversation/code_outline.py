@@ -58,7 +58,7 @@ def list_declarations(path: str, text: str) -> list[str]:
 
 
 def outline_entry(path: str, text: str) -> str:
-    """List the names that a package's entry file imports from elsewhere or lists."""
+    """List the lines of a package's entry file that import or export names."""
     imported = r"from [^\n]*? import (?:\([^)]*\)|[^\n]*)|__all__ = [^\])]*[\])]"
     lines = re.findall(rf"^(?:{imported}|(?:pub (?:use|mod)|export|module\.exports)[^\n]*)", text, re.MULTILINE)
     return f"### {path}\n\n{fence_text(chr(10).join(lines))}" if lines else ""
@@ -178,8 +178,8 @@ def is_document(path: str) -> bool:
 
 
 def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tuple[str, ...]) -> Difference:
-    """Compare the texts of the changed files, before and after. A file without a text in either (binary, too large)
-    counts as code."""
+    """Compare the texts of the changed files before and after the work. A file without one of these texts (new,
+    deleted, binary or too large) counts as changed code."""
     code = documents = version = False
     for path in paths:
         old, new, language = before.get(path), after.get(path), find_language(path)

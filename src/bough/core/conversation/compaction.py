@@ -87,7 +87,7 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
     listed = list(messages)
     sizes = [_measure_message(message) for message in listed]
     below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
-    # The conversation may also be cut at its end if no call is waiting: one more message shows that.
+    # The conversation may also be cut at its very end if no call waits for its result: an added message finds that out.
     places = [at for at in find_seams([*listed, Said("")]) if at >= 1]
     fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
     last = max((at for at in places if at < len(listed) and isinstance(listed[at], Replied)), default=len(listed))

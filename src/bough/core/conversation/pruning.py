@@ -191,7 +191,7 @@ _FAILED = (
     r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
 )
 INTERRUPTED = "Interrupted: "
-"""How the result of a call begins that bough interrupted; such a result says nothing about the work."""
+"""The beginning of the result of a call that bough interrupted; such a result says nothing about the work."""
 
 
 def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Result]]:
@@ -215,7 +215,7 @@ def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) 
         if message.text.startswith(INTERRUPTED):
             continue
         call = known or Call(message.call, "", "")
-        # What the call was about: another edit of the file replaces one that failed.
+        # Calls of one tool on the same file count as one, so that a later edit of the file replaces one that failed.
         path = parse_arguments(call).get("path")
         made = hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
         if message.ok and not (call.name in shells and re.search(_FAILED, clip_text(message.text))):
