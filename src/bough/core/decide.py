@@ -27,7 +27,7 @@ IN_VAIN = 4
 EMPTY_ANSWERS = 3
 """Empty answers in a row after which a task no longer asks its model."""
 COMPACTION = "compaction"
-"""The pattern of a conversation that does not get shorter."""
+"""The pattern of work that is stuck because compacting does not make its conversation shorter."""
 
 
 def decide(task: Task, now: float) -> c.Command:
@@ -92,7 +92,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
         return c.Rest("budget", describe_spent(task.id, limit))
     if _has_unheard_message(task):
         return c.Relay()
-    # Not in the last round: there is nothing left to try, only to hand over.
+    # The last round is only for the hand-over, so nothing new is tried in it.
     if not limit and not again and (signal := task.progress.signal or _check_soft_limit(task)):
         cause: Cause = "soft_limit" if signal.pattern in ("max_rounds", "subtask_max_rounds") else "signal"
         trouble = Trouble(cause, signal.diagnosis, signal.pattern, signal.recommended, signal.evidence)
@@ -131,8 +131,8 @@ def _has_unheard_message(task: Task) -> bool:
 
 
 def _find_fruitless_way(task: Task) -> Trouble | None:
-    """Find another way to ask a model that brings no results. One that acts in text gets another attempt, then tools
-    if no answer was usable; one that calls tools gets the other protocol if most answers were unusable."""
+    """Return the trouble if a model brings no results in its protocol. A model that acts in text gets another attempt,
+    and tools if no answer was usable; a model that calls tools acts in text if most of its answers were unusable."""
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or task.round.asking:
         return None
@@ -143,8 +143,8 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
     switch = attempt.may_change and "other_protocol" in ladder.rungs
     switch = switch and task.ladder.taken.get("other_protocol", 0) < SWITCHES
     if not task.in_text:
-        # Rounds without a change are the stuck detector's matter: reading is work, and only unusable answers count
-        # against calls. They count sooner for a model that got tools because text failed.
+        # Only unusable answers count here: reading is work, too, and rounds without a change are left to the stuck
+        # detector. One is enough if the model got tools because acting in text failed.
         most = 1 if task.ladder.taken.get("other_protocol") else ladder.other_protocol_after
         unfit = switch and task.round.faults >= most and task.models.calling.get(attempt.tier, 0) < 0
         says = "the model answered without a usable tool call"
@@ -191,7 +191,7 @@ def _escalate(task: Task, trouble: Trouble) -> c.Command:
 
 
 def _check_soft_limit(task: Task) -> Signal | None:
-    """Raise the soft limit's trouble. Soft counters restart after a rung; the hard budget never does."""
+    """Return a signal at the soft limit of rounds. Its counter restarts after a rung; the hard budget never does."""
     subtask = depth(task.id) > 1
     limit = task.rules.ladder.subtask_rounds if subtask else task.rules.ladder.task_rounds
     if task.ladder.soft_rounds < limit:
@@ -243,7 +243,7 @@ def _judge(task: Task) -> c.Command:
     # An agent that defends its work after a finding has changed nothing: the verdict on that tree is known.
     stands = verdict is not None and verdict.finding and task.acceptance.findings > 0 and verdict.tree == task.tree
     if verdict is None or not (task.acceptance.judged or stands):
-        # A small model often gives the same answer again.
+        # A small model often gives the same answer again: if its files have failed before, no check is needed.
         again = task.in_text and task.tree in task.acceptance.refuted
         return c.ChangeState(State.TEST_FAILED, "the same files have failed before") if again else c.RunCheck()
     if verdict.ruling == "passed" and _has_unheard_message(task):
@@ -254,12 +254,12 @@ def _judge(task: Task) -> c.Command:
         return examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
     if verdict.ruling == "needs_approval":
         decided = changed_tests.decide_approval(task)
-        # Whoever has to answer for somebody else's change sees at once what its cases show.
+        # Before a person is asked about somebody else's change, examine it, so that they see what its cases show.
         asks = isinstance(decided, c.Rest) or decided == c.RuleOnChanges("person")
         return (examination.decide_examination(task) if asks and task.step.given else None) or decided
     if verdict.finding and changed_tests.may_answer(task):
         return c.ReturnFinding()
-    # Nobody is there to write a test, to answer a finding or to make the check end.
+    # Conclude, because no agent is there (or left) to write a test, to answer a finding or to make the check end.
     unshown = verdict.ruling == "not_verified" or verdict.finding or verdict.exit_status is None
     if (task.step.given and unshown) or (verdict.ruling == "not_verified" and task.acceptance.asked_for_test):
         return c.Conclude(State.BLOCKED, verdict.reason)
@@ -320,7 +320,7 @@ def _repair(task: Task) -> c.Command:
     if list_unsuccessful(task):  # It was only verified because it might have been done.
         return c.Focus()
     ladder, repairs = task.rules.ladder, task.acceptance.repairs - task.acceptance.probe_repairs
-    # Where further attempts are a rung, a repair is one of them.
+    # If the ladder provides further attempts, these are the repairs, and no bug hunter is started.
     most = 0 if task.in_text and "attempts" in ladder.rungs and ladder.attempts > 1 else task.rules.max_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
@@ -364,7 +364,7 @@ def describe_command_end(task: Task) -> str:
 
 
 def _decide_critic(task: Task) -> c.Command:
-    """Decide about an examination that the plan asks for: the critic's findings are its failing probes."""
+    """Decide the next command of a critic (an examination that the plan asks for); failing probes are its findings."""
     asks = task.examination.examined is None or bool(examination.list_open_contests(task))
     if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))

@@ -80,7 +80,7 @@ class Refused(Unavailable):
 
 
 class NotServed(Refused):
-    """The model is gone, nothing listens there, or the account has no credit."""
+    """The model is gone, nothing listens at its address, or the account has no credit."""
 
 
 class TooLong(Refused):
@@ -108,7 +108,7 @@ class WorkspaceError(BoughError):
 
 
 class SnapshotRefused(WorkspaceError):
-    """The content of a workspace cannot be stored. Once it is gone, work can continue."""
+    """The content of a workspace cannot be stored. Once the cause is removed, work can continue."""
 
 
 class SetupFailed(WorkspaceError):

@@ -57,7 +57,7 @@ FORMAT = 2
 an older bough cannot skip. A change under which old journals do not decode needs an upcaster and a golden journal,
 never a branch in the fold."""
 LAYOUT = 2
-"""The version of the store's tables. 1: the first one, which also refuses every event and field that came since."""
+"""The version of the store's tables. A bough that knows only version 1 refuses newer events and fields, too."""
 
 encode = msgspec.json.Encoder().encode
 

@@ -37,7 +37,7 @@ class MergeStarted(Event, frozen=True):
 
 class ChildMerged(Event, frozen=True):
     """A finished step's work was merged with work merged meanwhile, and checked. If there are conflicts or the check
-    fails, the merge is not kept: a task below the step's has to make both work."""
+    fails, the merge is not kept, and a merge task below the step's task has to make both sides work together."""
 
     child: str
     """The step's name."""
@@ -114,7 +114,7 @@ class PassEnded(Event, frozen=True):
 
 
 class TransitionTaken(Event, frozen=True):
-    """A state has finished, and another one follows."""
+    """A state of a state machine has finished, and another one follows."""
 
     state: str
     to: str

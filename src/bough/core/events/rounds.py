@@ -95,7 +95,7 @@ class MessageAdded(Event, frozen=True):
 
 
 class ToolStarted(Event, frozen=True):
-    """A tool call starts. Recorded before the call runs if it may write; for a reading call, maybe with its result."""
+    """A tool call starts. Recorded before the call runs if it may write; otherwise perhaps together with its result."""
 
     call: str
     writes: bool
@@ -151,7 +151,7 @@ class Compacted(Event, frozen=True):
     at: int
     """The first message that was kept, counted from the brief as 0."""
     before: int
-    """Tokens of the conversation, about."""
+    """The approximate number of tokens of the conversation before."""
     after: int
     by: Literal["model", "rule"]
 
@@ -160,6 +160,6 @@ class ContextPruned(Event, frozen=True):
     """The next agent starts from only what the task needs."""
 
     before: int
-    """Tokens of the conversation, about."""
+    """The approximate number of tokens of the conversation before."""
     after: int
     by: Literal["model", "rule"]

@@ -140,7 +140,7 @@ class CheckScouted(Event, frozen=True):
     commands: tuple[str, ...] = ()
     """The proposals, each with its set-up."""
     refused: dict[str, str] = {}
-    """Commands that do not count, and why; the empty one: why there is no other."""
+    """Commands that do not count, and why; under an empty name, why there is no command at all."""
     usage: Usage = Usage()
     cost: float | None = None
     model: str = ""
@@ -151,7 +151,7 @@ class CheckScouted(Event, frozen=True):
 
     @property
     def spend(self) -> Spend:
-        """Return the spend of scouting: tokens, money and time; rounds are an agent's."""
+        """Return the spend of scouting: tokens, money and time, but no rounds, since only agents have rounds."""
         return Spend().called(self.usage, self.cost, self.seconds) if self.rounds else Spend()
 
 
@@ -199,8 +199,8 @@ class Rechecked(Event, frozen=True):
 
 
 class PartTried(Event, frozen=True):
-    """The tests ran on the run's change without some of its parts, or with a part that ends the program. If `asked` and
-    `others` are empty, no test noticed."""
+    """The tests ran on the run's change without some of its parts, or with parts that end the program when they run. If
+    `asked` and `others` are empty, no test noticed."""
 
     tree: str
     """The git tree of the files on which the tests ran."""
@@ -211,7 +211,7 @@ class PartTried(Event, frozen=True):
 
 
 class NeedlessFound(Event, frozen=True):
-    """Parts of the run's change were taken out one after the other while the tests that carry the requirements ran."""
+    """Parts of the run's change were removed one by one, and the tests that prove its requirements ran each time."""
 
     tree: str
     needless: tuple[ChangePart, ...] = ()

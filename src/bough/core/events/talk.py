@@ -67,7 +67,7 @@ class QuestionAsked(Event, frozen=True):
 
 
 class PersonAnswered(Event, frozen=True):
-    """The person was asked; an empty text means no answer."""
+    """The person answered the question of an escalation; an empty text means that they did not."""
 
     question: str
     text: str
@@ -110,7 +110,7 @@ class PlanRuled(Event, frozen=True):
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
     steps: tuple[Step, ...] = ()
-    """The steps as the person wrote them, if it says `own`."""
+    """The steps as the person wrote them, if `says` is `own`."""
     requirements: tuple[str, ...] = ()
     """The goal's requirements, if the person changed them."""
     by: str = ""
@@ -134,7 +134,7 @@ class CommandRuled(Event, frozen=True):
     id: str
     allow: bool
     say: str = ""
-    """Message to the model with a no."""
+    """What the person tells the model if they do not allow the command."""
     by: str = ""
     """The person who decided; empty if nobody answered."""
 
@@ -145,5 +145,5 @@ class ChangesAnswered(Event, frozen=True):
     task: str
     allow: bool
     say: str = ""
-    """Message to the agent with a no."""
+    """What the person tells the agent if they do not allow a change."""
     by: str = ""

@@ -72,7 +72,7 @@ def _charge_child(task: Task, event: e.ChildSettled) -> Task:
 
 
 def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
-    """Return the task's probes with those that a step passed, without those of an earlier pass or not asked for."""
+    """Add a step's passed probes to the task's; drop older ones of the same name and those that nobody asked for."""
     if event.state is not State.COMPLETED:
         return task.examination.probes
     gone = {*event.not_asked, *(probe.name for probe in event.probes)}

@@ -19,7 +19,7 @@ Apply = Callable[[Task, Any], Task]
 
 
 def change(task: Task, **changes: Any) -> Task:
-    """Return the task with these changes. A table changes fields within a group: `change(task, plan={"split": ()})`."""
+    """Return the task with these changes. A dict changes fields within a group: `change(task, plan={"split": ()})`."""
     for name, value in changes.items():
         if isinstance(value, dict):
             changes[name] = replace(getattr(task, name), **value)

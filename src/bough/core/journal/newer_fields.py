@@ -1,4 +1,4 @@
-"""Drops fields that a newer bough added to an event, so that an older bough can read the event."""
+"""Drop fields that a newer bough added to an event, so that an older bough can read the event."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
-    """Reject the plan. If final, this rung (step of escalation) failed: the trouble remains, and the next applies."""
+    """Reject the plan. If that is final, this rung (step of escalation) has failed: the trouble stays for the next."""
     if not event.final:
         return change(task, plan={"problems": event.problems})
     # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.
@@ -69,12 +69,12 @@ PLAN_EVENTS: dict[type, Apply] = {
     e.PlanProposed: lambda task, event: change(
         task, plan={"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
     ),
-    # The person's wish leads to another proposal; with a no, the task is done in one piece (a leaf).
+    # If the person has a wish, another plan is proposed; if they say no, the task is done in one piece (a leaf).
     e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
-    # An agent that asks for smaller steps does not claim to be done; its last statement counts.
+    # An agent that asks for smaller steps takes back an earlier claim to be done.
     e.SplitProposed: lambda task, event: change(task, plan={"split": event.steps}, acceptance={"claim": None}),
     e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
 }
@@ -89,7 +89,7 @@ def _apply_escalated(task: Task, event: e.Escalated) -> Task:
     taken, nudged = task.ladder.taken, task.progress.nudged
     tactics, spare = task.ladder.tactics, rung == "attempts" and bool(task.ladder.spare)
     if rung == "attempts" and event.trouble.cause == "faults" and task.attempt is not None and not spare:
-        # A form of question with an unusable answer fails again on the same task in half of the cases and more.
+        # Count the tactic as tried: after an unusable answer it fails again on the same task at least half of the time.
         tactics = count_tactic(tactics, task.attempt.tactic)
     counted = taken | {rung: taken.get(rung, 0) + (not spare)}
     now = {"trouble": event.trouble, "rung": event.decision, "taken": counted, "soft_rounds": 0, "tactics": tactics}

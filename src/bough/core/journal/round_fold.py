@@ -18,7 +18,7 @@ from bough.core.tree.task import Attempt, Task
 PERSON = "person"
 """The prompt template for a person's message to an agent."""
 LESS = 0.9
-"""Assumed share of the window in a conversation that was refused for its length, if the provider does not say."""
+"""The assumed window, as a share of the conversation that was refused for its length, if the provider names none."""
 COMMANDS = 8
 """The number of test commands whose results are remembered."""
 
@@ -30,7 +30,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
     # If escalation restarts a stuck agent, this counts as the same repair, not as a new one.
     repairs = event.role == "bug_hunter" and rung is None
     acceptance, spare = task.acceptance, bool(task.ladder.spare) and rung == "attempts"
-    # The check passes: probes show what to repair.
+    # If the check passes, this is a repair of what probes show.
     shown = repairs and acceptance.verdict is not None and acceptance.failing is None
     return change(
         clear_trouble(task),
@@ -51,7 +51,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
             "transport_failures": 0,
             "protocols": task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
         },
-        # The remaining answers are for further attempts only, and the tactic that brought them is counted.
+        # An attempt with a spare answer counts no new tactic; any other attempt discards the spare answers.
         ladder={} if spare else {"tactics": count_tactic(task.ladder.tactics, event.tactic), "spare": ()},
         round={"asking": False, "waiting": (), "faulty": "", "faults": 0},
         progress={"attempts": number, "memory": StuckMemory(), "signal": None, "nudged": frozenset()},
@@ -168,7 +168,7 @@ def _find_fault(event: e.ModelAnswered) -> str:
 
 
 def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
-    # A nudge names a pattern and a person says what they want: the fault in the last answer is still to be reported.
+    # These messages are not about the fault in the agent's last answer, so that is still to be reported.
     faulty = task.round.faulty if event.why in ("nudge", "take_stock", "base", PERSON) else ""
     handing_over = task.round.handing_over or event.why == "hand_over"
     task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
@@ -205,7 +205,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
     task = add_message(task, Result(event.call, event.output, event.ok, picture))
     task = _note_progress(task, call, event.passed) if event.passed is not None else task
     if tree != task.tree and task.attempt is not None:
-        # Its calls changed something: readable calls without an effect do not show that it can act.
+        # This attempt has changed files, which shows that its model can act (`fruitless_rounds`); mere calls do not.
         task = replace(task, attempt=replace(task.attempt, changed=True))
     task = replace(
         charge(task, Spend(seconds=event.seconds)),

@@ -76,7 +76,7 @@ class Run(Struct, frozen=True):
 
 
 _STARTED_WITH = tuple({*e.RunStarted.__struct_fields__} & {*Run.__struct_fields__} - {"version"})
-"""Fields that a run takes from its first event, in which `version` is that of bough."""
+"""Fields that a run takes from its first event; not `version`, which is the version of bough there."""
 _RESUMED_WITH = ("endpoints", "network", "setup", "agents", "agent_env", "agent_network")
 """Fields that a person may set again when a run is resumed."""
 
@@ -168,7 +168,7 @@ def _sum_children_spend(tasks: dict[str, Task]) -> dict[str, dict[str, Spend]]:
         if above is None:
             continue
         charged, mine = tasks[path].children.charged, below.get(path, {})
-        # The merge of its work is charged to its parent, not to the task itself.
+        # The merge of a task's work is charged to the task's parent, not to the task itself.
         open_ = [
             total if is_merge_segment(tasks[path], name) else total.minus(charged.get(name, Spend()))
             for name, total in mine.items()

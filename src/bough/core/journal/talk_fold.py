@@ -1,4 +1,4 @@
-"""Folds people's messages and agents' notes."""
+"""Fold the events of people's messages and agents' notes."""
 
 from __future__ import annotations
 

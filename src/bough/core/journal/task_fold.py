@@ -84,8 +84,8 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
 
 
 def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
-    """Return the task at each point to which it can be rewound: the end of a round of its agents and of each of its
-    steps; first, as it was before any."""
+    """Return the task at each point to which it can be rewound: the end of each round of its agents and of each of its
+    steps, and before these the beginning of its work."""
     task, rounds = Task(task_id), 0
     found: list[tuple[int, Task]] = []
     for index, record in enumerate(records):
@@ -155,7 +155,7 @@ def _apply_task_resumed(task: Task, event: e.TaskResumed) -> Task:
         halt=None,
         step=step,
         rules=rules,
-        # It may be a different model now, with a larger window.
+        # The resumed task may have another model, with a larger window.
         attempt={"exceeded": ""} if task.attempt is not None else None,
         models={"windows": {}, "transport_failures": 0, "retry_at": 0.0},
         budget={"limits": event.limits, "grows": event.grows},
