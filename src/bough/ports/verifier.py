@@ -30,7 +30,7 @@ class Judgement(Struct, frozen=True):
 
 
 class Work(Struct, eq=False):
-    """What a check is run for: a task of a run, with its check."""
+    """A task of a run, together with the check that is run for it."""
 
     run: Run
     task: Task
@@ -51,8 +51,8 @@ class Verifier(Protocol):
         """Find a task's check, in its step or in the project's current files; None if there is none."""
 
     async def at_base(self, work: Work, progress: Callable[[str], None], *, fresh: bool = False) -> BaseChecked:
-        """Return the check's result on the task's base, and what it misses there. If it runs no test, return the result
-        of the best other candidate. `fresh`: run it even if the result is known. Raises `SetupFailed`."""
+        """Return the check's result on the task's base, and what it lacks there. If it runs no test, return the result
+        of the best other check found. `fresh`: run it even if the result is known. Raises `SetupFailed`."""
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
         """Return the stored result of a task's check on its base, and its time; None if none is stored."""
@@ -64,8 +64,8 @@ class Verifier(Protocol):
         run, or it passes although the product was broken on purpose."""
 
     async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
-        """Store the check that a model proposed as the project's last candidate. None: store that the model found none,
-        until the files that matter for this change."""
+        """Store the check that a model proposed, to be tried after all other candidates for the project. None: store
+        that the model found none, which counts until the files that matter for a check change."""
 
     async def was_asked(self, run: Run, task: Task) -> bool:
         """Return whether a model was asked about these files before and found no check."""
@@ -108,7 +108,7 @@ class Verifier(Protocol):
         """Return the check's result on the task's base; run it now if the result is not known."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        """Return the form of a probe (an extra test) in this project, and the beginning of an existing test."""
+        """Return how a probe (an extra test) must be written here, and a piece of an existing test as an example."""
 
     async def probe(
         self, work: Work, chosen: Sequence[Probe], say: Callable[[str], None], once: bool = False

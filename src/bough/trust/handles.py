@@ -89,7 +89,7 @@ class Folders:
             above, _, name = above.rpartition(b"/")
             names.append(name)
         handle = self._open[above]
-        # The next folder is often a sibling, so the parent's handle is kept.
+        # Close all other handles, but keep the parent's: the next folder is often a sibling.
         self._forget(above)
         for name in reversed(names):
             handle = self._open_below(handle, name)
@@ -119,7 +119,7 @@ class Folders:
 
 
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
-    """Open a folder in a folder. If its mode forbids that (or, with `writing`, forbids changes), change the mode."""
+    """Open a subfolder. If its mode forbids that (or, with `writing`, forbids changes in it), change the mode."""
     handle = read_with_access(parent, name, partial(os.open, name, _FOLDER, dir_fd=parent))
     if writing and not (mode := os.fstat(handle).st_mode) & stat.S_IWUSR:
         os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
@@ -129,7 +129,7 @@ def open_below(parent: int, name: bytes, writing: bool = False) -> int:
 def make_folder(top: bytes, path: bytes) -> None:
     """Create a folder below `top`, unless something of that name exists."""
     parent, _, name = path.rpartition(b"/")
-    # Errors are ignored if something of that name exists, or part of the path is missing or not a folder.
+    # Do nothing if something of that name exists, or if part of the path is missing or not a folder.
     with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), open_folder(top, parent) as handle:
         _retry_with_access(handle, partial(os.mkdir, name, dir_fd=handle))
 
@@ -149,7 +149,7 @@ def _make_below(parent: int, name: bytes) -> int:
 
 
 def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Create something in a folder by `action`, and remove what is in its place before."""
+    """Create `name` in a folder by `action`. If something is already there, remove it and try again."""
     for _ in range(8):
         try:
             return _retry_with_access(parent, action)
@@ -190,8 +190,8 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
 
 
 def _empty_folder(parent: int, name: bytes) -> None:
-    """Empty a folder without recursion and with few handles at a time, because an agent can nest folders deeper than
-    either would allow. Inner folders are moved up to the top and emptied there."""
+    """Empty a folder without recursion and with few handles at a time: an agent can nest folders deeper than Python can
+    recurse, or the system opens handles. Inner folders are moved up to the top and emptied there."""
     with OpenHandle(open_below(parent, name)) as top:
         waiting = _remove_files(top)
         # The names are new each time, because a killed removal leaves its folders behind.
