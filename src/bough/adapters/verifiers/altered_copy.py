@@ -1,8 +1,8 @@
 """Runs the check on an altered copy of a tree, in which some files have other texts.
 
-The caller chooses the alteration: a broken product shows whether the check tests it (here), a changed value whether a
-test asserts anything. The result on a broken product is stored for the command and the files that decide about it, so
-that it is measured only once.
+Other files change a value in a test, which shows whether the test asserts anything. This file breaks the product, which
+shows whether the check tests it, and stores the result for the command and the files that decide about it, so that it
+is measured only once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bough.trust.files import Place
 FORMAT = 1
 """The version of the stored format."""
 LEAST, TIMES = 60.0, 4
-"""The time limit of a check on a broken product: this many seconds or, if longer, so many times its usual time."""
+"""The time limit of a check on a broken product: `LEAST` seconds, or `TIMES` its usual time if that is longer."""
 
 
 class AlteredCopies:

@@ -1,4 +1,4 @@
-"""Run the original tests on the new code: the test files of a base, with everything else as the work left it."""
+"""Runs original tests on new code: a base's test side (tests, data, configuration), the rest as the work left it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RERUN_MOST = 20
 
 
 class Question(Struct, frozen=True):
-    """A run of the check with the test side of a base, on the new code."""
+    """What the original tests are run on: the new code in a tree that has the test side of a base."""
 
     base: str
     tree: str
@@ -40,7 +40,7 @@ class Question(Struct, frozen=True):
     """The same tree, but with files that may be tests or product as the work has them; the tests must pass on both."""
 
     def read_as_product(self) -> Question:
-        """Return the question with doubtful files read as product."""
+        """Return the same question, with files that may be tests or product treated as product."""
         return replace(self, tree=self.other, other="")
 
 
@@ -51,8 +51,8 @@ class OriginalTests:
         self._runner = runner
 
     async def make_question(self, work: Work, base: str, product: str = "") -> Question | None:
-        """Make the question; None: the test side is unchanged since that base. `product`: another tree than the
-        task's."""
+        """Make a tree of new code with the test side of `base`. Return None if the test side has not changed since
+        then. `product`: the tree with the new code; empty: the task's."""
         task, check, product = work.task, work.check, product or work.task.tree
         changes = await self._workspaces.changes(base, product)
         if not changes:
@@ -90,8 +90,8 @@ class OriginalTests:
         return MixedRun(ran.report, ran.finished.exit_status, ran.text)
 
     async def list_disagreements(self, work: Work, question: Question, now: Report) -> tuple[Disagreement, ...]:
-        """List original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.
-        `now`: the check's result with the work's own tests."""
+        """List original tests that do not pass on the new code: tests of the run's base, and tests that earlier steps
+        wrote. `now`: the check's result with the work's own tests."""
         found, base = await self._ask_original_tests(work, question, now), work.task.base
         if base != question.base and (own := await self.make_question(work, base)) is not None:
             older = {case.id for case in (await self._runner.at_tree(work, question.base)).report.cases}
@@ -100,7 +100,7 @@ class OriginalTests:
         return found or await self._ask_other_tests(work)
 
     async def _ask_other_tests(self, work: Work) -> tuple[Disagreement, ...]:
-        """Run tests of the task's base that the work changed and its check does not run: each file separately."""
+        """Run the tests in files of the task's base that the work changed but its check does not run, file by file."""
         run, task = work.run, work.task
         question = await self.make_question(work, task.base)
         known = await self._runner.at_tree(work, task.base)

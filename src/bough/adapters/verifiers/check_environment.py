@@ -58,7 +58,7 @@ class CheckEnvironment(Struct, frozen=True):
         return self.found.where if self.found is not None else ""
 
     def reader(self, texts: Mapping[str, str]) -> Read:
-        """Return a reader of a tree's texts, and of the disk beside it: an environment is in no tree."""
+        """Return a reader of a tree's texts that takes files of an environment, which is in no tree, from the disk."""
 
         def read(path: str) -> str | None:
             elsewhere = self.found is not None and not self.found.inside
@@ -85,14 +85,14 @@ class CheckEnvironment(Struct, frozen=True):
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
 
     def _find_ignored(self, known: Baseline, text: str) -> Missing | None:
-        """Find an ignored file without which nothing ran: it is there for the person, and in no checkout."""
+        """Find an ignored file without which nothing ran: it is in the person's project, but in no checkout."""
         unfound = re.findall(r"(?m)^.*(?:No such file|cannot open|[Nn]ot found|[Cc]annot find).*$", text)
         ignored = self._find_mentioned("\n".join(unfound)) if unfound and not known.ran_tests else ()
         return Missing("ignored", ignored[0].rstrip("/")) if ignored else None
 
     def _find_hidden(self, text: str) -> Missing | None:
-        """Find a module that is installed from a folder of its own (`pip install -e ../lib`), which commands cannot
-        read."""
+        """Find a module that is installed from a folder outside the project (`pip install -e ../lib`), which commands
+        cannot read."""
         names = re.findall(r"No module named ['\"]?(\w+)", text)
         if self.found is None or self.root is None or not names:
             return None
@@ -100,7 +100,7 @@ class CheckEnvironment(Struct, frozen=True):
         return Missing("permission", f"{place}, from which {name} is installed") if name else None
 
     def told(self, task: Task, check: Check, known: Baseline, belief: Belief | None = None) -> BaseChecked:
-        """Return the obstacle to report; if failing tests are accepted, only a command that does not start is one."""
+        """Return what to report. If failing tests are accepted, a missing thing counts only if nothing could start."""
         report, accepts = known.report, task.rules.accept_failing
         aside = keep_aside(known.aside, task.step.instructions)
         return BaseChecked(
@@ -135,7 +135,7 @@ class CheckEnvironment(Struct, frozen=True):
         if not missing.declared:
             how += " Should the work write it, name it in the goal."
         if kind in ("network", "package"):
-            # What nothing declares is not in the project's set-up either.
+            # The project's set-up does not install what the project does not declare.
             offered = self._offer_setup(missing, base) if missing.declared else ""
             how = how if offered.startswith("Install") and "`apt-get" in how else offered or how
         return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
@@ -148,7 +148,7 @@ class CheckEnvironment(Struct, frozen=True):
             for language in LANGUAGES
             if missing.language in ("", language.name)
             for setup, where in list_setups(language, look)
-            # A command that begins with the missing thing is no way out.
+            # A set-up command that itself needs the missing program does not help.
             if (fit := language.fit_setup(setup, missing, self.environment)) and fit.split()[0] != missing.name
         )
         setup, where = next(fitting, ("", ""))
@@ -205,7 +205,7 @@ class CheckEnvironment(Struct, frozen=True):
 
 
 MOST_LEFT_OUT = 8
-"""Ignored files and folders that an advice names."""
+"""The most ignored files and folders that a piece of advice names."""
 ANSWER = 0.3
 """Seconds in which a service on this machine must answer."""
 
@@ -252,7 +252,7 @@ def _find_debian(*names: str) -> str:
 
 
 def _look_around(missing: Missing) -> Missing:
-    """Return what is missing; if a service answers bough itself, only the sandboxed commands cannot reach it."""
+    """Return what is missing. A service that answers bough itself is there: only the sandbox keeps commands from it."""
     port = missing.name.partition(":")[2]
     if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
         return missing

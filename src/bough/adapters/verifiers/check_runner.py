@@ -159,7 +159,7 @@ def _save(path: Path, known: Baseline) -> None:
 
 
 MARKS = r"[.FEsxXu]+"
-"""A runner's marks, test by test, before the line ends."""
+"""A line of marks, one for each finished test, as test runners print it."""
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
 KEPT = 12
@@ -266,7 +266,7 @@ class CheckRunner:
 
     async def require_commands(self, work: Work, ran: CheckRun, known: Baseline) -> None:
         """Raise `SetupFailed` for a missing command that only the end of a check needs (a linter after the tests). It
-        shows only when all tests pass, unlike at the base: it is no bug of the work, and no hunter could repair it."""
+        shows first when all tests pass, unlike at the base: it is no bug of the work, and no agent could repair it."""
         if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.root is None:
             return
         base = ProjectFacts({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
@@ -275,8 +275,8 @@ class CheckRunner:
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
 
     async def sweep(self, run: Run) -> None:
-        """Remove checkouts in which an ended bough process was measuring: the next caller measures again. Shielded,
-        since the first caller does it for all."""
+        """Remove checkouts in which a bough process that has ended ran checks, which then run again when needed. One
+        removal serves all callers, so that it continues even if a caller is cancelled."""
         if run.name not in self._sweeping:
             self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
         await asyncio.shield(self._sweeping[run.name])
@@ -293,7 +293,7 @@ class CheckRunner:
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         plain = self._runs_plainly(work)
         command, env = (check.command, {}) if plain else instrument(check.command, check.runner, str(path), {})
-        # A discovered check runs from the top; the step's own, from the person's folder.
+        # A check that bough found runs at the top of the project; one that the step names, in the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
         run = partial(self._run_sandboxed, workspace, work, say)
         before = self._environment.before  # What has to run before every check.
@@ -306,7 +306,7 @@ class CheckRunner:
         at_base = tree in (work.run.base, task.base) and command != check.command
         refused = has_refused(text, (command.removeprefix(check.command), *env.values()), check.runner)
         if finished.exit_status not in (0, None) and (at_base or refused):
-            # As the person would run it: bough's additions may be what fails, or unknown to an old runner.
+            # Run it as the person would: an old runner may not know the options that bough adds, or fail with them.
             alone = await run(run_in_folder(at, check.command), {})
             if alone.exit_status == 0 or refused:
                 finished, plain, path = alone, True, path.with_suffix(".none")
@@ -315,7 +315,7 @@ class CheckRunner:
         return replace(ran, known=replace(ran.known, plain=True)) if plain else ran
 
     def _runs_plainly(self, work: Work) -> bool:
-        """Whether the check was seen to fail because of bough's additions."""
+        """Whether to run the check without the options that bough adds, because it failed with them."""
         bases = {work.run.base or work.task.base, work.task.base}
         return any(known.plain for tree in bases if (known := self.baselines.look(tree, work.check)) is not None)
 
@@ -382,7 +382,7 @@ def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
 
 
 def load_report(path: Path) -> bytes | None:
-    """Load the report, if there is one. The tests' own code could have made it: no reader takes a longer one."""
+    """Load the report, if there is one. Its size is limited, because the tested code could have written it."""
     with suppress(OSError):
         return Place(path.parent, path.name).read(LARGEST + 1)
     return None

@@ -1,5 +1,5 @@
 """Tries the tests that carry the claim that the work is done: they failed before or are new, and pass now. With a value
-in them changed they must fail: code that equals anything would pass every test without touching one.
+in them changed they must fail. Otherwise work whose results compare equal to anything would pass every test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CheckedWork(Work, eq=False, kw_only=True):
     known: Baseline
     """The check's result at the task's base."""
     canary: str = ""
-    """The result of the canary, once it ran."""
+    """Whether the check was seen to fail with a changed value, as a sentence; empty until that was tried."""
     changed: tuple[str, ...] = ()
     """What changed on the test side."""
     merged: bool = False
@@ -64,7 +64,7 @@ class ClaimTest:
         self._drawn: dict[tuple[str, ...], list[str]] = {}
 
     async def ask(self, work: CheckedWork) -> str:
-        """Return why the claim is not proven, if so, and record the outcomes in the work."""
+        """Return why the claim is not proven, or an empty text if it is, and record the outcomes in the work."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         tests = self._draw(work, [*repaired, *added])
         if not tests and work.ran.report.cases:
@@ -108,7 +108,7 @@ class ClaimTest:
         return sight
 
     async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
-        """Try tests that failed before as they were; new ones as they are."""
+        """Try the claim's tests: those that failed before (`old`) in their original version, `new` ones as they are."""
         tree, tests = work.task.tree, [*old, *new]
         after = await self._texts.of(tree, work.check.command)
         ground = work.question.tree if work.question is not None else tree
@@ -116,7 +116,7 @@ class ClaimTest:
         seen = await asyncio.gather(*(self.change_values(work, where, group) for where, group in groups if group))
         failed = {test: value for sight in seen for test, value in sight.failed.items()}
         passed = {test: value for sight in seen for test, value in sight.passed.items()}
-        # Some runners know only files: a file is one test to them, whatever it asserts.
+        # Some runners report only files: there a file counts as one test, whatever it asserts.
         if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
             return await self._ask_whole(work)
         for test, value in passed.items():
@@ -133,7 +133,7 @@ class ClaimTest:
         elif passed:
             test, value = next(iter(passed.items()))
             work.canary = f"not seen to fail: {test} passes with {canary.describe_value(value)}, too"
-            # A test that failed at the base was seen to fail there.
+            # There is no doubt if a test failed at the base: it was seen to fail there.
             work.doubt = "" if old else f"no test that carries the claim was {work.canary.removeprefix('not ')}"
         else:
             work.canary = f"not seen to fail: {NOT_FOUND}"
@@ -156,7 +156,7 @@ class ClaimTest:
                 green.append(value)
             else:
                 work.canary = f"seen to fail: the check fails with {canary.describe_value(value)}"
-        # One failure hides what passes: each expected value is a test of its own.
+        # Each expected value counts by itself: that the check failed for one does not excuse another that it ignored.
         sure = [value for value in green if value[1].role == "expected"]
         seen, work.canary = bool(work.canary), work.canary or f"not seen to fail: {NOT_FOUND}"
         if (seen and not sure) or not paths:

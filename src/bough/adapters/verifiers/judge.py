@@ -78,7 +78,7 @@ class Judge:
         run, task, check = work.run, work.task, work.check
         await self._runner.prepare(work, workspace)
         first, question, changed = await self._run_check(work, workspace, say, merged)
-        # Before anything is concluded from a failure: a flaky test would send a bug hunter after nothing.
+        # Rerun before anything is concluded from a failure: otherwise an agent would look for the bug of a flaky test.
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
         await self._runner.require_commands(work, ran, known)
@@ -177,11 +177,11 @@ class Judge:
         return Judgement(replace(verdict, output=shown), output, tests)
 
     async def _rule_on_run(self, work: CheckedWork) -> tuple[str, bool]:
-        """Decide whether the run itself passed, or fails only as before the work if that is accepted."""
+        """Decide whether the run itself passed: without failures or, if these are accepted, only with earlier ones."""
         ran, known, task = work.ran, work.known, work.task
         lost = await self._find_lost(work)
         reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
-        accepts = task.rules.accept_failing or bool(task.step.given)  # Others' changes are not to blame for them.
+        accepts = task.rules.accept_failing or bool(task.step.given)  # A given change did not cause them.
         if not passed and (why := rulings.explain_acceptance(ran, known, lost, accepts, _find_aside(work))):
             return why, True
         return reason, passed
@@ -192,7 +192,7 @@ class Judge:
             return None
         return (
             await self._find_disagreements(work)
-            # After the original tests: a test that they cover is not missing, however the new ones are arranged.
+            # This comes after the original tests: a test that they cover is not missing, wherever it is now.
             or await self._find_dropped(work)
             or _object(await self._claim.ask(work))
         )
@@ -214,7 +214,7 @@ class Judge:
         return seen
 
     async def _describe_outside(self, work: CheckedWork) -> str:
-        """Describe changes outside the task's files without which the check passes, too."""
+        """Describe changes outside the task's files that are not needed: the check passes without them, too."""
         task, named = work.task, [path.removesuffix(ADDS) for path in work.task.step.files]
         if not named or work.merged:
             return ""
@@ -238,7 +238,7 @@ class Judge:
         return rulings.describe_limits(work.ran.report, has_tests, doubt)
 
     async def _find_lost(self, work: CheckedWork) -> str:
-        """Find tests that ran at the base and do not run now. If the original tests run, they cover these."""
+        """Find tests that ran at the base and do not run now. Skipped if the original tests run: they include these."""
         task, command, ran, known = work.task, work.check.command, work.ran, work.known
         if task.step.may_edit_tests or work.question is not None or known.falls_silent(ran.known):
             return ""

@@ -68,8 +68,8 @@ def _kinds(command: str) -> dict[str, bool]:
 
 
 def watched(path: str, command: str) -> bool:
-    """Return the answer of `test_files.is_watched`, fast enough for hundreds of thousands of paths: folder and suffix
-    decide about a path with a language."""
+    """Return the answer of `test_files.is_watched`, fast enough for hundreds of thousands of paths: files of one
+    language, folder and suffix share an answer."""
     folder, _, name = path.rpartition("/")
     kind = f"{folder}/.{name.rpartition('.')[2]}" if "." in name else ""
     known = _kinds(command).get(kind) if kind else None

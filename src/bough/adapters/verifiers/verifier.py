@@ -58,7 +58,7 @@ class CheckFinder:
         self.refused: set[str] = set()
         """Candidates that pass whatever the product does: they are no checks."""
         self.proposed: Check | None = None
-        """A model's proposal for this project: the last candidate."""
+        """A model's proposal for this project, which is tried after all other candidates."""
 
     async def find(self, task: Task) -> Check | None:
         """Find the check at the base, so that the agent's files cannot replace it. Only a check named after the task,
@@ -102,7 +102,7 @@ class CheckFinder:
         return lambda path: known[path] if path in known else read(path)
 
     async def count_test_files(self, task: Task) -> int:
-        """Count the files of the base that are named like tests, without examples: a suite has a test in each."""
+        """Count the base's files that are named like tests, without examples: a suite has that many tests at least."""
         own = [path for path in await self._workspaces.paths(task.base) if not is_foreign(path) and is_code(path)]
         return sum(is_test_name(path) and not path.startswith("example") for path in own)
 
@@ -125,13 +125,13 @@ class _TriedCheck(NamedTuple):
 
     @property
     def lacks(self) -> bool:
-        """Whether it lacks only what can be installed."""
+        """Whether the check fails only for lack of something that can be installed."""
         return bool(self.known.lacking) and not self.known.absent
 
     @property
     def rank(self) -> int:
-        """Rank the result. Failing tests are no reason to take another: the suite that shows the person's bug is the
-        right one. One that lacks something installable comes before one that passes untested."""
+        """Rank the check by its result. Failing tests do not lower it: the suite that shows the person's bug is the
+        right one. A check that lacks something installable comes before one that passes but tests nothing."""
         known, belief = self.known, self.belief
         if known.lacking:
             return LACKS if self.lacks else ABSENT
@@ -148,7 +148,7 @@ class _KeptProposal(Struct, frozen=True):
     command: str = ""
     why: str = ""
     files: str = ""
-    """The files for which it found nothing."""
+    """A key of the files for which the model found no check (see `make_key`)."""
 
 
 def _read_proposal(kept: Place) -> _KeptProposal:
@@ -197,7 +197,7 @@ class ProjectVerifier:
             await asyncio.wait([measured])
             await self._runner.reserve(run, task)
             failed = measured.cancelled() or measured.exception() is not None
-            if not failed and task.base == (run.base or task.base):  # While the agent works: the verdict needs it.
+            if not failed and task.base == (run.base or task.base):  # Ready before the verdict needs it.
                 await self._altered.believe(work, task.base, measured.result())
 
     def before(self, task: Task, check: Check) -> str | None:
@@ -226,7 +226,7 @@ class ProjectVerifier:
                 self._runner.baselines.forget(task.base, each)
             trial = Work(run, task, each, partial(choose, each))
             known = await self._runner.at_tree(trial, task.base, progress)
-            # A candidate whose tests cannot be counted must be seen to fail before it is chosen.
+            # A candidate whose tests cannot be counted is chosen only if it fails on a product broken on purpose.
             asked = (
                 known.exit_status == 0
                 and not known.absent
@@ -234,12 +234,12 @@ class ProjectVerifier:
             )
             belief = await self._altered.believe(trial, task.base, known, progress) if asked else None
             tried.append(_TriedCheck(each, known, belief))
-            # A candidate that takes too long was perhaps the right one: then report that.
+            # A candidate that takes too long may be the right one: try no others, and report that it takes too long.
             if known.exit_status is None or (await self._choose(task, tried) is tried[-1] and tried[-1].rank == TESTS):
                 break
         best = await self._choose(task, tried)
         if not is_given(run, check):
-            # A candidate with nothing to do yet may have it after the work.
+            # Do not refuse a candidate that has nothing to test yet: it may have something after the work.
             self._finder.refused |= {
                 one.check.command for one in tried if one.rank == TESTS_NOTHING and not one.known.absent
             }
@@ -255,8 +255,8 @@ class ProjectVerifier:
         return replace(self._environment.told(task, check, known, belief), scouted=scouted)
 
     async def _choose(self, task: Task, tried: Sequence[_TriedCheck]) -> _TriedCheck:
-        """Choose the first of the best. If an earlier one lacks only something installable, another replaces it if it
-        runs at least half: a few tests that happen to run here prove little. If all fail, the same may be missing."""
+        """Choose the best candidate; of equals, the first. If the very first lacks only something installable, another
+        replaces it only if it runs half of the tests or more, and not all of these fail: else it proves little."""
         lacks = tried[0].lacks
         least = await self._finder.count_test_files(task) if lacks else 0
         worth = [
