@@ -1,8 +1,8 @@
 """A run as OpenTelemetry spans, by the GenAI semantic conventions: a projection of the events as they are recorded.
 
 Off unless an OTLP endpoint is set (`OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`). All
-processes of a run, including those that resume it, add to one trace. The goal, prompts, answers and what tools are
-told and say stay out of it unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
+processes of a run, including those that resume it, add to one trace. The goal, prompts, answers and the arguments and
+results of tools stay out of it unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _AUTH = -32000
 
 
 class WantsLogin(Refused):
-    """The agent has no key, or was not configured to use it."""
+    """The agent requires a login: it has no key, or was not configured to use the key."""
 
 
 class AcpAgent(Struct, eq=False):
@@ -140,8 +140,8 @@ class AcpTalk:
             await self._ask(self._connection.set_session_mode(session_id=self._session, mode_id=self._agent.mode))
 
     async def _new_session(self, methods: Sequence[Any]) -> Any:
-        """Open a session. If the agent wants a login first, it must use its configured key: a person cannot log in
-        here."""
+        """Open a session. If the agent requires a login, it must use its configured key: nobody can log in during a
+        run."""
         keys = [method.id for method in methods if "key" in method.id.lower()]
         for method in [None, *keys]:
             try:
@@ -205,7 +205,7 @@ class AcpTalk:
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
-        """Limit the wait for an agent that keeps reporting without progress."""
+        """Limit the time of this block: an agent may send reports for ever without finishing anything."""
         longest = self._rules.model_longest
         try:
             async with asyncio.timeout(longest):
@@ -271,13 +271,13 @@ class AcpTalk:
         return await self._agent.allowed(deed, self._root, self._task)
 
     def _let_go(self, id: str | None = None) -> None:
-        """Let the pending permission requests of one call, or of all, be answered now."""
+        """Let the pending permission requests of one call be answered now; None: those of all calls."""
         for name in [id] if id is not None else list(self._permissions):
             for waiting in self._permissions.pop(name, ()):
                 if not waiting.done():
                     waiting.set_result(None)
 
-    # ── what is told ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── what bough is told ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _ready(self) -> list[ReportedCall]:
         now = time.monotonic()
@@ -296,7 +296,7 @@ class AcpTalk:
         return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
     def _words(self, before: int | None = None) -> str:
-        """Take the agent's text before the report of that number, or all of it."""
+        """Remove and return the agent's text that came before report number `before` (None: all of its text)."""
         words = "".join(text for at, text in self._text if before is None or at < before)
         self._text = [] if before is None else [(at, text) for at, text in self._text if at >= before]
         self._length = sum(len(text) for _, text in self._text)
@@ -318,7 +318,7 @@ class AcpTalk:
     # ── the connection ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _wait(self, patience: float) -> None:
-        """Wait for news, or until a call has waited long enough for its input."""
+        """Wait until the agent sends something; if a call still lacks its input, for `_INPUT` seconds at most."""
         if self._flooded:
             raise TransientError(self._flooded)
         unready = any(not deed.told for deed in self._deeds.values())

@@ -17,7 +17,7 @@ from bough.ports import ToolResult
 LOOKING = frozenset({"read", "search", "think", "fetch", "switch_mode"})
 """Kinds of calls that change nothing, by the agent's own account."""
 NAMES = {"read": "read", "edit": "edit", "delete": "edit", "move": "edit", "search": "search", "execute": "bash"}
-"""bough's tools for kinds of calls; other kinds keep their own name."""
+"""The name of bough's own tool for each kind of call; other kinds keep their name."""
 LONGEST = 20_000
 """The most characters of a call's arguments that are kept."""
 PRINTED = 2_000_000
@@ -50,7 +50,7 @@ class ReportedCall(Struct):
     asks: int = 0
     """The number of permissions that the call waits for."""
     told: bool = False
-    """Whether the engine has got the call."""
+    """Whether the call was passed on to the engine."""
 
     @property
     def over(self) -> bool:

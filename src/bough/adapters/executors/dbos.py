@@ -69,8 +69,8 @@ class QueuedTask(msgspec.Struct, frozen=True):
 
 
 def load_dbos() -> tuple[Any, Any]:
-    """Return DBOS with its serializer for JSON. It pickles by default, and reads a row marked as pickled with any
-    serializer: whoever may write to the database could run code on every worker. Such rows are refused."""
+    """Return DBOS with its serializer for JSON. By default DBOS uses pickle, and it unpickles rows that are marked so
+    even with another serializer. Whoever may write to the database could run code on every worker: refuse such rows."""
     try:
         with warnings.catch_warnings(action="ignore"):
             import dbos
@@ -87,7 +87,7 @@ def _refuse_pickle(serializer: object, text: str) -> None:
 
 @contextmanager
 def explain_errors(server: Server) -> Iterator[None]:
-    """Raise DBOS's errors as the store's, whose database it uses; it lets those of its libraries through."""
+    """Raise database errors in this block as the store's own: DBOS uses its database, and does not wrap such errors."""
     from psycopg import Error
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -104,7 +104,7 @@ def parse_tags(queue: str) -> set[str] | None:
 
 
 def find_tables(server: Server) -> dict[str, str]:
-    """Return the schema of DBOS's own tables, next to the journal's."""
+    """Return DBOS's settings for the place of its own tables: in the store's database, in a schema of their own."""
     return {"system_database_url": server.url, "dbos_system_schema": f"{server.schema}_dbos"}
 
 
@@ -154,7 +154,7 @@ class DbosExecutor:
         """The last announced cause of a wait."""
         self._met = time.strftime("%H:%M:%S")
         """The time at which a worker was last there."""
-        # Loading takes a second: that happens while the run is prepared.
+        # Loading DBOS takes a second, so begin now, while the run is still being prepared.
         self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
     async def run_task(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
@@ -166,7 +166,7 @@ class DbosExecutor:
             # Catch up only once the task is followed, so that no event from a worker is missed.
             await self._catch_up(waiting)
             task = waiting.task
-            # A task at rest has something to do if it was halted, or if a stronger model takes over.
+            # Enqueue a task at rest only if it was halted, or if a stronger model takes over.
             taken_up = again is not None and task.state is State.BLOCKED and task.models.tier != again
             if task.created and task.resting and task.halt is None and not taken_up:
                 return task
@@ -223,8 +223,8 @@ class DbosExecutor:
         numbers = {int(each.workflow_id.rpartition(":")[2]): each for each in known}
         last = max(numbers, default=0)
         if last and numbers[last].status in LIVE:
-            # It was enqueued before a crash of the coordinator. A second workflow for the same task would only wait for
-            # the claim of the first.
+            # The task was enqueued before a crash of the coordinator. A second workflow for it would only wait for the
+            # claim of the first.
             waiting.workflow = numbers[last].workflow_id
             return
         queue = " ".join((QUEUE, *sorted(set(waiting.tags))))
@@ -263,7 +263,7 @@ class DbosExecutor:
     # ── following ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """Follow the journal: workers' events are news here, and a halted task is a result."""
+        """Follow the journal: pass on the workers' events, and return halted tasks to whoever waits for them."""
         looked = 0.0
         reached = self.ports.timer()
         while True:
@@ -328,7 +328,7 @@ class DbosExecutor:
             waiting.task = read
 
     async def _look_after(self) -> None:
-        """Enqueue again the tasks that ended without a result."""
+        """Enqueue tasks again whose workflow ended without a result."""
         open_ = [waiting for waiting in self._waiting.values() if waiting.workflow and not waiting.result.done()]
         if not open_:
             return
@@ -348,7 +348,7 @@ class DbosExecutor:
             # lost.
             if await self.ports.store.holder(self._run, waiting.task.id) is not None:
                 continue
-            # Its last events may not be read yet, and a halted task must not be enqueued again.
+            # Read the task's last events first: a task that has halted must not be enqueued again.
             await self._read_news()
             if waiting.result.done() or waiting.is_over:
                 continue
@@ -363,8 +363,8 @@ class DbosExecutor:
             await self._hand_in(waiting)
 
     async def _say_what_is_missing(self, open_: list[_Waiting], enqueued: set[str]) -> None:
-        """Announce here, and through the store elsewhere, what tasks wait for: those in a queue, and all of them if no
-        worker sends a heartbeat."""
+        """Announce what tasks wait for, here and through the store elsewhere. Only tasks in a queue wait for something,
+        but if no worker sends a heartbeat, all of them do."""
         there = await asyncio.to_thread(self._server.run, list_present_workers)
         if any(each.takes_tasks and each.is_heard for each in there):
             self._met = time.strftime("%H:%M:%S")
@@ -372,7 +372,7 @@ class DbosExecutor:
         for waiting in queued:
             fitting = [each for each in there if set(waiting.tags) <= set(each.tags)]
             if fitting and all(each.trouble for each in fitting):
-                # Nobody takes it until a person has repaired something: the run halts, as for a task that was taken.
+                # No worker can take the task until a person repairs something: halt, as if one had taken it and failed.
                 await self._call_off(waiting)
                 said = f"on worker {fitting[0].name}: {fitting[0].trouble}"
                 halted = msgspec.structs.replace(waiting.task, halt=e.TaskHalted("unavailable", said))

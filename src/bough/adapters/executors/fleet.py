@@ -87,8 +87,8 @@ def drain(db: Transaction, name: str) -> bool:
 
 
 def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Worker], since: str) -> str:
-    """Explain what waiting tasks (with their tags) wait for; empty: a free slot. `since`: when there was a worker
-    last."""
+    """Explain what waiting tasks (with their tags) wait for; empty if only for a free slot. `since`: when a worker was
+    last present."""
     able = [each for each in there if each.takes_tasks and each.is_heard]
     if not unheld:
         return ""

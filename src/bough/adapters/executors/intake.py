@@ -76,8 +76,8 @@ class Intake:
         )
 
         def leaf(handed: dict[str, Any]) -> str:
-            """Run the workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on
-            another machine, and a checkout's leftovers are on this one."""
+            """Run the workflow, in one of DBOS's threads. It has no steps in the sense of DBOS: another machine would
+            not repeat a finished step, although the files that the step left are only on this one."""
             name = DBOS.workflow_id or ""
             try:
                 task = msgspec.convert(handed, QueuedTask)
@@ -169,7 +169,7 @@ class Intake:
                 await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
 
     async def end_all(self) -> None:
-        """End all that runs, at once."""
+        """Take no more tasks, and cancel all that run here."""
         self.open = False
         works = list(self._works.values())
         for work in works:

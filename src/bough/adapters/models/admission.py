@@ -45,7 +45,7 @@ class Admission(Struct, frozen=True, eq=False):
 
 
 ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
-"""The admission of the current context's request, through which the wire passes on the server's headers."""
+"""The admission of the current context's request. The HTTP client (`wire.py`) passes it the server's headers."""
 
 
 class _Applicant(Struct, frozen=True, eq=False):
@@ -176,13 +176,13 @@ class PacedModel:
         self.name = model.name
         self._model, self._gate, self._stop = model, gate, stop
         self._weight = 1.0
-        """How many tokens the provider counts for each token that we estimate, averaged over the last questions."""
+        """How many tokens the provider counts for each token that we estimate, averaged over the last requests."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
-        # Estimate the question's tokens only if the provider has announced a token limit.
+        # Estimate the prompt's tokens only if the provider has announced a token limit.
         counts = self.name in self._gate.pace.buckets
         tokens = estimate_tokens(prompt.system) + measure_messages(prompt.messages) if counts else 0
         async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:

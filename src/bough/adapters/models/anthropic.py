@@ -25,7 +25,7 @@ MARK = b'"cache_control":{"type":"ephemeral"}'
 after a conversation's newest block, since the next round repeats all of it; and, after a round with many calls, where
 the round before it ended, since the provider looks for cached content no further back than 20 blocks."""
 MANY = 8
-"""A round with more results than this may exceed those 20 blocks: it has as many calls, a text and thinking."""
+"""A round with more results than this may have more than 20 blocks: results, as many calls, a text and thinking."""
 CLOSED = b",%b}]}]}" % MARK
 PIECES = ("text", "partial_json", "thinking", "signature")
 """Names of the pieces in which a block arrives."""

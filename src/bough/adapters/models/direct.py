@@ -194,7 +194,7 @@ class _Connection:
         self._state.receive_data(received)
 
     def make_ready(self) -> bool:
-        """Make the connection ready for another request, if the last answer was read to its end; return whether so."""
+        """Make the connection ready for another request; return False if the last answer was not read to its end."""
         if not (self._state.our_state is self._state.their_state is h11.DONE):
             return False
         self._state.start_next_cycle()
@@ -211,7 +211,7 @@ class _Connection:
 
 
 async def _decompress(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Decompress an answer that was compressed unasked."""
+    """Decompress an answer that the server compressed although bough did not ask for that."""
     packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
     async with aclosing(pieces):
         async for piece in pieces:

@@ -23,7 +23,7 @@ from bough.core.errors import Exhausted, NotServed, Refused, Sign, TooLong, Tran
 SHOWN = 300
 """The most characters of a provider's own message that a person sees."""
 LONGEST_WAIT = 8 * 86_400.0
-"""The longest wait in seconds that a server may announce: a weekly quota, and a day."""
+"""The longest wait in seconds that a server may announce: a week, for a weekly quota, and a day to spare."""
 PATIENCE = 600.0
 """The longest wait in seconds before a retry; if a server asks for more, the quota counts as exhausted until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})

@@ -25,7 +25,7 @@ MOST = 1000.0
 SPREAD = 0.1
 """Largest random share added to a pause, so that processes waiting for the same moment do not all wake at once."""
 PATIENCE = 600.0
-"""Longest pause in seconds that a server can ask for; more is a quota."""
+"""Longest pause in seconds that a server can ask for; a longer one counts as an exhausted quota."""
 MINUTE = 60.0
 _PARTS = re.compile(r"([0-9.]{1,20})(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -1,7 +1,7 @@
 """Chooses whether a model acts by tool calls or in text, by evidence: the person's setting, earlier work, the server's
 report.
 
-For an unknown model, one tiny question decides whether it gets tools; if it fails, escalation changes that. Lessons are
+For an unknown model, one tiny question decides; a model that later gets stuck is switched to the other way. Lessons are
 stored in the person's state folder by model, endpoint and the server's description of the model, because a local server
 may serve another model under the same name tomorrow.
 """
@@ -93,8 +93,8 @@ class KnownProtocols(Struct, eq=False):
         return lesson if lesson.server == about else ModelLesson(about)
 
     def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
-        """Change the lessons here and in the file, which a lock lets only one run do at a time. If the file cannot be
-        written, only this run remembers."""
+        """Change the lessons in memory, and in the file under a lock, because other runs change it, too. If the file
+        cannot be written, only this run remembers."""
         self._learned = change(self._learned)
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

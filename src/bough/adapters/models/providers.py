@@ -229,7 +229,7 @@ def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str
 
 def list_secrets(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str]:
     """List values that must never be written anywhere: keys, whatever else the environment calls a secret, and the keys
-    of the named models from the keyring. The longest first, so that none hides a part of another."""
+    of the named models from the keyring. The longest first: a secret inside a longer one must not be replaced first."""
     known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
     found = {value for name, raw in env.items() if name in known and len(value := raw.strip()) >= 8}
     odd = {value for name, raw in env.items() if _SECRET_NAME.search(name) and len(value := raw.strip()) >= 12}

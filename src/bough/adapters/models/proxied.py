@@ -56,7 +56,7 @@ class ProxiedLink:
             async with asyncio.timeout(None) as silence:
                 response = await self._http.send(request, stream=True)
                 try:
-                    # Pass a stream's bytes on as they come, and decompress only what a server compressed unasked.
+                    # Pass a stream's bytes on as they come. A server may compress although bough did not ask for that.
                     packed = "content-encoding" in response.headers
                     pieces = response.aiter_bytes() if packed else response.aiter_raw()
                     async with aclosing(_limit_silence(pieces, silence, timeouts.quiet)) as answer:

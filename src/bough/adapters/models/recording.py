@@ -124,8 +124,8 @@ class ReplayModel:
         return line.answer
 
     def _take(self, key: str) -> RecordedAnswer | None:
-        """Take the answer to this call, or else to the nearest call of the same round or helper: a rewound run asks
-        again under later numbers, and a trial of the model counts as a question."""
+        """Take the answer to this call, or else to the call of the same round or helper with the nearest number: a
+        rewound run asks again under later numbers, and a trial question to the model shifts the numbers, too."""
         if exact := self._answers.get(key):
             return exact.popleft()
         task, who, number = [*key.split("#"), "", ""][:3]

@@ -355,7 +355,7 @@ def probe() -> str:
         keeper = Keeper(own)
         keeper.start({**request, "families": []}, null)
     except StartFailed as failed:
-        # Only the program, which has no name, could not be started: everything else worked.
+        # The program's name is empty, so starting it must fail; if only that fails, everything else works.
         return "" if failed.report["failed"] == "exec" else str(failed.report["why"])
     finally:
         os.close(null)

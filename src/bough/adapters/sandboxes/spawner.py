@@ -91,7 +91,7 @@ class Supervisor:
                     # process hangs in the kernel, this supervisor ends, and the next command gets another one.
                     clean = "space" in request or self._end_all(command)
                 report = {"status": os.waitstatus_to_exitcode(status)}
-            # If the supervisor stayed in the workspace's folder, that could not be unmounted.
+            # Leave the workspace's folder: while a process is in it, it cannot be unmounted.
             os.chdir("/")
             try:
                 self._control.sendall(json.dumps(report).encode() + b"\n")

@@ -100,7 +100,7 @@ class Presence:
 
     def __init__(self, folder: Path, worker: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # Remove what workers that were killed left behind.
+        # Remove the lock files that killed workers left behind.
         for path in folder.iterdir():
             with suppress(OSError), OpenHandle(os.open(path, os.O_RDWR | os.O_CLOEXEC)) as fd:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
 """Commits a run's work in the person's own repository, only when they ask for it.
 
-No program that the repository names is started (hook, filter, monitor, signing), since somebody else may have packed
-the repository. With `hooks` the commit is made like any other of the person's. A branch is created without touching
-their files or index.
+No program that the repository names is started (hook, filter, monitor, signing), since the repository may be somebody
+else's, from an archive. With `hooks` the commit is made like any other of the person's. A branch is created without
+touching their files or index.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Exchange:
         keep = "INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
         self._server.run(lambda db: db.many(keep, rows), PATIENCE)
 
-    # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── fetching ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def fetch_tree(self, tree: str) -> None:
         """Fetch the tree if the store has it. If not, do nothing: the caller notices that it is missing."""

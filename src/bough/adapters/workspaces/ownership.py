@@ -1,5 +1,5 @@
-"""Writes a note beside each checkout, before that exists, which names the process that works in it. A clean-up removes
-only checkouts whose process is no longer alive."""
+"""Writes a note beside each checkout, which names the process that works in it; the note exists before the checkout
+does. A clean-up removes only checkouts whose process is no longer alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder in which commands run without being stored as trees, such as for a question to an agent."""
+"""A folder in which commands run and whose files are not stored as trees, such as for a question to an agent."""
 
 from __future__ import annotations
 

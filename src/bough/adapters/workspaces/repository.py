@@ -41,7 +41,7 @@ class TreeCache:
             self._remembered.pop(tree, None)
             self._remembered[tree] = found
             while len(self._remembered) > REMEMBERED:
-                # Drop trees that nobody asked for first: a base must outlast the many snapshots after it.
+                # First drop trees that nobody has asked for: a base must outlast the many snapshots after it.
                 oldest = min(self._remembered, key=self._wanted.__contains__)
                 del self._remembered[oldest]
                 self._listed.pop(oldest, None)

@@ -238,7 +238,7 @@ class _Look:
         self._found.settle(path, folder, changed=not same)
 
     def _entries(self, path: bytes, folder: Folder, before: Folder) -> list[Item]:
-        """List the files, links and folders about which is yet to be decided whether they are kept. Those that are
+        """List the files, links and folders for which it must still be decided whether they are kept. Those that are
         never kept are left out, and an unchanged file goes into `folder` right away."""
         depth = path.count(b"/") + 1
         if len(self._by.top) + len(path) > _LONGEST or depth > _DEEPEST:

@@ -44,7 +44,7 @@ def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
                 continue
             path = join_path(folder, entry.name)
-            # Only Cargo's `target` is shared: other tools may reuse what they built from a file that was deleted.
+            # Share a `target` only if it is Cargo's: other build tools may use what they built from a deleted source.
             if entry.name in names and (
                 entry.name != b"target" or os.path.lexists(join_path(entry.path, b".rustc_info.json"))
             ):

@@ -49,7 +49,7 @@ class Surroundings(Struct, frozen=True):
     link: tuple[str, ...] = ()
     """Ignored files and folders of the person's to which the checkout gets links."""
     copy: tuple[str, ...] = ()
-    """Ignored files and folders of the person's that are copied, anew for every check."""
+    """Ignored files and folders of the person's that are copied, and copied again for every check."""
     sources: tuple[str, ...] = ()
     """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)
