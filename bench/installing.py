@@ -24,7 +24,7 @@ def installed(name: str) -> bool:
 
 
 def set_up(name: str, least: tuple[int, int]) -> str:
-    """Build the environment anew unless it is there as required. Returns what went wrong, or nothing."""
+    """Build the environment unless it is there as required. Returns what went wrong, or nothing."""
     wanted = (REQUIREMENTS / f"{name}.txt").read_text()
     folder = ENVIRONMENTS / name
     complete = folder / "complete"

@@ -93,7 +93,7 @@ async def test_nothing_of_the_first_task_is_left(tmp_path: Path, monkeypatch: py
     assert contents(second.root) == fresh
     assert not (second.root / ".git" / "hooks" / "post-checkout").exists()
     assert (tmp_path / "outside" / "precious.txt").read_text() == "theirs\n"
-    assert (second.root / "a" / "b" / "c" / "x.txt").stat().st_ino == inode, "it was made anew"
+    assert (second.root / "a" / "b" / "c" / "x.txt").stat().st_ino == inode, "it was made a second time"
     assert await exactly(second).snapshot() == tree
 
 

@@ -192,8 +192,8 @@ def test_a_long_conversation_is_compacted_and_work_continues(long_run: Told) -> 
 def test_between_compactions_a_request_only_grows(long_run: Told) -> None:
     _, journal, requests = long_run
     asked = agents(requests)
-    anew = [number for number, (before, after) in enumerate(pairwise(asked)) if not grows(before, after)]
-    assert len(anew) == len(journal.of(e.Compacted))
+    restarts = [number for number, (before, after) in enumerate(pairwise(asked)) if not grows(before, after)]
+    assert len(restarts) == len(journal.of(e.Compacted))
     brief = unmarked(asked[0]).rstrip(b"]}")
     assert all(unmarked(seen).startswith(brief) for seen in asked), "what comes before the summary never changes"
 
@@ -476,7 +476,7 @@ def test_a_refusal_for_its_length_teaches_the_window(tmp_path: Path, says: str) 
     (first, *_) = [event for event in journal.of(e.ModelFailed) if event.too_long]
     assert first.window == (TOKENS if "{window}" in says else 0)
     assert journal.of(e.Compacted)
-    assert outcome.spend.rounds == LOOKS + 1 + len(journal.of(e.HelperAnswered)), "a refused round is not counted anew"
+    assert outcome.spend.rounds == LOOKS + 1 + len(journal.of(e.HelperAnswered)), "a refused round is not counted twice"
 
 
 def test_a_brief_that_does_not_fit_halts_and_another_model_resumes(tmp_path: Path) -> None:
@@ -495,4 +495,4 @@ def test_a_brief_that_does_not_fit_halts_and_another_model_resumes(tmp_path: Pat
     with WireModel([FIX, DONE]) as wide:
         again = asyncio.run(resumed(outcome.run, wide.base_url))
     assert again.status == "completed", again.summary
-    assert again.spend.rounds == 2, "the unanswered round was asked again, and not counted anew"
+    assert again.spend.rounds == 2, "the unanswered round was asked again, and not counted twice"

@@ -4,7 +4,7 @@ A golden journal is a whole journal as text, and once a release can write it, it
 `v1-tree.sql` are in format 1. When the format changes, `v2.sql` is added beside them, and they have to go on meaning
 what they meant. New kinds of event in the same format get a file too: add their events as a list of your own to
 `GOLDEN` (as `tree.py` does) under `v1-something`, and write it with `python -m tests.golden.write v1-something`. Until
-a release has it, delete and write it anew as you like.
+a release has it, delete and write it again as you like.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def test_what_may_belong_to_a_needed_part_is_undecided(meet: Meet) -> None:
 
 
 def test_a_change_that_a_case_refutes_is_searched_as_well(meet: Meet) -> None:
-    """Its own test carries it, and the case that fails with it misses nothing. Nothing is examined anew."""
+    """Its own test carries it, and the case that fails with it misses nothing. Nothing is examined again."""
     ann = meet(goal())
     ann.model.roles["judge"] = lambda request: ann.model.form(request, reason="Asked.", demanded=True, quote=TOTAL)
     test = (
@@ -227,7 +227,7 @@ def test_a_search_that_was_killed_goes_on(meet: Meet) -> None:
     found = ann.bough("report", "--json").json["needless"]
     assert places(found["needless"]) == [(f"extra{n}.py", 0, 0) for n in range(4)]
     assert places(found["needed"]) == [("shop.py", 0, 0)] and found["checks"] == 8
-    # What has been searched to the end is examined anew.
+    # What has been searched to the end is examined again.
     ann.bough("examine", "add", "--needless", status=0)
     assert len(ann.runs()) == 2
 

@@ -47,7 +47,7 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
         real = os.path.realpath(workspace.folder / path)
     except (OSError, ValueError) as error:
         raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
-    # Compare with the separator, because the root `/work/a` must not admit `/work/ab`.
+    # Compare with the separator, because the root `/a/b` must not admit `/a/bc`.
     if real != root and not real.startswith(f"{root}{os.sep}"):
         if os.path.normpath(workspace.folder / path).startswith(f"{workspace.root}{os.sep}"):
             where = "leads out of the workspace through a link: it can be read with `bash`, but not changed."

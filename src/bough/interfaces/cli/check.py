@@ -40,8 +40,8 @@ SCOUT = (
 async def command(folder: Path, check: str | None, cached: bool, scout: bool, as_json: bool, **chosen: Any) -> int:
     """Run the project's check as bough finds it, before any work.
 
-    Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs in a
-    private checkout, as in a run, and always anew: only --cached shows the last result instead. Your files are only
+    Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs
+    every time, in a private checkout as in a run; only --cached shows the last result instead. Your files are only
     read. A model is called only with --scout; a check that it finds is tried, kept for this project and shown from then
     on.
 
