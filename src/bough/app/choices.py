@@ -134,7 +134,7 @@ class Choices(Struct, frozen=True):
         chosen = {"main": self.agent, "strong": strong}
         return kept | {key: name for key, name in chosen.items() if name}
 
-    def outside(self, agents: Mapping[str, str], goal: Step, models: Mapping[str, str]) -> OutsideAgents:
+    def outside(self, agents: dict[str, str], goal: Step, models: Mapping[str, str]) -> OutsideAgents:
         """Return what outside agents of a new run see and reach."""
         return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal, models)
 
@@ -183,7 +183,7 @@ class Choices(Struct, frozen=True):
 class OutsideAgents(Struct, frozen=True):
     """The outside agents of a run: programs other than bough's own agent."""
 
-    chosen: Mapping[str, str]
+    chosen: dict[str, str]
     """The agents' names, by role or tier."""
     env: tuple[str, ...]
     """Names of the environment variables that the agents see."""

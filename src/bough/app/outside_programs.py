@@ -36,6 +36,7 @@ class Agents:
         self._made: dict[str, AcpAgent] = {}
         self._reach: dict[str, str] = {}
         """The network access of each agent's sandbox."""
+        self._check()
 
     def _choose(self, name: str) -> AgentSetup:
         # A plan may come from a repository, so it may name only known agents, and never give a command line.
@@ -52,9 +53,9 @@ class Agents:
             self._made[name] = self._make(name)
         return self._made[name]
 
-    def check(self, names: Sequence[str]) -> None:
-        """Raise an error for the first of these agents that lacks a program or a variable, before anything starts."""
-        for name in names:
+    def _check(self) -> None:
+        """Raise an error for the first agent that lacks a program or a variable, before anything starts."""
+        for name in sorted(self._outside.names):
             how = self._choose(name)
             try:
                 program = resolve_command(how.argv, self._project.root, self._project.env)[0]

@@ -62,21 +62,16 @@ async def open_ports(
 ) -> AsyncIterator[Ports]:
     """Open the ports of a run. `folder`: the person's current folder when it began; `outside`: its outside agents;
     `began`: the model protocols that it began with."""
-    fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
-    env = make_env(project.env, hidden, project.config.sandbox.env)
-    wait = project.config.approve.wait
+    fence, inbox, wait = Fence(), Inbox(), project.config.approve.wait
+    env = make_env(project.env, hidden := list_secrets(project.env, models.values()), project.config.sandbox.env)
     asks = AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded) if watch.permit or wait else None
     commands, sandbox = _open_sandbox(project, env, asks, fence)
-    agents = None
-    if outside and outside.names:
-        agents = Agents(project, outside, asks)
-        agents.check(sorted(outside.names))  # before anything starts
+    agents = Agents(project, outside, asks) if outside and outside.names else None
     watch.opened(_describe_opened(project, commands, agents))
     made, known = await _make_models(project, models, choices, endpoints, began, agents, hidden, fence, watch.stop)
     # What is opened first is closed last: tools and checks may still call models, and all of them record spans.
     async with AsyncExitStack() as closing:
-        if (spans := _open_spans(project.env)) is not None:
-            closing.push_async_callback(asyncio.to_thread, spans.close)
+        spans = _open_spans(project.env, closing)
         for model in made.values():
             closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(project, sandbox, fence)
@@ -270,7 +265,7 @@ def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Re
     return recorded
 
 
-def _open_spans(env: Mapping[str, str]) -> Spans | None:
+def _open_spans(env: Mapping[str, str], closing: AsyncExitStack) -> Spans | None:
     """Connect to the person's trace collector; None if none is configured or the extra `otel` is not installed."""
     if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
         return None
@@ -280,4 +275,5 @@ def _open_spans(env: Mapping[str, str]) -> Spans | None:
         if (error.name or "").partition(".")[0] != "opentelemetry":
             raise
         return None
-    return Spans(env)
+    closing.push_async_callback(asyncio.to_thread, (spans := Spans(env)).close)
+    return spans

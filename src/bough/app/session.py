@@ -41,7 +41,6 @@ from bough.core.ids import GOAL, INSPECTION, RUN
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.ports.steering import run_beside
 from bough.ports.verifier import Work
@@ -79,21 +78,18 @@ class Session(Delivery, frozen=True):
     ) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is written.
         `at`: what is settled already, such as its name. Raises `ClaimHeld` if another run has that name."""
-        earlier = await load_followed(self, choices.continues) if choices.continues else None
-        if earlier is not None and not isinstance(goal, Plan):
+        follows = choices.continues
+        earlier = await load_followed(self, follows) if follows else PreviousRun("", at.base, at.origin)
+        if earlier.run and not isinstance(goal, Plan):
             goal = replace(goal, test_command=goal.test_command or earlier.check)
         rules = at.rules or choices.rules(self.config.limits)
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(mark_plan_first(goal, rules)))
-        agents = choices.agents(self.config.builders.named())
-        configured = (earlier.models if earlier else None) or self.config.models
-        models = choices.models(configured, find_substitute_model(plan.goal, agents))
-        outside = choices.outside(agents, plan.goal, models)
-        endpoints = find_endpoints(self, models, choices, earlier.endpoints if earlier else {})
-        watch = watch.or_later(choices.ask_later)
-        watch = replace(watch, recorded=remember_run(self, Run(""), self.herald.observe(watch.recorded)))
+        models, outside, endpoints = self._choose(choices, plan.goal, earlier)
+        recorded = remember_run(self, Run(""), self.herald.observe(watch.recorded))
+        watch = replace(watch.or_later(choices.ask_later), recorded=recorded)
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
-        async with run_beside(self._find_base(earlier, at)) as taking:
+        async with run_beside(self._find_base(earlier)) as taking:
             # These modules load while the person's files are read: each takes a tenth of a second.
             from bough.app.run_ports import open_ports
             from bough.engine import run_loop
@@ -116,8 +112,8 @@ class Session(Delivery, frozen=True):
                     grows=choices.rounds is None and self.config.budget.rounds == Limits().rounds,
                     settings=dict(self.theirs),
                     endpoints=endpoints,
-                    agents=agents,
-                    inherited=earlier.inherited if earlier else Inherited(),
+                    agents=outside.chosen,
+                    inherited=earlier.inherited,
                     protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
                     listed=at.listed,
                     examines=at.examines,
@@ -128,19 +124,17 @@ class Session(Delivery, frozen=True):
                     setup=choices.setup or "",
                     agent_env=choices.agent_env,
                     agent_network=choices.agent_network or "",
-                    continues=earlier.run if earlier else "",
-                    origin=earlier.origin if earlier else at.origin,
+                    continues=earlier.run,
+                    origin=earlier.origin,
                 )
-                name = at.name or await self.find_free_name()
-                while not await run_loop.start_run(name, first, ports):
+                while not await run_loop.start_run(name := at.name or await self.find_free_name(), first, ports):
                     if at.name:
                         raise ClaimHeld(f"Another run is already called {name}: choose another name.", "")
-                    name = await self.find_free_name()
         return await self.outcome(name)
 
-    async def _find_base(self, earlier: PreviousRun | None, at: StartingPoint) -> str:
+    async def _find_base(self, earlier: PreviousRun) -> str:
         """Find the files that a run starts from: of the run it continues, of its starting point, or the person's."""
-        return (earlier.base if earlier else at.base) or await self.workspaces.take()
+        return earlier.base or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
         """Resume a run that was stopped, halted or killed, and return how it ended. A finished run is not resumed."""
@@ -200,10 +194,18 @@ class Session(Delivery, frozen=True):
 
     def require_models(self, choices: Choices) -> None:
         """Raise an error if no run could start with these choices: no model, or a cost limit without known prices."""
-        agents, goal = choices.agents(self.config.builders.named()), Step(GOAL, "a goal")
-        models = choices.models(self.config.models, find_substitute_model(goal, agents))
-        limits, outside = choices.limits_for(self.config.budget, goal), choices.outside(agents, goal, models)
-        check_prices(self, models, find_endpoints(self, models, choices), limits, choices, outside.names)
+        models, outside, endpoints = self._choose(choices, goal := Step(GOAL, "a goal"), PreviousRun())
+        limits = choices.limits_for(self.config.budget, goal)
+        check_prices(self, models, endpoints, limits, choices, outside.names)
+
+    def _choose(
+        self, choices: Choices, goal: Step, earlier: PreviousRun
+    ) -> tuple[dict[str, str], OutsideAgents, dict[str, str]]:
+        """Choose the models of a new run by tier, its outside agents, and each model's endpoint."""
+        agents = choices.agents(self.config.builders.named())
+        models = choices.models(earlier.models or self.config.models, find_substitute_model(goal, agents))
+        endpoints = find_endpoints(self, models, choices, earlier.endpoints)
+        return models, choices.outside(agents, goal, models), endpoints
 
     async def check(
         self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False, scout: bool = False
@@ -295,9 +297,7 @@ class Session(Delivery, frozen=True):
 
         rules = choices.rules(self.config.limits)
         rules = replace(rules, planning=replace(rules.planning, flat=False))
-        agents = choices.agents(self.config.builders.named())
-        models = choices.models(self.config.models, find_substitute_model(step, agents))
-        endpoints, outside = find_endpoints(self, models, choices), choices.outside(agents, step, models)
+        models, outside, endpoints = self._choose(choices, step, PreviousRun())
         async with open_ports(self, models, choices, watch, endpoints, outside=outside) as ports:
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
             task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)

@@ -25,18 +25,18 @@ ENDS = {
 
 
 class PreviousRun(Struct, frozen=True):
-    """What a run takes over from the finished run that it continues."""
+    """What a run takes over from the finished run that it continues; nothing by default."""
 
-    run: str
-    base: str
+    run: str = ""
+    base: str = ""
     """The tree to start from; empty: the person's files, which already have the work."""
-    origin: str
+    origin: str = ""
     """The person's files before the earlier run, from which the changes of both runs are counted."""
-    inherited: Inherited
-    models: settings.Models | None
+    inherited: Inherited = Inherited()
+    models: settings.Models | None = None
     """The models of the earlier run. None, without endpoints, if the person did not begin that run on this machine."""
-    endpoints: dict[str, str]
-    check: str | None
+    endpoints: dict[str, str] = {}
+    check: str | None = None
 
 
 async def load_followed(journal: Journal, name: str) -> PreviousRun:

@@ -130,7 +130,6 @@ def build_table(records: Iterable[e.Record]) -> Table:
     before: dict[str, str] = {}
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
-    accepted = ""
     verified = by_check = False  # By a check that the person gave later.
     for record in (known := list(drop_rewound(records))):
         task = tasks.setdefault(record.task, _Kept())
@@ -145,8 +144,6 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 verified = True
             case e.RunFinished() as event:
                 by_check, verified = verified and event.end == "completed", False
-            case e.Accepted() as event:
-                accepted = event.by or "you"
             case e.TaskCreated() as event:
                 task.step, task.requirements = event.step, event.inherited.requirements
                 task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
@@ -173,8 +170,6 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 before |= {result.name: result.outcome for result in event.before}
             case e.ProbeRuled() as event if not event.ruling.demanded:
                 ruled_out[event.probe] = event.ruling.reason
-            case _:
-                pass
     counted = {path: task for path, task in tasks.items() if task.step.name and _is_current(path, tasks)}
     shown = [
         (probe, _build_case(probe, results, probe.name in failed, before, ruled_out))
@@ -183,20 +178,22 @@ def build_table(records: Iterable[e.Record]) -> Table:
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
     rows = tuple(_build_row(one, asked, counted, shown, judged, by_check) for one in asked)
-    return _add_parts(Table(rows, tuple(notes), background, accepted), known)
+    return _add_parts(Table(rows, tuple(notes), background), known)
 
 
 def _add_parts(table: Table, records: list[e.Record]) -> Table:
-    """Add the places that meet each requirement, and the agents' proposals."""
-    needless, notes = None, list(table.notes)
+    """Add the places that meet each requirement, the agents' proposals, and who accepted the work."""
+    needless, accepted, notes = None, "", list(table.notes)
     for record in records:
         if isinstance(record.event, e.NeedlessFound):
             needless = record.event
+        elif isinstance(record.event, e.Accepted):
+            accepted = record.event.by or "you"
         elif isinstance(record.event, e.GoalProposed):
             notes.append(f"proposed: {record.event.title} (`bough backlog accept {e.name_proposal(record)}`)")
     alone = sum(row.requirement.counts for row in table.rows) == 1
     rows = tuple(replace(row, read=_list_places(row, needless, alone)) for row in table.rows)
-    return replace(table, rows=rows, notes=tuple(notes), needless=needless)
+    return replace(table, rows=rows, notes=tuple(notes), accepted=accepted, needless=needless)
 
 
 def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -> tuple[str, ...]:

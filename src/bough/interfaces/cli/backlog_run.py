@@ -101,17 +101,10 @@ async def run(
         if ask is not None and not no_review:
             await _review(opened, backlog, choices)
         usual = opened.config.backlog
+        disk, most = int((max_disk or usual.max_disk or 0) * 1e9), per_goal or usual.per_goal
+        deliver = open_pull_request if (pr or usual.pr) == "draft" else None
         plan = NightPlan(
-            name,
-            jobs or usual.jobs,
-            over,
-            cost,
-            per_goal or usual.per_goal,
-            together,
-            int((max_disk or usual.max_disk or 0) * 1e9),
-            partial,
-            ask=not give_up,
-            deliver=open_pull_request if (pr or usual.pr) == "draft" else None,
+            name, jobs or usual.jobs, over, cost, most, together, disk, partial, ask=not give_up, deliver=deliver
         )
         return await watch_night(opened, plan, choices, as_json)
 
