@@ -212,6 +212,19 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
             yield restored + [e.ToolFinished(call.id, False, "interrupted", interrupted=True) for call in calls]
         case c.RollBack(back, why):
             yield [e.WorkspaceRestored(back, why)]
+        case c.Conclude(to, why):
+            yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
+        case c.ChangeState(to, why):
+            yield [e.StateChanged(to, why)]
+        case c.Rest(reason, message):
+            yield [e.TaskHalted(reason, message)]
+        case _:
+            yield from judge(draw, command, task)
+
+
+def judge(draw: Draw, command: c.Command, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
+    """What checking and examining the work may bring."""
+    match command:
         case c.RunCheck():
             yield [e.CheckStarted("make test")]
             rulings: list[Ruling] = ["passed", "failed", "failed", "needs_approval", "not_verified"]
@@ -235,12 +248,6 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
             demanded = draw(st.booleans())
             ruling_on = examination.list_open_contests(task)[0].name
             yield [e.ProbeRuled(ruling_on, judge_ruling.Ruling(demanded, "do it" if demanded else "", "because"))]
-        case c.Conclude(to, why):
-            yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
-        case c.ChangeState(to, why):
-            yield [e.StateChanged(to, why)]
-        case c.Rest(reason, message):
-            yield [e.TaskHalted(reason, message)]
 
 
 @st.composite

@@ -211,6 +211,11 @@ def _told() -> Iterator[Told]:
     spent = Spend(5, 35000, 1550, 20000, 0.12)
     yield GOAL, e.ChildSettled("storage", State.COMPLETED, "its check passes", TREE, spent)
     yield GOAL, e.ChildStarted("api", "api", Limits(rounds=50))
+    yield from _told_of_api()
+
+
+def _told_of_api() -> Iterator[Told]:
+    """One step of it is stuck, is helped, and fails its check; its neighbour is done."""
     yield "api", e.TaskCreated(STEPS[1], TREE, Limits(rounds=50), Rules())
     yield "api", e.StateChanged(State.IN_PROGRESS, "work begins")
     yield "api", e.HelperAnswered("planner", "{…}", Usage(2800, 300), 0.013, 5.2, "claude-sonnet-4-5")
