@@ -28,7 +28,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = map(str, Path(__file__).parents[:2])
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from examine_sets import BRANCHES, CHECK, COMMITS, PLANTS, choose_branches, choose_commits, git, move_main, passes
 from tests.journeys.model import Goal, Model
