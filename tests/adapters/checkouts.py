@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.workspace import GitWorkspace
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     git_settings,  # noqa: F401 - used by every test
     names,
     spaces,

@@ -10,7 +10,7 @@ from bough.adapters.workspaces.home import prepare_home, prepare_repository
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
 from bough.ports import Merged
-from tests.adapters.test_workspaces import git, spaces
+from tests.adapters.git_projects import git, spaces
 
 PLAIN, PROGRAM, LINK = "100644", "100755", "120000"
 

@@ -11,7 +11,7 @@ import pytest
 
 from bough.adapters.workspaces.agent_repository import CONFIG, LAST, keep_harmless
 from bough.adapters.workspaces.workspace import GitWorkspace
-from tests.adapters.test_workspaces import git, git_settings, project, spaces, write
+from tests.adapters.git_projects import git, git_settings, project, spaces, write
 
 __all__ = ["git_settings"]
 

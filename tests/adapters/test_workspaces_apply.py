@@ -17,7 +17,7 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.apply import ApplyConflict
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core.errors import BoughError, UsageError, WorkspaceError
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     fingerprint,
     git,
     git_settings,  # noqa: F401 - used by every test

@@ -16,7 +16,7 @@ from bough.adapters.workspaces import ownership
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core.errors import WorkspaceError
 from tests.adapters.checkouts import FILES, Task, with_task
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     fingerprint,
     git,
     git_settings,  # noqa: F401 - used by every test

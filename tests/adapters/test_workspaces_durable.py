@@ -20,7 +20,7 @@ import pytest
 from bough.adapters.workspaces import disk, objects
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core.errors import WorkspaceError
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     git,
     git_settings,  # noqa: F401 - used by every test
     kept,

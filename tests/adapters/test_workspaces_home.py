@@ -14,7 +14,7 @@ from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import is_reserved
 from bough.core.errors import UsageError, WorkspaceError
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     git,
     git_settings,  # noqa: F401 - used by every test
     ordinary_user,

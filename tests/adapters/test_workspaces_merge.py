@@ -12,8 +12,7 @@ import pytest
 from bough.adapters.workspaces.git_program import Git
 from bough.core.errors import WorkspaceError
 from bough.ports import Merged
-from tests.adapters.merge_desk import LINES, LINK, PROGRAM, Desk, File, Files, changed
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     fingerprint,
     git,
     git_settings,  # noqa: F401 - used by every test
@@ -22,6 +21,7 @@ from tests.adapters.test_workspaces import (
     spaces,
     write,
 )
+from tests.adapters.merge_desk import LINES, LINK, PROGRAM, Desk, File, Files, changed
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.merge_desk import LINK, PLAIN, Desk, File, Files
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     git,
     git_settings,  # noqa: F401 - used by every test
 )
+from tests.adapters.merge_desk import LINK, PLAIN, Desk, File, Files
 
 PATHS = st.sampled_from(["a", "b", "a/b", "a/c", "b/a", "b/a/a", "c"])
 TEXTS = st.lists(st.sampled_from([b"1\n", b"2\n", b"3\n", b"4\n"]), max_size=6).map(b"".join)

@@ -21,7 +21,7 @@ from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.repository import REMEMBERED, TreeCache
 from bough.adapters.workspaces.workspace import GitWorkspace
 from tests.adapters.checkouts import exactly
-from tests.adapters.test_workspaces import git, project
+from tests.adapters.git_projects import git, project
 from tests.adapters.test_workspaces_watch import FILES, at_once, change
 from tests.sampling import sample
 

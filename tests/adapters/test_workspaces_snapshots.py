@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bough.adapters.workspaces import scan
 from bough.adapters.workspaces.file_index import STAMP, Tracked
 from tests.adapters.checkouts import FILES, Task, agent, with_task
-from tests.adapters.test_workspaces import (
+from tests.adapters.git_projects import (
     fingerprint,
     git,
     git_settings,  # noqa: F401 - used by every test

@@ -16,7 +16,7 @@ from bough.adapters.workspaces import checkout, checkout_watch, spares
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from tests.adapters.checkouts import exactly
-from tests.adapters.test_workspaces import project
+from tests.adapters.git_projects import project
 from tests.adapters.test_workspaces_watch import FILES, at_once
 
 

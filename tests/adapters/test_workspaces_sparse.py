@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
-from tests.adapters.test_workspaces import git, project
+from tests.adapters.git_projects import git, project
 from tests.adapters.test_workspaces_watch import at_once
 
 FILES = {"app/main.py": "print(1)\n", "app/util.py": "x = 1\n", "huge/data.py": "y = 2\n", "top.txt": "top\n"}

@@ -20,7 +20,7 @@ from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.workspace import GitWorkspace
 from tests.adapters.checkouts import exactly
-from tests.adapters.test_workspaces import project
+from tests.adapters.git_projects import project
 from tests.sampling import sample
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is no inotify here")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel, call
-from tests.engine.test_parallel import both, step
+from tests.engine.parallel_runs import both, step
 from tests.harness import begin, by_progress, resume
 
 NAMES = ("one", "two", "three", "four", "five")

@@ -15,7 +15,7 @@ from bough.core.messages import Answer, Prompt, Usage
 from bough.core.planning.plan import count_most_leaves
 from bough.interfaces.terminal.banner import render_banner
 from bough.testing import ScriptedModel
-from tests.engine.test_parallel import Agents, Says, both, files_of, look, make_project, states, step, writes
+from tests.engine.parallel_runs import Agents, Says, both, files_of, look, make_project, states, step, writes
 from tests.harness import Journal, journal_of
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY

@@ -20,7 +20,7 @@ from bough.views.run_view import view_run
 from bough.views.task_rows import describe_task
 from tests import zygote
 from tests.engine.merge_victim import NAMES, model_answer
-from tests.engine.test_parallel import (
+from tests.engine.parallel_runs import (
     DONE,
     LINES,
     Agents,

@@ -14,7 +14,7 @@ from bough.core.tree.task_state import State
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
-from tests.engine.test_parallel import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
+from tests.engine.parallel_runs import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
 from tests.sampling import in_turn, sample
 from tests.shipped import AGENT_ONLY

@@ -20,7 +20,7 @@ from bough.ports import Store
 from bough.testing import ScriptedModel
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
-from tests.engine.test_parallel import (
+from tests.engine.parallel_runs import (
     DONE,
     LINES,
     Agents,

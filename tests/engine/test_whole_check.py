@@ -11,7 +11,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome, Report
 from bough.core.verdict.check_run import Baseline
 from bough.core.verdict.rulings import find_broken
 from bough.testing import call
-from tests.engine.test_parallel import (
+from tests.engine.parallel_runs import (
     DONE,
     Agents,
     a_first,

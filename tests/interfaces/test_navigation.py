@@ -12,7 +12,7 @@ import pytest
 import bough as library
 from bough import Step
 from bough.testing import ScriptedModel
-from tests.engine.test_parallel import Agents, make_project, step, writes
+from tests.engine.parallel_runs import Agents, make_project, step, writes
 from tests.interfaces.shell import bough
 from tests.shipped import AGENT_ONLY
 

@@ -17,7 +17,7 @@ from bough.adapters.workspaces import checkout, checkout_watch
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
 from bough.ports import Finished, Workspace
-from tests.engine.test_parallel import Agents, both, run_to_end, step
+from tests.engine.parallel_runs import Agents, both, run_to_end, step
 from tests.harness import by_progress
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
