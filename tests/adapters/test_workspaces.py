@@ -17,6 +17,7 @@ from tests.adapters.git_projects import (
     NOBODY,
     fingerprint,
     git,
+    git_settings,
     kept,
     names,
     ordinary_user,
@@ -25,6 +26,8 @@ from tests.adapters.git_projects import (
     take,
     write,
 )
+
+__all__ = ["git_settings"]
 
 
 def test_plain_folder(tmp_path: Path) -> None:
