@@ -31,7 +31,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests import harness
-from tests.engine import story, test_parallel, test_parallel_kill, test_workflow_kill, workflow_runs, workflow_victim
+from tests.engine import parallel_runs, story, test_parallel_kill, test_workflow_kill, workflow_runs, workflow_victim
 
 from bough import app
 from bough.core.errors import BoughError
@@ -75,7 +75,7 @@ SHAPES = {
         ),
     ),
     "parallel": Shape(
-        lambda folder: test_parallel.make_project(folder, text=test_parallel.LINES),
+        lambda folder: parallel_runs.make_project(folder, text=parallel_runs.LINES),
         lambda folder, fuse: asyncio.run(
             harness.begin(folder, _parallel_model(), goal=test_parallel_kill.GOAL, jobs=2, fuse=fuse)
         ),

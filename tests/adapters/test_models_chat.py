@@ -17,7 +17,8 @@ from bough.adapters.models.faults import Endpoint
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import TransientError
 from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
-from tests.wire import KEY, Item, Raw, Seen, Slow, Status, Whole, WireModel, sse
+from tests.wire import KEY, Item, Raw, Seen, Slow, Status, Whole, WireModel
+from tests.wire_dialects import sse
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
 

@@ -21,7 +21,8 @@ from bough.adapters.models.providers import make_model, probe_model
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Refused, TooLong, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec, Usage
-from tests.wire import Item, Raw, Seen, Status, WireModel, sse
+from tests.wire import Item, Raw, Seen, Status, WireModel
+from tests.wire_dialects import sse
 
 CLAUDE = "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0"
 RESPONSES = "openai-responses:gpt-5"

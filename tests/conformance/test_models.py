@@ -16,7 +16,8 @@ from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Refused, TooLong, TransientError, Unavailable
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, ToolSpec, Usage
 from tests.conformance.models import DIALECTS, PROMPT, WHOLE, fails, failure, model
-from tests.wire import EVENTS, KEY, Cut, Hang, Item, Raw, Seen, Slow, Status, Whole, WireModel, sse
+from tests.wire import KEY, Cut, Hang, Item, Raw, Seen, Slow, Status, Whole, WireModel
+from tests.wire_dialects import EVENTS, sse
 
 TOOLS = tuple(ToolSpec(name, "Does it.", {"type": "object"}, False) for name in ("read", "done"))
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)

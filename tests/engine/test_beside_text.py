@@ -15,7 +15,8 @@ from bough.core.messages import Answer, Call
 from tests.adapters.test_tools_images import IMAGES
 from tests.harness import FIXED, QUICK_CHECK, make_project, run_to_end
 from tests.shipped import AGENT_ONLY
-from tests.wire import Raw, Reply, WireModel, sse
+from tests.wire import Raw, Reply, WireModel
+from tests.wire_dialects import sse
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
