@@ -127,7 +127,7 @@ def make_tracker_environment(program: str, **own: str) -> dict[str, str]:
 
 def _prepare(argv: Sequence[str], project: Path | None) -> list[str]:
     if (program := find_program(argv[0], project)) is None:
-        raise NoProgram(2, "is not on PATH, outside the project", argv[0])
+        raise NoProgram(2, "is not on your PATH (programs in the project do not count)", argv[0])
     return [program, *argv[1:]]
 
 

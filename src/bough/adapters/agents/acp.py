@@ -151,7 +151,7 @@ class AcpTalk:
             except WantsLogin:
                 if method == [None, *keys][-1]:
                     raise
-        raise AssertionError("the last one returns or raises")
+        raise AssertionError("the last method returns or raises")
 
     async def say(self, text: str) -> None:
         await self._end_turn()

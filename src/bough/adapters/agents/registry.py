@@ -80,7 +80,7 @@ def choose_agent(
     except ValueError as error:
         raise UsageError(f"The agent `{name}` cannot be started as `{line}`: {error}.") from None
     if not argv:
-        raise UsageError("An agent's command is empty: name one (claude, codex, gemini, goose, opencode) or a command.")
+        raise UsageError("The agent's command is empty: pass claude, codex, gemini, goose, opencode or a command line.")
     reach = network or own.network or (known.hosts if known else "off")
     mode = own.mode if own.mode is not None else known.mode if known else ""
     advice = "See docs/guides/other-agents.md for what an agent needs."

@@ -171,7 +171,7 @@ class McpTools:
                 return found
             await self._end(served.name, workspace)
             if not self._may_start(served.name, workspace):
-                raise ServerLost(f"it has ended {_RESTARTS + 1} times here.")
+                raise ServerLost(f"it has ended {_RESTARTS + 1} times in this workspace.")
             self._starts[key] = self._starts.get(key, 0) + 1
             self._open[key] = await served.connect(workspace)
             return self._open[key]

@@ -242,7 +242,7 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
     except ImportError as error:
         if provider in EXTRAS:
             raise lacking(at.name, provider) from None
-        raise UsageError(f"{at.name} needs more of pydantic-ai: {error}") from None
+        raise UsageError(f"{at.name} needs packages that pydantic-ai installs only on request: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None
 

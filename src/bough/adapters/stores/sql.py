@@ -212,7 +212,7 @@ class SqlStore(ABC, Generic[D]):
 
         def insert(db: D) -> Record:
             if db.again:  # The event may have been committed, and a person's message must not be posted twice.
-                raise StoreError(f"{self.path} was cut off: see `bough log {run}` whether it arrived, then try again.")
+                raise StoreError(f"A write to {self.path} was cut off: try again if `bough log {run}` lacks it.")
             return self._insert(db, run, task, *self._read_end(db, run, task), encoded)[0]
 
         return await self._write(insert, self.hurry)

@@ -142,7 +142,7 @@ def explain(error: OSError, doing: str) -> WorkspaceError:
         )
     if error.errno == errno.ENAMETOOLONG:
         return SnapshotRefused(
-            f"bough could not {doing}: {where[:100]}… is too long a path ({len(where):,} characters)."
+            f"bough could not {doing}: {where[:100]}… is too long a path ({len(where):,} characters): shorten it."
         )
     if error.errno == errno.EROFS:
         return WorkspaceError(f"bough could not {doing}: {where or 'the disk'} is read-only; make it writable first.")

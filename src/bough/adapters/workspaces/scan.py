@@ -242,7 +242,10 @@ class _Look:
         never kept are left out, and an unchanged file goes into `folder` right away."""
         depth = path.count(b"/") + 1
         if len(self._by.top) + len(path) > _LONGEST or depth > _DEEPEST:
-            raise SnapshotRefused(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
+            raise SnapshotRefused(
+                f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes): "
+                "remove it, or list it in .gitignore."
+            )
         try:
             handle = self._folders.at(path)
             if self._by.watch is not None:
@@ -326,7 +329,8 @@ class _Look:
             self._new += before is None and path not in self._tracked
             if self._wanted is None and self._new > self._by.bounds.files:
                 raise SnapshotRefused(
-                    f"There are more than {self._by.bounds.files:,} new files: {_shorten(path)} is one of them."
+                    f"There are more than {self._by.bounds.files:,} new files ({_shorten(path)} is one of them), "
+                    "too many to keep: remove them, or list them in .gitignore."
                 )
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
@@ -351,12 +355,14 @@ class _Look:
         bounds = self._by.bounds
         if size > bounds.file:
             raise SnapshotRefused(
-                f"{_shorten(path)} is too large to keep ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
+                f"{_shorten(path)} is too large to keep ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB): "
+                "remove it, or list it in .gitignore."
             )
         self._read += size
         if self._wanted is None and self._read > bounds.all:
             raise SnapshotRefused(
-                f"There are more than {bounds.all / _GB:g} GB of new files: {_shorten(path)} is one of them."
+                f"There are more than {bounds.all / _GB:g} GB of new files ({_shorten(path)} is one of them), "
+                "too much to keep: remove them, or list them in .gitignore."
             )
         read = self._batch.add_file if self._batch is not None else disk.compute_blob_id
         name = path.rpartition(b"/")[2]
