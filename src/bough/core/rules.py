@@ -64,7 +64,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Seconds that one call may take in total. A slow model may need them all before its first byte."""
     bash_timeout: float = 120.0
     bash_longest: float = 600.0
-    """The most a model may ask for with `bash`'s own timeout argument."""
+    """The maximum number of seconds that a model may ask for with the timeout argument of `bash`."""
     check_timeout: float = 300.0
     strict: bool = False
     """A flaky test fails the verdict."""

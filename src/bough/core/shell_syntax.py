@@ -129,7 +129,7 @@ def split_argv(line: str) -> list[str] | None:
 
 def find_programs(part: Part) -> Iterator[int]:
     """Find the words of a command that may name the program it finally runs: the first, or one after wrappers (`poetry
-    run`, `npx`, `env A=1`). None if a package manager runs a script (`npm test`), which cannot be seen."""
+    run`, `npx`, `env A=1`). None if a package manager runs a script (`npm test`), whose programs are unknown here."""
     first = get_program_name(part, 0)
     if first in _MANAGERS and len(part) > 1 and not _runs_a_program(first, part):
         return
@@ -155,7 +155,7 @@ class Script(NamedTuple):
 
     @property
     def separator(self) -> str:
-        """Return what comes before arguments for the script itself."""
+        """Return the separator that must precede arguments for the script itself; empty if none is needed."""
         return "-- " if self.manager == "npm" and all(word.text != "--" for word in self.part) else ""
 
 

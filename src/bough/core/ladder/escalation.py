@@ -62,7 +62,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     tactics: tuple[Tactic, ...] = get_args(Tactic)
     """The allowed forms of these attempts."""
     nudges: int = 12
-    """The most messages to a task's agents that they are stuck."""
+    """The maximum number of messages that tell a task's agents that they are stuck."""
     few_actions: int = 3
     """A stuck subtask with fewer actions than this was too big to start: it is split. Otherwise it was honestly
     tried."""
@@ -156,7 +156,8 @@ class Situation(Struct, frozen=True):
 
     @property
     def may_try_again(self) -> bool:
-        """Whether a check can judge another attempt by a model that acts in text, or its answer was unusable."""
+        """Whether a model that acts in text may make another attempt: a check can judge it, or the last answer was
+        unusable."""
         return (
             self.in_text
             and (self.provable or (self.trouble.cause == "faults" and self.times("attempts") < UNUSABLE))
@@ -227,7 +228,7 @@ LADDER: tuple[Row, ...] = (
         "a fresh attempt, with the dead end written down",
         lambda s: s.working and s.trouble.recommended == "other_approach" and s.times("prune") < s.rules.prunes,
     ),
-    # Below a task with children the tree is changed by replanning; here a leaf gets children.
+    # These rows give children to a leaf. A task that already has children is replanned instead (further down).
     Row(
         "decompose",
         "the goal has no siblings to continue with, so it is split",
@@ -278,7 +279,7 @@ LADDER: tuple[Row, ...] = (
         ),
     ),
     Row("zoom_out", "it has no approaches left", lambda s: not s.goal),
-    # A soft limit alone means that it takes long, not that it is lost: while the budget lasts, the agent continues.
+    # A soft limit alone means that the work takes long, not that it is lost: the agent continues within the budget.
     Row(
         "nudge",
         "nothing else is left to do",

@@ -15,14 +15,14 @@ MEASURED: dict[Tactic, float] = {"tests_first": 7.0, "short": 5.5, "whole": 5.3,
 """Tasks completed for 100,000 tokens where the task is one file and the first attempt failed. With `whole` and `repair`
 alone 34 of 80 exercises are solved instead of 37."""
 SEVERAL: dict[Tactic, float] = {"whole": 4.0, "repair": 10.0}
-"""The same measure for tasks of several files: the right parts of them should not be lost."""
+"""The same measure for tasks of several files, where a repair keeps the files that are right."""
 LATER: frozenset[Tactic] = frozenset({"hinted", "repair"})
 """Tactics that need an earlier failure."""
 
 
 def choose_tactic(allowed: tuple[Tactic, ...], tried: Mapping[str, int], *, alone: bool, failed: bool) -> Tactic:
-    """Choose the most promising tactic. `tried`: how often each was tried on this task: a failed one is worth less
-    there. `alone`: the task is one file; `failed`: an earlier attempt failed."""
+    """Choose the most promising tactic. `tried`: how often each was tried on this task, which makes it less promising.
+    `alone`: whether the task is one file; `failed`: whether an earlier attempt failed."""
     defaults = MEASURED if alone else SEVERAL
     usable = [tactic for tactic in defaults if tactic in allowed and (failed or tactic not in LATER)]
     return max(

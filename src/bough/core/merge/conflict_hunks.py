@@ -123,7 +123,7 @@ def _read_hunk(whole: bytes, line: int) -> Hunk | None:
 
 
 def name_sides(text: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """Rename the sides in git's markers to the usual names: git uses commits that mean nothing to readers."""
+    """Rename the sides in git's markers to the usual names: git uses commit ids, which mean nothing to readers."""
     labels = ((_OURS, ours, OURS), (_THEIRS, theirs, THEIRS))
     for marker, label, name in labels:
         text = text.replace(b"%s %s" % (marker, label), b"%s %s" % (marker, name.encode()))

@@ -13,18 +13,18 @@ MODEL = "agent:"
 
 
 class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An outside agent. Not in a repository's file."""
+    """An outside agent. Rejected in a repository's file."""
 
     command: str | None = None
     """The command that starts it, speaking the Agent Client Protocol on its standard input and output."""
     network: str | None = None
     """What it, and every command it runs, can reach: off, loopback, registries, allow:HOST,… or on."""
     env: tuple[str, ...] = ()
-    """Variables of yours that it sees, including its key: so does every command that it runs."""
+    """Variables of yours, including its key, that it and every command that it runs can see."""
     mode: str | None = None
     """The agent's mode to use where bough confines it."""
     home: tuple[str, ...] = ()
-    """Files and folders of your home that it gets a copy of (`~/.claude`): so does every command that it runs."""
+    """Files and folders of your home (`~/.claude`) of which it and every command that it runs see a copy."""
 
 
 def list_answering(models: Iterable[str | None]) -> set[str]:
@@ -33,6 +33,6 @@ def list_answering(models: Iterable[str | None]) -> set[str]:
 
 
 def title_of(agent: str) -> str:
-    """Name it for people: a command line is not a name."""
+    """Return an outside agent's name for people; for a command line, that is the name of its program."""
     program = agent.split(" ", 1)[0]
     return agent if program == agent else program.rpartition("/")[2]

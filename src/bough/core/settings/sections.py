@@ -43,19 +43,19 @@ class Models(Section, frozen=True):
     judge: str | None = None
     """Used to rule on disputed tests and probes; the strong model when it is not set."""
     base_url: str | None = None
-    """Any OpenAI-compatible endpoint. Not in a repository's file."""
+    """Any OpenAI-compatible endpoint. Rejected in a repository's file."""
     window: Annotated[int, Meta(ge=0)] = 0
     """The context window in tokens, where bough does not know it, or should use less."""
     protocol: Literal["auto", "tools", "text"] = "auto"
     """How models act: by native tool calls, by blocks in their text, or whichever the evidence favours."""
     images: Literal["auto", "on", "off"] = "auto"
-    """Whether models are shown the images that they read: all of them, none, or those that are known to take images."""
+    """The models that see the images they read: all (`on`), none (`off`), or those known to take images (`auto`)."""
     presets: dict[str, Preset] = field(default_factory=dict)
-    """Models by a name of the person's, for `--model NAME`. Not in a repository's file."""
+    """Models by a name of the person's, for `--model NAME`. Rejected in a repository's file."""
 
 
 class SandboxSettings(Section, frozen=True):
-    """How commands are confined. Not in a repository's file."""
+    """How commands are confined. Rejected in a repository's file."""
 
     mode: Literal["auto", "namespaces", "landlock", "none"] = "auto"
     network: str = "off"
@@ -69,7 +69,7 @@ class SandboxSettings(Section, frozen=True):
 
 
 class ApproveSettings(Section, frozen=True):
-    """What you want to see before it happens. Not in a repository's file."""
+    """What you want to see before it happens. Rejected in a repository's file."""
 
     commands: tuple[str, ...] = ()
     """Command lines that run only when you say yes: `git push`, `npm publish`, `*deploy*`."""
@@ -114,7 +114,7 @@ class WorkspaceSettings(Section, frozen=True):
 
 
 class BacklogSettings(Section, frozen=True):
-    """How a list of goals is worked through. Not in a repository's file."""
+    """How a list of goals is worked through. Rejected in a repository's file."""
 
     jobs: Annotated[int, Meta(ge=1, le=100)] = 1
     """Goals that are worked on at once."""
@@ -128,7 +128,7 @@ class BacklogSettings(Section, frozen=True):
 
 class WorkerSettings(Section, frozen=True):
     """What runs of a shared journal may use of this machine when it serves as a worker, beyond what its own settings
-    give any run. Each is a list of patterns (`*` matches anything). Not in a repository's file."""
+    give any run. Each is a list of patterns (`*` matches anything). Rejected in a repository's file."""
 
     agents: tuple[str, ...] = ()
     """Outside agents, by the names of [agents] or those that bough knows: never a command line."""
@@ -170,11 +170,11 @@ Command = str | tuple[str, ...]
 
 
 class HookSettings(Section, frozen=True):
-    """What bough starts when something happens, outside the sandbox, with your environment. Not in a repository's
+    """What bough starts when something happens, outside the sandbox, with your environment. Rejected in a repository's
     file."""
 
     notify: Command = ""
-    """Every event below but those of before_*; may be written without a section."""
+    """Starts for every event below except before_*. May also stand outside the section."""
     run_finished: Command = ""
     """A run ended with work, proven or not."""
     given_up: Command = ""

@@ -1,4 +1,4 @@
-"""The settings of a server of the Model Context Protocol whose tools agents get, by a person or a repository."""
+"""The settings, by a person or a repository, of a Model Context Protocol (MCP) server whose tools agents can use."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def placed(text: str, env: Mapping[str, str]) -> str:
 
 
 def described(server: Mapping[str, Any]) -> str:
-    """Describe it in one line for a person who allows it: what is started or called, and with what."""
+    """Describe a server in one line for the person who is asked to allow it: what is started or called, and how."""
     rest = {key: value for key, value in server.items() if key not in ("command", "args", "url", "type") and value}
     words = [str(server.get("command", "")), *map(str, server.get("args", ()))]
     what = str(server["url"]) if server.get("url") else " ".join(word for word in words if word)

@@ -20,14 +20,14 @@ from msgspec import Struct
 from bough.core.stuck.signals import Act, StuckRules
 
 READ = 16_000
-"""How many characters of a result that are read, from both ends. With `SKETCHED` it bounds the cost of one call."""
+"""How many characters of a result are read, from both ends. With `SKETCHED` it bounds the cost of one call."""
 SKETCHED = 2_000
 """The most characters of the arguments used to measure likeness, from both ends."""
 BRIEF = 600
 """A report of a transport failure has at most this many characters; a failing test that mentions one is longer."""
 
-# Each pattern begins with one character or a set of them, so the search skips to the candidates. Where one cannot, the
-# words that it needs are searched first.
+# Each pattern begins with a character or a set of characters, so that the search skips quickly to the candidates. If a
+# pattern cannot, a text is first searched for the words that the pattern needs.
 _TIMES = re.compile(
     r"\d(?:"
     r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -155,7 +155,7 @@ _STRUCTURE = re.compile(r"(?m)^[ \t]*(?:[#>|]|[-*+] |\d+[.)] |```).*$")
 
 
 def count_repetitions(text: str) -> int:
-    """Count how often the end of the text occurs before, closely enough to be a loop.
+    """Count how often the last words of a text occur in it, closely enough to be a loop.
 
     Code, tables, lists and headings repeat themselves in good answers: only plain prose after the last of them counts.
     """
@@ -228,7 +228,7 @@ def mark_act(act: Act, round_: int, era: int) -> Mark:
 
 
 def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
-    """Whether `now` achieved nothing beyond `then`, and why.
+    """Return how `now` repeats `then` without achieving more; None if it does not.
 
     same     the same call with the same result (or the same write again: counts in its answer do not matter)
     error    the same error after a similar call

@@ -97,10 +97,10 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
     found: list[tuple[Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
         one = mark_act(act, now, memory.era)
-        # Otherwise it would count as a repeat: a 429 looks the same each time.
+        # Skip transport failures, which would count as repeats: a 429 looks the same each time.
         if one.transit:
             continue
-        # The nearest earlier round that did the same with the same result.
+        # Find the nearest earlier act that this one repeats.
         kinds = ((classify_repeat(one, then, rules), one.round - then.round) for then in reversed(memory.marks))
         found.append(next(((kind, lag) for kind, lag in kinds if kind is not None), None))
         marks.append(one)
@@ -150,7 +150,7 @@ def _remember(
 def _list_repeated(
     memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
 ) -> tuple[RepeatedRound, ...]:
-    """Count repeated rounds: each call is a repeat; any other round resets the count."""
+    """List the repeated rounds in a row: rounds in which every call is a repeat. Any other round empties the list."""
     again = [each for each in found if each is not None]
     if len(again) < len(found):
         return ()

@@ -73,7 +73,7 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     returns: int = 3
     """Times that the workspace returns to an earlier tree before it is `oscillation`."""
     looks: int = 14
-    """Rounds in a row that read with different arguments, without using it, before it is `paging`."""
+    """Rounds in a row that read with different arguments, without using what they read, before it is `paging`."""
     shells: tuple[str, ...] = ("bash",)
     """Tools that run programs: when they fail, the details are about the project and not about the call."""
     alike_error: float = 0.55

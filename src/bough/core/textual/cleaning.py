@@ -33,7 +33,7 @@ def clean_message(text: str) -> str:
 
 
 def clean_markdown(text: str) -> str:
-    """Clean a part of a Markdown page: a quotation without HTML, which cannot pass for a section of the page."""
+    """Turn a text into a Markdown quotation without HTML, so that it cannot pass for a section of the page."""
     plain = escape_text(text).replace("&", "&amp;").replace("<", "&lt;")
     return "\n".join(f"> {line}".rstrip() for line in plain.splitlines())
 

@@ -37,7 +37,7 @@ def find_blocks(text: str) -> list[Block]:
     fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
     only = _FENCE.match(lines[fences[0]]) if len(fences) == 1 else None
     if only is not None and not only[2].strip() and not "".join(lines[fences[0] + 1 :]).strip():
-        # Only the end of a block: the answer began inside it.
+        # The only fence closes a block: the answer began inside that block.
         return [Block("", "\n".join(lines[: fences[0]]), "")] if fences[0] else []
     found: list[Block] = []
     at, after = 0, 0
@@ -167,12 +167,12 @@ def find_path(block: Block, known: CandidateFiles) -> str:
     first = block.text.partition("\n")[0]
     if (found := _COMMENT.match(first)) and (path := _resolve_path(found[1], known, sure=False)):
         return path
-    # The last line of text before it: alone on its line, or the one path that the line mentions.
+    # Look in the last lines of text before the block: a line that is only a path, or that mentions a single path.
     lines = block.before.split("\n")
     for line in reversed(lines[-2:]):
         if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):
             return path
-        # A line announces what it ends with, perhaps a new file.
+        # The path at the end of a line is what the line announces, so it may be a new file.
         end = len(line.rstrip(" :*`\"'"))
         paths = dict.fromkeys(_resolve_path(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
         suffixes = SUFFIXES.get(block.language)

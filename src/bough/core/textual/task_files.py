@@ -1,5 +1,5 @@
-"""The first message to a model in the text protocol, instead of its questions: the task's files, its tests, and the
-failures. Its conversation has no calls and no results, only text on both sides."""
+"""The first message to a model in the text protocol, with what other models read by tool calls: the task's files, its
+tests, and the failures. A conversation in this protocol has no calls and no results, only text on both sides."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class View(Struct, frozen=True):
     hints: int = 0
     """Failing tests to show beside the files."""
     lead: str = ""
-    """The sentence before them."""
+    """The sentence that introduces these tests."""
 
 
 WHOLE = View()

@@ -254,7 +254,7 @@ def build_segment(step: Step, times: int) -> str:
 
 
 def is_fatal(task: Task, step: Step) -> bool:
-    """Whether a step's failure for lack of rounds would fail its parent, which then halts instead."""
+    """Whether a task cannot do without a step that has run out of rounds, so that it halts instead of failing."""
     joins_all = not task.step.parallel or task.step.join == "all"
     return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
 

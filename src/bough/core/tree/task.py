@@ -125,7 +125,7 @@ class Task(Struct, frozen=True):
     @property
     def check_timeout(self) -> float:
         """Return the time limit of the next check in seconds. A small model that wrote an endless loop often writes it
-        again, so after the first one a check gets only ten times as long as the longest that ended."""
+        again, so after a check that did not end, checks get only ten times as long as the longest one that did."""
         most, known = self.rules.check_timeout, self.acceptance
         repeats = self.in_text and known.endless and known.longest > 0
         return min(most, max(ENDLESS, 10 * known.longest)) if repeats else most

@@ -74,7 +74,7 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]
     if not found:
-        # None of these languages has a record here: take the commonest suffix among files that are not data.
+        # No file is in a language with a record: take the files with the commonest suffix, apart from data files.
         others = [path for path in own if find_suffix(path) not in ("", *DATA)]
         common = Counter(map(find_suffix, others)).most_common(1)
         found = [path for path in others if find_suffix(path) == common[0][0]] if common else []

@@ -1,5 +1,5 @@
-"""The canary: bough runs the tests that should prove the work with changed values, one at a time. A test that passes
-with all of its values changed proves nothing.
+"""The canary: bough changes values in the tests that should prove the work, one at a time, and runs these tests. A test
+that passes in spite of every change proves nothing.
 
 This module only chooses the changes. It finds tests by their names and by indentation, in any language.
 """

@@ -184,7 +184,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def ran_tests(self) -> int:
-        """Number of tests that ran; tests that failed to load or cannot run here are not counted."""
+        """Return the number of tests that ran; tests that failed to load or cannot run here are not counted."""
         report = self.report
         if self.mute and not self.lacking:
             return self.told
@@ -194,7 +194,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fails_throughout(self) -> bool:
-        """It failed, and no test passed."""
+        """Whether the check failed, and no test passed."""
         return self.exit_status != 0 and not self.report.passed
 
     @property

@@ -42,7 +42,7 @@ class Token(Struct):
     end: int
     frame: Frame | None
     argument: int
-    """Index of the argument, of the call around the token, that contains it."""
+    """Index of the argument that contains the token, in the call around it."""
     statement: int
 
 

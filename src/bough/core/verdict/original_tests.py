@@ -2,7 +2,7 @@
 
 The tests as they were at the base are restored beside the new product code, and the whole check runs there. Every test
 that passed at the base must exist and pass. Tests that failed at the base must pass too, since a passing check claims
-that they do. If the check fails and known failures are accepted, its failing tests make no such claim.
+that they do. If the check fails but known failures are accepted, the tests that fail in it need not pass.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disa
     outcomes = {case.id: case.outcome for case in then.report.cases}
     names = {strip_parameters(id) for id in outcomes}
     unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
-    # Some runners name only failed tests. With these, a test without a name is not missing.
+    # Some runners name only failed tests. With these, a test that is not named is not missing.
     complete = len(outcomes) >= then.report.passed + then.report.failed
     found = {}
     for case in baseline.report.cases:

@@ -279,7 +279,7 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
     """List the flaky tests that did not pass at the base. Their pass in a second run shows no repair, since state left
     by the first run could have caused it."""
     before = {case.id: case.outcome for case in baseline.cases}
-    # Some runners name only failed tests. With these, tests without a name passed.
+    # Some runners name only failed tests. With these, tests that are not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
 

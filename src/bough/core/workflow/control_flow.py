@@ -93,7 +93,7 @@ def explain_next_pass(task: Task) -> str:
 
 
 def find_outer_exit(task: Task) -> Do:
-    """Return the `break` or `continue` that a finished task passes on to its enclosing steps, if it does not repeat."""
+    """Return the `break` or `continue` that a finished task passes on to its enclosing steps, unless it repeats."""
     asking = find_exit_request(task)
     return asking.do if asking is not None and not is_repeating(task) and task.inherited.loop else ""
 

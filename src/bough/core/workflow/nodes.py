@@ -138,7 +138,7 @@ class Node(Struct, eq=False):
             waiting[circle[first]] = []
 
     def find_result(self, name: str) -> tuple[str, str]:
-        """Return the path of the task whose result `name` means here, and why it cannot be used, if so."""
+        """Return the path of the task whose result `name` means here, and the reason if that cannot be used."""
         chain = [self] if self.above is not None else []
         """The nodes from the top of the file down to this one."""
         while chain and (top := chain[0].above) is not None and top.included is None and top.above is not None:

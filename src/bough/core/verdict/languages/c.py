@@ -95,7 +95,7 @@ class Automake(Runner):
         named = [hit["target"] for hit in found]
         target = "test" if named.count("test") > len(named) / 2 else "check"
         script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if name in look.files), "")
-        # Many such scripts run configure as well, which takes long.
+        # Many of these scripts run configure themselves; it takes long, so it is not run a second time.
         both = re.search(r"(?m)^[^#\n]*/configure\b", look.text(script)) and "NOCONFIGURE" not in look.text(script)
         instead = "autoreconf -fi" + " && ./configure" * bool(both)
         for hit in super().projects(look):

@@ -29,7 +29,7 @@ class Prove(Runner):
     closes = r"Files=\d+, Tests=(?P<total>\d{1,9}), +[\d.]+ wallclock secs .*\nResult: (?:PASS|NOTESTS|(?P<least>FAIL))"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """Modules that are not in lib/ are found only after the build has put them there."""
+        """List the test commands; without a lib/ folder those with a build come first, since tests need its result."""
         found = [*super().projects(look)]
         return found if look.has_folder("lib") else found[::-1]
 
