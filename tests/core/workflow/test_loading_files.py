@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bough.core.planning.plan import Condition, Exits, Machine, Transition
+from bough.core.workflow.loading import load
 from bough.core.workflow.placeholders import fill_places
 from bough.core.workflow.problems import WorkflowError
 from tests.core.workflow.loader import A, loaded, only, wrong
@@ -56,6 +57,11 @@ def test_a_file_that_is_nothing_but_another_has_its_steps() -> None:
     (p,) = loaded(use("p", "between.toml", ', inputs = { k = "x" }'), files).plan.goal.steps
     assert (p.instructions, p.test_command) == ("Part of <x>", "other")
     assert [step.instructions for step in p.steps] == ["<x> 2", "{steps.p/a.result}"]
+
+
+def test_a_plan_that_is_only_a_text_says_what_to_do_instead_of_using_a_file() -> None:
+    with pytest.raises(WorkflowError, match=r"p\.toml cannot be read: a plan given as text .* write the steps out"):
+        load(use("p", "p.toml"))
 
 
 def test_files_that_cannot_be_put_in() -> None:

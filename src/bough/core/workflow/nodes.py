@@ -281,7 +281,7 @@ class Reader(Struct, eq=False):
         if file not in self._sources:
             try:
                 if self._read is None:
-                    raise UsageError("other files are not available here")
+                    raise UsageError("a plan given as text cannot use other files; write the steps out instead")
                 self._sources[file] = Source(file, self._read(file), self._problems)
             except UsageError as error:
                 return f"The workflow {shorten_line(file, 80)} cannot be read: {str(error).rstrip('.')}."
