@@ -294,7 +294,7 @@ class Workspaces(Protocol):
         """Return the files of a tree, for callers that need few of many."""
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        """Return a tree like `tree`, except for these paths, which are as in `base` (or absent), and these texts."""
+        """Return a tree like `tree`, but with these paths as they are in `base` (or absent), and with these texts."""
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """Return the change as a unified diff or, with `stat`, as git's short statistics."""

@@ -133,7 +133,7 @@ class Place:
         with self._open_parent() as (parent, last):
             part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
             try:
-                # The file has its mode from the start, since before a later chmod anyone could read it for a moment.
+                # Create the file with its final mode: before a later chmod, anyone could read it for a moment.
                 with os.fdopen(os.open(part, handles.NEW_FILE, mode, dir_fd=parent), "wb") as file:
                     file.write(body)
                     if keep_mode and self.is_regular():

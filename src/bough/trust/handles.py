@@ -190,8 +190,8 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
 
 
 def _empty_folder(parent: int, name: bytes) -> None:
-    """Empty a folder without recursion and with few handles at a time: an agent can nest folders deeper than Python can
-    recurse, or the system opens handles. Inner folders are moved up to the top and emptied there."""
+    """Empty a folder without recursion and with few handles at a time: an agent can nest folders deeper than the limits
+    on recursion and on open handles. Inner folders are moved up to the top and emptied there."""
     with OpenHandle(open_below(parent, name)) as top:
         waiting = _remove_files(top)
         # The names are new each time, because a killed removal leaves its folders behind.
