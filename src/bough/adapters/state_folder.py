@@ -24,8 +24,8 @@ def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the folder for checkouts of the project at `root` that must not be inside the project; None: there is no
-    such place."""
+    """Return the folder for those checkouts of the project at `root` that must be outside the project; None if the
+    person has no home."""
     folder, home = _find_folder(env)
     if not os.path.isdir(home):  # noqa: PTH112
         return None
@@ -33,7 +33,7 @@ def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | No
 
 
 def _find_folder(env: Mapping[str, str]) -> tuple[Path, Path]:
-    """Return the folder, and the folder that must exist for it to be created."""
+    """Return the state folder, and the folder that must exist so that the state folder may be created."""
     state, home = Path(env.get("XDG_STATE_HOME") or ""), Path(env.get("HOME") or "/nonexistent")
     # A relative path would lead into the repository, so it is ignored.
     return (state / "bough", Path("/")) if state.is_absolute() else (home / ".local" / "state" / "bough", home)

@@ -88,8 +88,8 @@ class ReportedCall(Struct):
 
 
 def find_simultaneous(deeds: list[ReportedCall]) -> list[ReportedCall]:
-    """Return the first call, with those that started before any call of the group finished: the agent made them in
-    one answer."""
+    """Return the first call, and those after it that started before any of these calls finished: the agent made them
+    in one answer."""
     group: list[ReportedCall] = []
     for deed in sorted(deeds, key=lambda one: one.order):
         if any(other.ended and other.ended < deed.order for other in group):

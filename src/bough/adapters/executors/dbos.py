@@ -188,7 +188,7 @@ class DbosExecutor:
                 since = asked[-1].seq if asked else 0
                 with explain_errors(self._server):
                     self._client = await self._connecting
-                # Whoever was set aside gets another chance: a person has started or resumed a run.
+                # Workers that were set aside get another chance: a person has started or resumed a run.
                 again = "UPDATE workers SET trouble = '' WHERE trouble <> ''"
                 await asyncio.to_thread(self._server.run, lambda db: db.run(again), PATIENCE)
                 self._since = since
@@ -344,8 +344,8 @@ class DbosExecutor:
             now = status.get(waiting.workflow)
             if waiting.result.done() or (now is not None and now.status in LIVE):
                 continue
-            # A workflow can end before its worker has written the last events: while it holds the task, the task is not
-            # lost.
+            # A workflow can end before its worker has written the last events: while a worker holds the task, the task
+            # is not lost.
             if await self.ports.store.holder(self._run, waiting.task.id) is not None:
                 continue
             # Read the task's last events first: a task that has halted must not be enqueued again.

@@ -61,7 +61,7 @@ class Worker(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Its name as the holder of claims."""
+        """The name under which this worker holds claims."""
         return f"{self.name}{LIFE}{self.life}"
 
 
@@ -151,7 +151,7 @@ class Member(Struct, eq=False):
             renew_claims(db, self.id, self.left)
             return bool(row[0]), str(row[1])
 
-        # Wait no longer than the lease: after that others have our tasks, and a heartbeat would only hide it.
+        # Wait no longer than the lease: after that others have our tasks, and a late heartbeat would only hide that.
         return self.server.run(renew, self.lease)
 
     def is_member(self) -> bool:

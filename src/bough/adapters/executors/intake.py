@@ -96,8 +96,8 @@ class Intake:
         DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
-        """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, while slots
-        differ from worker to worker, and queues share them. Called before launch, because DBOS polls at once."""
+        """Limit each poll to this worker's free slots: DBOS has one limit for all workers of a queue, while workers
+        have different numbers of slots, for all queues together. Called before launch, because DBOS polls at once."""
         from dbos._sys_db import SystemDatabase
 
         database: Any = SystemDatabase

@@ -225,7 +225,7 @@ class AnthropicModel(HttpModel):
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         role = "assistant" if isinstance(message, Replied) else "user"
-        # Roles must alternate, so a message of the same role joins the last turn: keep that and its last block open.
+        # Roles must alternate, so a message of the same role joins the last turn: leave it and its last block open.
         encoded = msgspec.json.encode(self._blocks(message))[1:-2]
         if role == before:
             return b"}," + encoded, role
@@ -251,7 +251,7 @@ class AnthropicModel(HttpModel):
                 return blocks if ends else [*blocks, _make_text("")]
 
     def _list_blocks(self, message: Replied) -> list[Any]:
-        """Return the blocks as this model sent them, or just the text and the calls."""
+        """Return the blocks as this model sent them; of another model's answer just the text and the calls."""
         listed: list[dict[str, Any]] = [{"type": "text"}]
         waiting = [
             {

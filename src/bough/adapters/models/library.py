@@ -127,7 +127,7 @@ class LibraryModel(RemoteModel):
         raise TypeError(message)
 
     def _response(self, message: Replied) -> Any:
-        """Return the answer as this model gave it, with bough's ids for its calls; else only text and calls."""
+        """Return this model's answer as it gave it, with bough's ids for calls; of another's only text and calls."""
         from pydantic_ai import messages as m
 
         kept = self._kept(message.extra)

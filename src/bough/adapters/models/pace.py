@@ -115,7 +115,7 @@ class Pace(Struct):
         return sent
 
     def hear(self, now: float, sent: Sent, told: Bucket) -> None:
-        """Record the tokens that the server says are left, less those of later requests, unknown to it so far."""
+        """Record the tokens that the server says are left, minus those of later requests, which it has not counted."""
         unknown = sum(each.tokens for each in self.under_way.values() if each.number > sent.number)
         level = min(told.level, told.limit) - unknown
         self.buckets[sent.model] = Bucket(told.limit, level, told.rate, now)

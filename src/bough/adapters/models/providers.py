@@ -128,7 +128,7 @@ def make_model(
 ) -> Model:
     """Make the model of that name. Raises `UsageError` for an unknown provider, `Refused` if its key is missing.
 
-    `window`: the context window in tokens, used if it is unknown; `images`: whether the model takes them, if known."""
+    `window`: the context window in tokens, if none is known; `images`: whether the model takes them, if known."""
     if name == NOBODY:
         return AbsentModel()
     provider, model = parse_model_name(name, base_url, env)

@@ -76,10 +76,10 @@ class Client:
         return self._gates[address]
 
     def link(self, url: str = "") -> Link:
-        """Return the link for a URL: through a proxy if the environment names one, but never to this machine itself."""
+        """Return the link for a URL: through a proxy if the environment names one, but direct on this machine."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-        # No proxy could reach this machine itself.
+        # A proxy elsewhere cannot reach servers on this machine's own loopback address.
         local = name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
         plain = url.startswith("http://")
         if (local, plain) not in self._links:

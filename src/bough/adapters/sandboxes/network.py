@@ -74,7 +74,7 @@ OFF = Network()
 
 
 def describe_reach(level: SandboxLevel, network: Network) -> str:
-    """Describe which network commands can reach. Where they share the machine's, no network means no sockets at all."""
+    """Describe what commands can reach. Without a network namespace, "no network" means that they have no sockets."""
     alone = network.mode == "off" and level.name in ("landlock", "seatbelt")
     return "no network and no sockets" if alone else network.says
 

@@ -191,7 +191,7 @@ class PostgresStore(SqlStore[Transaction]):
         return (row[0] or "") if row is not None else ""  # None: layout 1 has no such column
 
     def _read_end(self, db: Transaction, run: str, task: str) -> tuple[int, bytes]:
-        """Read the end of a stream after locking the run's row, as every append does, so that none comes between."""
+        """Read the end of a stream after locking the run's row. Every append does so: none can come between."""
         held = "SELECT 1 FROM runs WHERE run = %s FOR UPDATE"
         if db.one(held, run) is None:
             db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)

@@ -150,8 +150,8 @@ class SqlStore(ABC, Generic[D]):
         return (row[0], row[1], row[2]) if row is not None else None
 
     async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
-        """Watch a holder on another machine, of which it is unknown here whether it is alive, for one lease by our own
-        clock, and only while the store answers. Returns the claim and its last heartbeat if none followed."""
+        """Watch a holder on another machine, which may be dead, for one lease by our own clock, and only while the
+        store answers. Return the claim's epoch and its last heartbeat if no heartbeat followed, else None."""
         first = await self._look(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self.workers) if first is not None else False
         if first is not None and alive:  # raised before writing, since a stopped holder may have the file locked

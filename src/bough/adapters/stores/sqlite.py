@@ -113,7 +113,7 @@ class SqliteStore(SqlStore[SqliteConnection]):
         await self._database.glance(lambda db: self._check_held(db, claim))
 
     async def renew(self, worker: str, lease: float) -> None:
-        # Any number that differs from the last one will do. The monotonic clock never goes back.
+        # A heartbeat only has to differ from the last one. The monotonic clock, unlike others, is never set back.
         def beat(db: SqliteConnection) -> None:
             db.many("DELETE FROM claims WHERE epoch = %s", [(epoch,) for epoch in self.left])
             db.run("UPDATE claims SET expires = %s WHERE worker = %s", time.monotonic(), worker)

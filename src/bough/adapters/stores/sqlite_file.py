@@ -152,7 +152,7 @@ class Database:
             db.close()  # it may be in the middle of a statement
             raise
         self._idle.append(db)
-        # `close` may have emptied the list during this read: then nobody else would close it.
+        # `close` may have emptied the list during this read: then nobody else would close this connection.
         if self._closed:
             self._drop_idle()
         return result

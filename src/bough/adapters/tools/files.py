@@ -66,7 +66,7 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
         lines.pop()
     if arguments.start > len(lines):
         raise Refusal(f"`{place.shown}` has only {pluralize(len(lines), 'line')}: `start` must not be greater.")
-    # Show as many of the wished lines as fit, numbered, and a last line that says where in the file they are.
+    # Show as many of the requested lines as fit, numbered, and a last line that says where in the file they are.
     first = arguments.start - 1
     wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
     room = max(bench.rules.shown - 200, 200)

@@ -13,7 +13,7 @@ from bough.ports import Sandbox, ToolResult, WorkFolder
 
 
 class Refusal(Exception):
-    """A tool call cannot be carried out. The text tells the model what is wrong, and what to do instead."""
+    """A tool call cannot be run. The text tells the model what is wrong, and what to do instead."""
 
     def __init__(self, message: str, fault: bool = False) -> None:
         """Make a refusal. `fault`: the call itself is malformed, whatever the state of the workspace."""

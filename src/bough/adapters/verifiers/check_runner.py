@@ -94,7 +94,7 @@ class Baselines:
         return _load(path)
 
     def _path(self, tree: str, check: Check) -> Path:
-        # With the surroundings (interpreter, packages, settings): the same tree fails or passes depending on them.
+        # The key includes the surroundings (interpreter, packages, settings): whether a tree passes depends on them.
         key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
         return self._folder / f"{tree}-{key}.{FORMAT}.json"
 

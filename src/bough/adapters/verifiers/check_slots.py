@@ -24,16 +24,16 @@ class CheckSlots:
     """The slots that all runs of a process share."""
 
     def __init__(self, count: int | None = None) -> None:
-        """`count`: None for one per processor."""
+        """Make the slots. `count`: their number; None: one per processor."""
         self.count = count or count_processors()
         self._slots = asyncio.Semaphore(self.count)
 
     def limit(self, sandbox: Sandbox) -> Sandbox:
-        """Return the sandbox for checks: every command takes a slot."""
+        """Return a wrapper of the sandbox, for checks, in which every command takes a slot."""
         return cast(Sandbox, _LimitedSandbox(sandbox, self))
 
     async def take(self, say: Callable[[str], None]) -> None:
-        """Wait for a slot, and show why."""
+        """Take a slot; if none is free, wait for one and show the reason with `say`."""
         waits = self._slots.locked()
         if waits:
             say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")

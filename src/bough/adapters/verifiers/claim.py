@@ -83,7 +83,7 @@ class ClaimTest:
         return self._drawn[key]
 
     async def change_values(self, work: Work, tree: str, tests: Sequence[str]) -> Sight:
-        """Run tests with one value of each changed, until each was seen to fail or has none left."""
+        """Run tests with one value of each changed, and again until each was seen to fail or has no value left."""
         texts = await self._texts.of(tree, work.check.command)
         values = await asyncio.to_thread(canary.list_test_changes, texts, tests)
         left = {test: canary.plan_rounds(each) for test, each in values.items() if each}
@@ -140,8 +140,8 @@ class ClaimTest:
         return ""
 
     async def _ask_whole(self, work: CheckedWork) -> str:
-        """Try a check without named tests: change values of the files that it names, if it failed before or these files
-        changed."""
+        """Try a check whose tests have no names: change values in the files that it runs, if it failed before or the
+        test side changed."""
         if work.known.exit_status == 0 and work.question is None:
             return ""
         ground = work.question.tree if work.question is not None else work.task.tree

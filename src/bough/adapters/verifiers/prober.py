@@ -33,7 +33,7 @@ HEAD = r"\A(?:\s|(?:#|//|--|;|%).*\n|/\*(?:[^*]|\*(?!/))*\*/|\"\"\"[^\"]*\"\"\")
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
-    """Put files into a checkout. The agent wrote its content, so links are not followed, and a file whose path is
+    """Put files into a checkout. An agent wrote what is there, so links are not followed, and a file whose path is
     taken by a folder is left out."""
     for path, text in texts.items():
         place = Place(root, path)
@@ -108,7 +108,7 @@ class Prober:
         return case_programs.read_probe(probe, check, finished, text)
 
     async def _find_framework(self, task: Task, check: Check) -> Check:
-        """Find the check that names the project's runner: its own, if the step's is a plain command."""
+        """Find a check that names a test runner: `check` itself or, if that is a plain command, the project's own."""
         if check.runner:
             return check
         read = (await self._texts.of(task.tree)).get

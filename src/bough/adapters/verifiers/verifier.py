@@ -207,7 +207,7 @@ class ProjectVerifier:
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
     async def at_base(self, work: Work, progress: Say, *, fresh: bool = False) -> BaseChecked:
-        """Run the candidates, the most certain first and each to its own limit, until one has tested something."""
+        """Run the candidates, the most certain first and each with the full time limit, until one tests something."""
         run, task, check = work.run, work.task, work.check
         tried: list[_TriedCheck] = []
 

@@ -82,7 +82,7 @@ class History(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_history(git: Git, root: Path, kept: Path) -> History:
-    """Return the history for a run, from the file `kept`; at the run's start, read it and save it there."""
+    """Return the person's history as it was when the run started: read it then and save it in the file `kept`."""
     try:
         past = msgspec.json.decode(kept.read_bytes(), type=History)
         return past if _may_borrow(root, past.objects) else History()

@@ -50,8 +50,8 @@ class Exchange:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, tree: str, base: str = "") -> None:
-        """Put the tree in the store. `base`: a similar tree in the store; empty if a run starts here: then the tree
-        from which the last run started is tried."""
+        """Put the tree in the store. `base`: a similar tree in the store, so that only the difference is sent. If it is
+        empty, because a run starts here, the tree from which the last run started is used."""
         if tree in self._sent:
             return
         last = self._repository.path / "published"

@@ -167,7 +167,7 @@ class FileIndex(Struct):
         return self.folders[path]
 
     def settle(self, path: bytes, folder: Folder, changed: bool) -> None:
-        """Put in a folder as a scan has just found it. `changed`: its tree is unknown."""
+        """Put a folder into the index as a scan has just found it. `changed`: its tree is unknown."""
         self.folders[path] = folder
         if changed:
             self.fresh.add(path)

@@ -45,8 +45,8 @@ def find_root(folder: Path) -> Path:
     """Find the top folder of the project that contains a folder: the nearest one upward with a `.bough`, else the top
     of the git working tree, else the folder itself.
 
-    A `.bough` in a plain folder (such as a home) does not make the git repositories below it part of that project, nor
-    does a `.bough` contain its own project: a workspace inside it is a project of its own.
+    A `.bough` in a plain folder (such as a home) does not make the git repositories below it part of that project. A
+    workspace inside a `.bough` is a project of its own.
     """
     folder = folder.resolve()
     repository = None
@@ -150,7 +150,7 @@ def _create(home: Path, repo: Path) -> None:
 def _make_config(repo: Path) -> str:
     """Return the repository's settings: no garbage collection, because only journals name most trees, no programs
     (hooks, monitors), and besides `.gitignore` files no ignore rules but those in `info/exclude`."""
-    # This is git's own test, which git does only when it creates a repository itself.
+    # git also tests in this way whether the disk ignores case, but only when it creates a repository itself.
     ignores_case = (repo / "hEaD").exists()
     return f"""\
 [core]

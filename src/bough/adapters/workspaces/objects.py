@@ -108,7 +108,7 @@ class Batch:
     Use it in a `with` block, whose end removes what was not flushed from the disk."""
 
     def __init__(self, objects: Objects, ask: bool = False) -> None:
-        """Start a batch. `ask`: ask git first which objects exist, even if there are few, because most probably do."""
+        """Start a batch. `ask`: ask git first which objects exist, even if there are few: it is likely that most do."""
         self._objects = objects
         self._ask = ask
         self._pending: dict[bytes, tuple[bytes, bytes]] = {}

@@ -30,7 +30,7 @@ LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 
 
 class ProvisionedWorkspace:
-    """A checkout that has been set up; other calls go to the wrapped checkout."""
+    """A checkout that has been set up. Calls that are not defined here go to the wrapped checkout."""
 
     def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ class ProvisionedWorkspace:
 
 
 class ProvisionedWorkspaces(Struct, eq=False):
-    """Workspaces whose checkouts are set up; other calls go to the wrapped workspaces."""
+    """Workspaces whose checkouts are set up. Calls that are not defined here go to the wrapped workspaces."""
 
     _inner: Workspaces
     _sandbox: Sandbox

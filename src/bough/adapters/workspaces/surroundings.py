@@ -59,7 +59,7 @@ class Surroundings(Struct, frozen=True):
     def at(self, root: Path, task: str, port: int) -> dict[str, str]:
         """Return the environment variables of commands in a task's checkout at `root`."""
         found = {TASK: task, PORT: str(port)}
-        # Node's package managers install the programs that a project uses there.
+        # Node's package managers install the programs of a project's packages in this folder.
         place = root / "node_modules" / ".bin"
         path = os.pathsep.join([*([str(place)] if place.is_dir() else []), self.path])
         if self.environment is not None:
