@@ -94,7 +94,7 @@ async def build_attempt(
     task: Task, runtime: TaskRuntime, role: Role, tier: Tier, protocol: AnswerProtocol | None = None, tactic: str = ""
 ) -> e.AttemptStarted:
     """Return the event that starts a fresh agent, with the brief of its role, in the given protocol or the one of its
-    model. `tactic`: the form of the question to a model that acts in text."""
+    model. `tactic`: the form of the brief for a model that acts in text."""
     ports = runtime.ports
     # If the check is still running on the original files, this agent is told its result later.
     runtime.untold = await ports.verifier.find(task) if runtime.run.checked is None else None
@@ -141,7 +141,7 @@ async def continue_with_next(task: Task, runtime: TaskRuntime, asked: str, error
 
 
 def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
-    """Return the event that starts the same attempt again, for another answer to its question."""
+    """Return the event that starts an attempt with the same prompt, to get another answer from the model."""
     brief = attempt.messages[0]
     assert isinstance(brief, Said), "a conversation begins with the brief"
     return e.AttemptStarted(
@@ -160,7 +160,7 @@ def find_protocol(
 
 
 async def choose_next_tactic(task: Task, runtime: TaskRuntime) -> Tactic:
-    """Choose the next form of the question for a model that acts in text."""
+    """Choose the next tactic (the form of the brief) for a model that acts in text."""
     alone = await _is_one_short_file(task, runtime)
     failed = task.acceptance.failing is not None
     return choose_tactic(task.rules.ladder.tactics, task.ladder.tactics, alone=alone, failed=failed)

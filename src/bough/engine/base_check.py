@@ -27,7 +27,7 @@ async def check_base(
     run: Run, ports: Ports, *, fresh: bool = False, asks: bool = False, seen: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Sequence[e.AnyEvent]]:
     """Run the check on the base, and yield the events to record. After a crash it simply runs again. `fresh`: run it
-    even if its result on these files is known; a scout is then asked only with `asks`, even if one was asked before.
+    even if its result on these files is known; then `asks` says whether to ask a scout, even if one was asked before.
     `seen`: called when the first test runs."""
     goal = run.plan.goal
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)

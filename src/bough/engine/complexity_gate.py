@@ -62,7 +62,7 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
 
 
 def read_requirements(task: Task, read: GateReading = GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
-    """Split the goal into requirements: by the form of its text, or finer if the model's answer (`read`) does."""
+    """Split the goal into requirements: by the form of its text, or into finer ones by the model's answer (`read`)."""
     plain = read_goal(task.step)
     finer = read_goal(task.step, read.requirements, read.kinds)
     earlier = number_from_one(task.inherited.requirements)  # Those of the earlier run that this one continues.

@@ -91,8 +91,8 @@ async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRunt
 
 
 async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
-    """Find the agent's new tests that fail on the files from before the run. A test that fails to load there counts
-    only if it can fail: on the finished work, with a changed value in it."""
+    """Find the agent's new tests that fail on the files from before the run. A test that cannot even be loaded there
+    counts only if it fails on the finished work once a value in the test is changed."""
     check, verdict = await _find_check(task, runtime), task.acceptance.verdict
     if check is None or verdict is None:
         return ()
@@ -121,7 +121,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     tier = task.step.model if helper == CRITIC else "main"
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
-    # The goal's whole text belongs to it as well, because a quotation may span two requirements.
+    # Probes may quote any of this. The goal's whole text is included, because a quotation may span two requirements.
     request = "\n\n".join((task.step.instructions, *said))
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
@@ -361,8 +361,8 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
 
 
 def _render_contest(probe: Probe, task: Task, request: str, texts: dict[str, str]) -> str:
-    """Describe a disputed probe for the judge. `texts`: the changed files, where the words that the probe quotes may
-    stand instead of in the request."""
+    """Describe a disputed probe for the judge. `texts`: the changed files, which are searched for the words that the
+    probe quotes if the request does not contain them."""
     known = task.examination
     output = known.results[probe.name].output if probe.name in known.results else ""
     ends = {"passed": "Without the work it passes.\n\n", "failed": "Without the work it fails, too.\n\n"}

@@ -80,13 +80,13 @@ class MergeQueue:
     async def turn(
         self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
     ) -> AsyncIterator[QueuedStep]:
-        """Hold the head alone in this block. While the step waits for that, `guess` tries it on the expected head."""
+        """Let only this step change the head in this block. Until its turn, `guess` tries it on the expected head."""
         await self._places.acquire()
         queued = QueuedStep(need, self._queued[-1] if self._queued else None)
         self._queued.append(queued)
         guessing: asyncio.Task[Guess | None] | None = None
         if need is not None and queued.ahead is not None:
-            # Guessing during the wait saves a whole run of the check.
+            # Trying the step on the expected head during the wait saves a whole run of the check.
             guessing = asyncio.create_task(_make_guess(queued, guess))
         try:
             async with self._lock:
@@ -180,9 +180,9 @@ class MergeProof(Struct, frozen=True):
         return await self.whole(verdict, ran) if self.whole_check else verdict
 
     async def whole(self, verdict: Verdict, ran: Collection[str]) -> Verdict:
-        """Combine the verdict with the goal's whole check, unless that is among `ran`, because a step's own check may
-        be narrower than what its work can break. Tests that passed on neither side are left to later steps. For a step
-        that requires no check nothing runs here."""
+        """Combine the verdict with the result of the goal's whole check, because a step's work may break more than its
+        own check covers. Tests that passed on neither side are left to later steps. Nothing runs if the whole check is
+        among the commands in `ran`, or if the step requires no check."""
         if not self.task.step.requires_testing:
             return verdict
         goal = replace(self.task, id=GOAL, base=self.merge.ours, step=build_check_step(self.run.plan.goal))

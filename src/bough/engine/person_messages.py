@@ -47,7 +47,7 @@ HEARD = (*WISHES, e.MessageRead, e.PlanRuled, e.CommandRuled, e.ChangesAnswered)
 
 async def listen(run: str, ports: Ports, since: int | None = None) -> Callable[[], Awaitable[None]]:
     """Put people's messages so far into the inbox. Return a function that reads what was posted since, and passes on
-    messages and stop requests. `since`: the event up to which requests are obsolete; None: all so far are."""
+    messages and stop requests. `since`: stop requests up to this event are obsolete; None: all that exist now are."""
     looking = asyncio.Lock()
     posted = await ports.store.read(run, CONTROL)
     last = since if since is not None else posted[-1].seq if posted else 0
@@ -93,8 +93,8 @@ def collect_received(task: Task, inbox: Inbox) -> Sequence[e.MessageReceived | e
 
 
 def _list_dropped(task: Task, inbox: Inbox) -> list[e.RequirementsDropped]:
-    """List the step's requirements that a person has dropped since it began. Empty for the goal itself, which
-    `read_message` tells."""
+    """List the step's requirements that a person has dropped since it began. Return none for the goal itself:
+    `read_message` handles those."""
     if task.id == GOAL:
         return []
     last: dict[int, e.Record] = {}

@@ -20,7 +20,7 @@ from bough.ports.steering import run_beside
 
 
 def is_leaf(path: str, first: e.TaskCreated) -> bool:
-    """Return whether a worker may run this task: one piece of work, not the goal, a task with steps, or a merge."""
+    """Return whether a worker may run this task: one piece of work that is neither the goal nor a merge."""
     step = first.step
     return path != GOAL and not step.steps and not step.plan_first and not step.do and first.merge is None
 

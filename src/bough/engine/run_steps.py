@@ -175,7 +175,7 @@ class Steps(Struct, eq=False):
         await stream.hear()
         await read_messages(stream, self.runtime)
         for name, free in list(self.out_of_budget.items()):
-            # If no step is running, none can give anything back, so the first one that waits gets what is left.
+            # If no step is running, none can give back budget, so the first step that waits gets what is left.
             if not self.live or stream.task.left.rounds > free:
                 del self.out_of_budget[name]
                 self._start(self._find_step(name), stream.task.children.running[name].task)

@@ -1,5 +1,5 @@
-"""Carries out the rungs of the ladder: the measures against a stuck task, from a fresh agent to giving up, which are
-decided and recorded before. Also writes the report on a task that is given up, from recorded facts only."""
+"""Carries out the rungs of the ladder (the measures against a stuck task, from a fresh agent to giving up) once they
+have been decided and recorded. Also writes the report on a task that is given up, from recorded facts only."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
 
 async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime) -> FinishedStep:
-    """Describe a step that ended. If it was not completed, its work is shown, too, as it is not part of the task."""
+    """Describe a step that ended; if it was not completed, with its changes, which the task's files do not have."""
     past = FinishedStep(child.child, child.state, child.result or child.why, child.files)
     if child.state is State.COMPLETED or not child.task:
         return past

@@ -49,8 +49,8 @@ class _Proposal(Struct, frozen=True):
 async def scout(
     run: Run, task: Task, ports: Ports, say: Callable[[str], None]
 ) -> tuple[e.CheckScouted, e.BaseChecked | None]:
-    """Let a model propose checks. Return the event with the proposals, and why each rejected one does not count, and
-    the result of the accepted one on the original files, or None."""
+    """Let a model propose checks. Return an event that names the proposals, and why each rejected one does not count;
+    and the accepted one's result on the original files, or None."""
     paths = await ports.workspaces.paths(task.base)
     if len(paths) < FEWEST_FILES:
         return e.CheckScouted(), None

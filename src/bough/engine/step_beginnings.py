@@ -73,7 +73,7 @@ class StepStarter(Struct, eq=False):
     # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
 
     def _is_written(self, task: Task, step: Step) -> bool:
-        """Return whether the step is in the plan that the run started with. Only there, braces are placeholders."""
+        """Return whether the step is in the plan that the run began with. Only in that plan are braces placeholders."""
         found = self._run.plan.goal
         way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
         for name in (*way, step.name):

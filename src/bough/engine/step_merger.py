@@ -97,6 +97,8 @@ class StepMerger(Struct, eq=False):
             path = context.build_merge_path(child, times)
             begun = times <= len(known) and known[times - 1].created
             tried, instructions = _Tried(), ""
+            # A merge task that an earlier process began just continues, even if the head has moved since: its result is
+            # merged onto the current head afterwards.
             if not begun:
                 head = self.stream.task.tree
                 if head in (work.base, work.tree):
@@ -111,7 +113,6 @@ class StepMerger(Struct, eq=False):
                 if step.work:  # It is the work of a finished run: if it does not fit, it is left out and reported.
                     return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(child, tried)
-            # A merge task of an earlier process continues on any head, because its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
@@ -134,7 +135,7 @@ class StepMerger(Struct, eq=False):
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
         """Reserve budget for a merge: the rest of the step's grant, and what else the parent can give. Return it."""
-        # It is recorded before the task exists, so that after a kill no other step gets the same rounds.
+        # The grant is recorded before the task exists, so that after a kill no other step gets the same rounds.
         if not begun:
             await self.stream.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],

@@ -266,7 +266,7 @@ def build_halt(error: Unavailable, task: Task | None = None) -> TaskHalted:
 
 def compute_backoff(rules: Rules, failures: int, error: TransientError) -> float:
     """Return how many seconds to wait after a transport error that follows `failures` others."""
-    # A server's `Retry-After` counts only if it is longer than that, and only up to a limit, since some ask for hours.
+    # A server's `Retry-After` counts if it is longer than our own wait, but only up to a limit: some ask for hours.
     doubled = rules.backoff_first * 2.0**failures
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
 
