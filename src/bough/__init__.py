@@ -73,8 +73,8 @@ OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "sto
 
 
 def __getattr__(name: str) -> Does:
-    """Load a name of `__all__`, or make the function of an operation. This happens when a name is first used, because
-    `bough --help` needs none of them."""
+    """Load a name of `__all__`, or make the function for a command such as `bough say` from the table of operations.
+    This happens only when a name is first used, because `bough --help` needs none of them."""
     if name in __all__ and name not in OPERATIONS:
         found: Does = getattr(import_module(_HOMES.get(name, "bough.api")), name)
         return found

@@ -201,7 +201,7 @@ class OutsideAgents(Struct, frozen=True):
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
-    """Mark a goal to be planned first, unless its steps or its work are given, or it must not be split."""
+    """Mark a goal to be planned first, unless it already has steps or finished work, or must not be split."""
     planning = rules.planning
     return replace(step, plan_first=not (step.steps or step.given or planning.flat or planning.max_depth < 1))
 

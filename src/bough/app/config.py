@@ -120,7 +120,7 @@ def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
 def load_settings(
     folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
 ) -> tuple[Config, dict[str, str]]:
-    """Return the settings, and those that the repository's file decided, by name. `outside`: without a sandbox."""
+    """Return the settings, and by name those that the repository's file decided. `outside`: no sandbox is used."""
     layers, merged = list_layers(folder, env, allow, outside=outside), Table()
     for _, table in layers:
         for section, values in table.items():
@@ -185,8 +185,8 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
 
 
 def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
-    """Return the settings of a repository that need the person's consent, with their values. They are compared with
-    the defaults as parsed, not as written (`"1000"` is a number too)."""
+    """Return the settings of a repository that need the person's consent, with their values. The parsed values are
+    compared with the defaults, not the texts in the file: `"1000"` is a number, too."""
     if not table:
         return {}
     understood, defaults = _convert(table), _convert(mine)

@@ -1,4 +1,4 @@
-"""An open project, and what a process does while it holds a run, so that no other can: rewind it, or remove it."""
+"""An open project. A process holds a run while it rewinds or removes it, so that no other process can work on it."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Project(Journal, frozen=True):
         return dict(sorted(found.items(), key=lambda each: each[1]))
 
     async def clear_inspections(self) -> list[str]:
-        """Remove folders of checks outside any run (`bough check`) that were killed, and return their names."""
+        """Remove the folders that killed checks outside any run (`bough check`) left behind, and return their names."""
         left = self.workspaces.list_inspections()
         left = [name for name in left if await self.store.holder(name, RUN) is None]
         for name in left:

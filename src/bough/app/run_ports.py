@@ -114,8 +114,8 @@ async def open_ports(
 def _open_sandbox(
     project: Project, env: Mapping[str, str], asks: Permit | None, fence: Fence
 ) -> tuple[ProcessSandbox, Sandbox]:
-    """Open the sandbox of commands. Return it twice: plain, and with the person's approval and the fence before it. A
-    fence refuses calls once another process has taken over the run."""
+    """Open the sandbox of commands. Return it twice: as it is, and behind the person's approval and the fence, which
+    refuses calls once another process has taken over the run."""
     commands = make_project_sandbox(project, env, project.network)
     commands.start()
     return commands, fence_port(require_approval(commands, project.config.approve.commands, asks), fence)

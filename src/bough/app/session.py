@@ -133,7 +133,7 @@ class Session(Delivery, frozen=True):
         return await self.outcome(name)
 
     async def _find_base(self, earlier: PreviousRun) -> str:
-        """Find the files that a run starts from: of the run it continues, of its starting point, or the person's."""
+        """Return the tree that a run starts from: the one that is given (`earlier.base`), or the person's files."""
         return earlier.base or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
@@ -212,7 +212,7 @@ class Session(Delivery, frozen=True):
     ) -> tuple[e.BaseChecked, float]:
         """Run the goal's check on the files as they are, and return the result and its time. No run starts. With
         `scout` a model may propose a check if none is found; otherwise no model is called. `cached`: only look up the
-        last result; the command is empty if there is none."""
+        last result; if there is none, the returned command is empty."""
         # While modules load, git reads the files, and a program tests which sandbox works here.
         beside = asyncio.gather(self.workspaces.take(), asyncio.to_thread(lambda: self.level))
         await asyncio.sleep(0)
