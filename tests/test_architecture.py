@@ -287,7 +287,7 @@ STARTING = frozenset(
     execv execve execvp execvpe execl execle execlp spawnv spawnve spawnvp startfile
     """.split()  # noqa: SIM905
 )
-STARTING_OF = {"subprocess.run", "subprocess.call", "os.system", "os.popen", "click.launch", "webbrowser.open"}
+STARTING_OF = {"subprocess.run", "subprocess.call", "os.system", "os.popen", "click.launch"}
 STARTERS = {
     "sandboxes/supervisors": "the spawner, isolated from the person's and the project's modules (`-I -S`)",
     "sandboxes/namespaces": "inside the sandbox",
@@ -303,10 +303,7 @@ def started_programs(source: Path) -> list[str]:
         for name, tree in modules(source).items()
         if name != "trust/programs" and name.removeprefix("adapters/") not in STARTERS
         for call, owner, called in _calls(tree)
-        if called in STARTING
-        or owner == "webbrowser"
-        or ast.unparse(call.func) == "click.launch"
-        or (owner == "subprocess" and called in ("run", "call"))
+        if called in STARTING or owner == "webbrowser" or f"{owner}.{called}" in STARTING_OF
     ]
 
 
@@ -392,6 +389,7 @@ RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "files: with a mode": (opened_paths, {"views/a.py": "def f(path):\n    return path.open('rb')\n"}),
     "programs": (started_programs, {"app/a.py": "import subprocess\n\nsubprocess.run(['git'])\n"}),
     "programs: async": (started_programs, {"app/a.py": "async def f(a):\n    await a.create_subprocess_exec('x')\n"}),
+    "programs: by a shell": (started_programs, {"app/a.py": "import os\n\nos.system('x')\n"}),
     "programs: in its place": (started_programs, {"app/a.py": "import os\n\nos.execv('x', ['x'])\n"}),
     "languages: compared with": (named_languages, {"engine/a.py": "def f(r):\n    return r == 'pytest'\n"}),
     "languages: by its suffix": (named_languages, {"app/a.py": "A = [p for p in () if p.endswith('.rs')]\n"}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -133,20 +132,6 @@ def finished(said: str, *fine: str) -> list[str]:
         or said.startswith("refused: ")
         else [f"ended: {said}"]
     )
-
-
-def said_by(place: Place, *words: str, given: str = "", env: dict[str, str] | None = None) -> tuple[int, str]:
-    """`bough WORDS` as a process of its own, from a folder of bough's own."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "bough", *words, "--dir", str(place.project)],
-        cwd="/",
-        env={**os.environ, **(env or {})},
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 ATTACKS: dict[str, Callable[[Place], list[str]]] = {}

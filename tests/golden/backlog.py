@@ -57,10 +57,7 @@ NIGHT: list[tuple[str, e.AnyEvent]] = [
 FAULT = GoalFault("vague", "which way?", "Up or down?")
 READ: list[tuple[str, e.AnyEvent]] = [
     ("@control", e.GoalsListed({"round": ENTRY}, "ada")),
-    (
-        "@control",
-        e.GoalsReviewed({"round": (GoalFault("vague", "which way?", "Up or down?"),)}, Spend(rounds=1), "ada"),
-    ),
+    ("@control", e.GoalsReviewed({"round": (FAULT,)}, Spend(rounds=1), "ada")),
 ]
 
 SUM: list[tuple[str, e.AnyEvent]] = [
