@@ -280,16 +280,19 @@ def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None
     assert result.blob
 
 
-def test_works_in_a_plain_folder_and_in_a_subfolder(tmp_path: Path) -> None:
+def test_works_in_a_plain_folder(tmp_path: Path) -> None:
     plain = make_project(tmp_path / "plain", repository=False)
     outcome, _ = run_to_end(plain, [FIX, DONE])
     assert outcome.completed
-    top = tmp_path / "top"
-    make_project(top / "part", repository=False)
+
+
+@pytest.mark.parametrize("folder", ["part", ".github"])
+def test_works_in_the_folder_where_the_person_stands(tmp_path: Path, folder: str) -> None:
+    make_project(tmp_path / "top" / folder, repository=False)
     git(tmp_path, "init", "-q", "top")
-    outcome, _ = run_to_end(top / "part", [FIX, DONE])
+    outcome, _ = run_to_end(tmp_path / "top" / folder, [FIX, DONE])
     assert outcome.completed
-    assert outcome.tree[0].files == ("part/calc.py",)
+    assert outcome.tree[0].files == (f"{folder}/calc.py",)
 
 
 def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
@@ -325,15 +328,6 @@ def test_an_editable_install_does_not_hide_the_workspaces_own_sources(tmp_path: 
     fix = call("edit", path="src/calc/__init__.py", old="a - b", new="a + b")
     outcome, _ = run_to_end(project, [fix, DONE], check=check)
     assert outcome.completed, outcome.tree[0].verdict
-
-
-def test_a_folder_with_a_leading_dot_is_where_the_person_stands(tmp_path: Path) -> None:
-    top = tmp_path / "top"
-    make_project(top / ".github", repository=False)
-    git(tmp_path, "init", "-q", "top")
-    outcome, _ = run_to_end(top / ".github", [FIX, DONE])
-    assert outcome.completed
-    assert outcome.tree[0].files == (".github/calc.py",)
 
 
 @in_turn

@@ -46,6 +46,12 @@ TASK = Step(
     on_error="escalate",
     steps=(Step("piece", "Turn minus into plus.", test_command=QUICK_CHECK, on_error="escalate"),),
 )
+LOG = {"name": "log", "instructions": "Keep a log of the repair in log.txt.", "test_command": "test -s log.txt"}
+FRESH = (
+    {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: add gives the sum."},
+    {**LOOK, **LOG},
+)
+"""A new plan."""
 TREE = Step("goal", "Make add add.", test_command=QUICK_CHECK, steps=(TASK,))
 """A goal, a task and a subtask: `task/piece` is at depth 2."""
 
@@ -90,22 +96,13 @@ def test_nothing_is_dropped_when_a_task_is_replanned(tmp_path: Path) -> None:
         Step("look", str(LOOK["instructions"]), test_command="grep -q minus plan.txt", on_error="escalate"),
         *TASK.steps,
     )
-    fresh = (
-        {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: add gives the sum."},
-        {
-            **LOOK,
-            "name": "log",
-            "instructions": "Keep a log of the repair in log.txt.",
-            "test_command": "test -s log.txt",
-        },
-    )
     steps = {
         "task/look": DEFAULT_STEPS["look"],
         "task/piece": slow,
         "task/rewrite": FIX,
         "task/log": in_order(act("write", path="log.txt", content="done\n"), DONE),
     }
-    cast = Cast(FIX, steps, replanner=lambda asked: split(*fresh))
+    cast = Cast(FIX, steps, replanner=lambda asked: split(*FRESH))
     run = told(project_in(tmp_path), cast, goal=replace_steps(TREE, two), rounds=400)
     assert run.outcome.completed, run.outcome.summary
     (planned,) = [r.event for r in run.of("task", e.Planned)]
@@ -199,17 +196,8 @@ def test_what_is_done_is_found_to_be_done(tmp_path: Path) -> None:
 @in_turn
 def test_a_partly_done_goal_is_replanned(tmp_path: Path) -> None:
     goal = replace_steps(VERIFIED, VERIFIED.steps[0], VERIFIED.steps[2])
-    fresh = (
-        {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: add gives the sum."},
-        {
-            **LOOK,
-            "name": "log",
-            "instructions": "Keep a log of the repair in log.txt.",
-            "test_command": "test -s log.txt",
-        },
-    )
     steps = {"plan": WRITERS["plan"], "sum": circular_tools, "rewrite": FIX, "log": WRITERS["log"]}
-    cast = Cast(circular_tools, steps, replanner=lambda asked: split(*fresh))
+    cast = Cast(circular_tools, steps, replanner=lambda asked: split(*FRESH))
     run = told(project_in(tmp_path), cast, goal=goal, rounds=400)
     assert run.outcome.completed, run.outcome.summary
     assert run.rungs() == ["replan"]
@@ -282,19 +270,10 @@ def test_a_person_who_is_asked_after_the_repairs_is_heard(tmp_path: Path) -> Non
 
 def test_a_person_who_is_asked_about_blocked_steps_is_heard_by_the_planner(tmp_path: Path) -> None:
     person = Person("turn the minus into a plus")
-    fresh = (
-        {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: add gives the sum."},
-        {
-            **LOOK,
-            "name": "log",
-            "instructions": "Keep a log of the repair in log.txt.",
-            "test_command": "test -s log.txt",
-        },
-    )
     cast = Cast(
         until(lambda asked: asked.place in ("rewrite",), circular_tools, FIX),
         {"log": WRITERS["log"]},
-        replanner=lambda asked: split(*fresh),
+        replanner=lambda asked: split(*FRESH),
     )
     run = told(project_in(tmp_path), cast, watch=app.RunObserver(ask=person), rounds=200)
     assert run.outcome.completed, run.outcome.summary

@@ -61,6 +61,14 @@ async def write_run(store: SqliteStore, run: str, streams: dict[str, list[e.AnyE
     return total
 
 
+async def write_small_run(folder: Path, rounds: int) -> None:
+    """The journal of a project with one run, in which so many rounds were made."""
+    (folder / ".bough").mkdir()
+    store = SqliteStore(folder / ".bough" / "journal.db")
+    await write_run(store, "amber-heron", {RUN: [started()], GOAL: task_events(GOAL, rounds)})
+    await store.close()
+
+
 async def write_large_run(path: Path, run: str = "amber-heron", tasks: int = 1000, events: int = 100) -> int:
     """A finished run of many tasks three levels deep, with about so many events each."""
     streams: dict[str, list[e.AnyEvent]] = {RUN: [started()]}

@@ -13,11 +13,9 @@ from pathlib import Path
 import click
 import pytest
 
-from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.ids import GOAL, RUN
 from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough, list_groups
 from bough.operations import OPERATIONS
-from tests.interfaces.journals import started, task_events, write_large_run, write_run
+from tests.interfaces.journals import write_large_run, write_small_run
 from tests.interfaces.shell import BOUGH, environment, here
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
@@ -50,14 +48,7 @@ def modules_after(folder: Path, *args: str) -> set[str]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
-    (folder / ".bough").mkdir()
-
-    async def write() -> None:
-        store = SqliteStore(folder / ".bough" / "journal.db")
-        await write_run(store, "amber-heron", {RUN: [started()], GOAL: task_events(GOAL, 3)})
-        await store.close()
-
-    asyncio.run(write())
+    asyncio.run(write_small_run(folder, 3))
     return folder
 
 

@@ -11,11 +11,11 @@ from bough.adapters.state_folder import make_state_folder
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.budget.limits import describe_spent
 from bough.core.errors import ClaimLost
-from bough.core.ids import GOAL, RUN
+from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call
 from tests import zygote
 from tests.harness import git, make_project
-from tests.interfaces.journals import started, task_events, write_run
+from tests.interfaces.journals import write_small_run
 from tests.interfaces.shell import bough, environment, repair, run_args
 from tests.shipped import AGENT_ONLY
 from tests.wire import KEY, WireModel
@@ -24,14 +24,7 @@ pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agen
 
 
 def test_a_report_of_an_interrupted_run_says_so(tmp_path: Path) -> None:
-    (tmp_path / ".bough").mkdir()
-
-    async def write() -> None:
-        store = SqliteStore(tmp_path / ".bough" / "journal.db")
-        await write_run(store, "amber-heron", {RUN: [started()], GOAL: task_events(GOAL, 2)})
-        await store.close()
-
-    asyncio.run(write())
+    asyncio.run(write_small_run(tmp_path, 2))
     assert bough(tmp_path, "report", "--json").json["status"] == "interrupted"
     assert "interrupted" in bough(tmp_path, "report").out
 

@@ -65,8 +65,8 @@ TEST_OF_TOTAL = (
 )
 
 
-def wrong_at_first(times: int) -> Script:
-    """An author whose first conversations each leave a function that is wrong in another way."""
+def wrong_at_first(times: int, then: Script | None = None) -> Script:
+    """An author whose first conversations each leave a function that is wrong in another way. `then`: the next ones."""
     begun: list[int] = []
 
     def author(request: Request, turn: int) -> Turn | None:
@@ -74,7 +74,7 @@ def wrong_at_first(times: int) -> Script:
             begun.append(len(begun))
         if turn == 0 and len(begun) <= times:
             return [call("write", path="shop.py", content=f"def total(*numbers):\n    return -{len(begun)}\n")]
-        return None
+        return then(request, turn) if then and len(begun) > times else None
 
     return author
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.journeys.conftest import Meet
-from tests.journeys.model import Goal, Hold, Request, Turn, call, text_of
+from tests.journeys.model import Goal, Hold, Request, Script, Turn, call, text_of
 from tests.journeys.person import CHECK, RIGHT, TOTAL, Person, goal, ran, wrong_at_first
 from tests.journeys.speaker import Editor, OtherAgent
 
@@ -25,9 +25,9 @@ KEEP = "Keep half(5) as it is: round only numbers above ten up."
 """What a person says with a no."""
 
 
-def stuck(meet: Meet) -> tuple[Person, str]:
-    """A run that has tried everything and waits, without a process, for an answer."""
-    ann = meet(goal(author=wrong_at_first(3)))
+def stuck(meet: Meet, then: Script | None = None) -> tuple[Person, str]:
+    """A run that has tried everything and waits, without a process, for an answer. `then`: the author after it."""
+    ann = meet(goal(author=wrong_at_first(3, then)))
     return ann, ran(ann, TOTAL, "--ask-later", status=8)
 
 
@@ -152,21 +152,7 @@ def test_drop_this_requirement(meet: Meet) -> None:
 
 def test_two_people_answer_the_same_question(meet: Meet) -> None:
     hold = Hold(at=0)
-    tries: list[int] = []
-
-    def author(request: Request, turn: int) -> Turn | None:
-        if turn == 0:
-            tries.append(1)
-        if len(tries) <= 3:
-            return (
-                [call("write", path="shop.py", content=f"def total(*n):\n    return -{len(tries)}\n")]
-                if not turn
-                else None
-            )
-        return hold(request, turn)
-
-    ann = meet(goal(author=author))
-    name = ran(ann, TOTAL, "--ask-later", status=8)
+    ann, name = stuck(meet, then=hold)
     with ann.page() as page:
         assert page.do(name, "answer", text=HINT, task="")[0] == 200
         assert ann.reaches(hold)
@@ -181,21 +167,7 @@ def test_two_people_answer_the_same_question(meet: Meet) -> None:
 
 def test_a_question_survives_a_kill(meet: Meet) -> None:
     hold = Hold(at=0)
-    tries: list[int] = []
-
-    def author(request: Request, turn: int) -> Turn | None:
-        if turn == 0:
-            tries.append(1)
-        if len(tries) <= 3:
-            return (
-                [call("write", path="shop.py", content=f"def total(*n):\n    return -{len(tries)}\n")]
-                if not turn
-                else None
-            )
-        return hold(request, turn)
-
-    ann = meet(goal(author=author))
-    name = ran(ann, TOTAL, "--ask-later", status=8)
+    ann, name = stuck(meet, then=hold)
     answer = ann.start("answer", name, HINT)
     assert ann.reaches(hold)
     ann.kill(answer)

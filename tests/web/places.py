@@ -118,8 +118,8 @@ class Place:
         until(lambda: kind in told(self.root, run))
 
 
-@contextmanager
-def make_place(top: Path, *sources: str) -> Iterator[Place]:
+def make_origin(top: Path) -> tuple[Path, dict[str, str]]:
+    """A project that has an origin, and the variables of a person with a `gh` that writes down how it is called."""
     root = make_project(top / "project")
     git(root, "config", "user.name", "Ada")
     git(root, "config", "user.email", "ada@example.org")
@@ -129,7 +129,12 @@ def make_place(top: Path, *sources: str) -> Iterator[Place]:
     program.parent.mkdir()
     program.write_text(GH.replace("LOG", str(top / "gh.log")))
     program.chmod(0o755)
-    mine = {"XDG_STATE_HOME": str(top / "mine"), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    return root, {"XDG_STATE_HOME": str(top / "mine"), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+
+@contextmanager
+def make_place(top: Path, *sources: str) -> Iterator[Place]:
+    root, mine = make_origin(top)
     with WireModel(answer) as wire:
         for source in sources:
             goal, check, _ = GOALS[source]

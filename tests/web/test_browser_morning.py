@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 import pytest
 
 from bough.core.messages import Answer
-from tests.harness import CALC, CHECK, FIXED, git, make_project
+from tests.harness import CALC, CHECK, FIXED, git
 from tests.interfaces.shell import act, bough, until
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import browser, expect, find_axe_violations, kinds, page_of
+from tests.web.places import make_origin
 from tests.web.serving import Served, serve
 from tests.wire import WireModel
 
@@ -31,10 +31,6 @@ WORK = {  # A goal, and what its agent writes.
     "Make add add.": ("calc.py", FIXED),
     "Say hello": ("hello.py", "print('hello')\n"),
 }
-GH = """#!/bin/sh
-echo "$*" >> LOG
-echo https://github.example/o/r/pull/7
-"""
 
 
 def answer(request: dict[str, Any]) -> Answer:
@@ -46,16 +42,7 @@ def answer(request: dict[str, Any]) -> Answer:
 
 @pytest.fixture
 def morning(tmp_path: Path) -> Iterator[Served]:
-    place = make_project(tmp_path / "shop")
-    git(place, "config", "user.name", "Ada")
-    git(place, "config", "user.email", "ada@example.org")
-    git(tmp_path, "init", "-q", "--bare", "origin.git")
-    git(place, "remote", "add", "origin", str(tmp_path / "origin.git"))
-    program = tmp_path / "bin" / "gh"
-    program.parent.mkdir()
-    program.write_text(GH.replace("LOG", str(tmp_path / "gh.log")))
-    program.chmod(0o755)
-    mine = {"XDG_STATE_HOME": str(tmp_path / "mine"), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    place, mine = make_origin(tmp_path)
     with WireModel(answer) as wire:
         mine |= {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
         for name, goal, check in (
