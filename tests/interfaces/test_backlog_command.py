@@ -76,7 +76,7 @@ def test_a_list_is_written_read_changed_and_no_run(project: Path, capsys: pytest
         (("add", "Write alpha into the file"), "already in the backlog, as `alpha`"),
         (("add", "x", "--needs", "nobody"), "There is no goal `nobody`"),
         (("edit", "alpha", "--needs", "beta"), "Goals need each other"),
-        (("edit", "alpha"), "say what to change"),
+        (("edit", "alpha"), "pass an option for what to change, such as --goal or --check"),
         (("drop", "nobody"), "There is no goal `nobody`"),
         (("move", "alpha", "--before", "alpha"), "cannot come before itself"),
         (("run", "--until", "25:00"), "is not a time of day"),

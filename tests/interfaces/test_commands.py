@@ -244,7 +244,7 @@ def test_stopping_what_is_not_running(completed: Done) -> None:
         (("rnu",), "did you mean `bough run`?"),
         (("show", "--nonsense"), "--nonsense"),
         (("show", "--dir", "/nonsense"), "/nonsense is not a folder"),
-        (("backlog", "edit", "x"), "say what to change: see `bough backlog edit --help`."),
+        (("backlog", "edit", "x"), "such as --goal or --check: see `bough backlog edit --help`."),
         (("apply", "--hooks"), "cannot be combined with --steps: see `bough apply --help`."),
         (("run",), "no goal given"),
         (("run", "goal", "--file", "x"), "GOAL and --file are mutually exclusive"),

@@ -296,7 +296,7 @@ async def edit(item: str, no_needs: bool, folder: Path, name: str, **said: Any) 
     """Change a goal. A goal that was given up is tried again; a running goal is not affected."""
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
     if not fields:
-        raise click.UsageError("say what to change")
+        raise click.UsageError("pass an option for what to change, such as --goal or --check")
     click.echo((await OPERATIONS["edit_goal"].call(folder, name, {"goal": item, "fields": fields})).said)
 
 
