@@ -69,7 +69,7 @@ async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> C
 
 @operation("bough backlog accept amber-heron-812", of="list", command="backlog accept")
 async def accept_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
-    """Add goals that agents proposed to the backlog. `bough backlog list --proposed` lists them."""
+    """Accept goals that agents proposed, and add them to the backlog. `bough backlog list --proposed` lists them."""
     from bough.services.backlog import add_goals, list_proposals
 
     proposed = {one.name: one.entry for one in await list_proposals(opened, backlog)}

@@ -82,7 +82,7 @@ class Operation(Struct, frozen=True):
         return [Parameter(self.of, how, default=default, annotation=str)] if default else []
 
     async def find(self, opened: Session, place: str | None) -> list[Any]:
-        """Find the operation's target in a project: the run or the backlog called `place`, or none for a project."""
+        """Find the operation's target, the run or the backlog called `place`; empty if it is the project itself."""
         if self.of == "run":
             return [await opened.find(place)]
         from bough.services.backlog import load_backlog

@@ -18,8 +18,8 @@ async def _ask(opened: app.Session, run: str, **given: Any) -> dict[str, Any]:
 
 
 async def confirm_edges(session: app.Session, run: str) -> bool:
-    """Ask whether to apply changes that take effect on their own (hooks, CI files). False also if there are none, or if
-    nobody can be asked."""
+    """Ask whether to apply changes that take effect on their own (hooks, CI files). Return False also if there are
+    none, or if nobody can be asked."""
     from bough.interfaces.terminal.output import is_interactive, make_output
 
     if not is_interactive() or not (found := await session.edges(run)):

@@ -16,8 +16,8 @@ def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
 
 
 def ask_permission(folder: Path, name: str, wants: Mapping[str, str]) -> bool | None:
-    """Ask one question: whether to allow all that the repository's settings want, or that a run or goal wants which the
-    person did not begin on this machine. None: they did not answer (Ctrl-D), so the question stays open."""
+    """Ask one question: whether to allow all that the repository's settings ask for, or a run or goal that the person
+    did not begin on this machine. Return None if they do not answer (Ctrl-D), so that the question stays open."""
     from bough.app.config import find_default
     from bough.services.permission_store import SETTINGS, shorten_value
     from bough.views.formatting import one_line

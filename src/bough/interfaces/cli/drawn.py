@@ -127,7 +127,7 @@ def add_drawn(group: click.Group, **before: Before) -> None:
 
 
 class DrawnCommand(BoughCommand):
-    """A command that reports an unknown option as the operation reports an unknown argument, as all interfaces do."""
+    """A command that answers an unknown option with the operation's own error, which is the same in all interfaces."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

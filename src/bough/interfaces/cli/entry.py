@@ -85,7 +85,7 @@ class CommandGroup(click.Group):
 
 
 def list_groups() -> dict[str, dict[str, str]]:
-    """List every command under its heading, with the first line of its help. It is read from the source files, because
+    """List every command under its heading, with the first line of its help, which is read from the source files:
     importing all commands would take longer than most commands do."""
     here = Path(__file__).parent
     groups = {title: dict.fromkeys(names.split(), "") for title, names in GROUPS.items()}

@@ -54,8 +54,8 @@ CHANGE = "Say what should be different, or press Enter to edit the plan as TOML:
 
 
 class JsonDisplay(Display):
-    """Prints one event per line, and nothing else on standard output, without the events from before a resume, which
-    `bough log --json` prints. If the reader goes away, the run continues."""
+    """Prints one event per line, and nothing else on standard output. Events from before a resume are left out:
+    `bough log --json` prints them. If the reader goes away, the run continues."""
 
     def __init__(self) -> None:
         self._gone = False

@@ -23,7 +23,7 @@ async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **c
     again. Models, limits and --network are those it started with unless given here; what it has spent is never reset. A
     run that is already running is refused, naming the process; for a finished run, the summary is shown. If you did not
     begin the run on this machine, you are asked about its agents, variables, network, set-up, models and rounds, or
-    allow them with the same options here; else it stays halted. Exit status: as for `bough run`; 8 also without that.
+    allow them with the same options here; else it stays halted. Exit status: 8 then, else as for `bough run`.
     """
     from bough.interfaces.cli.execution import make_display
 

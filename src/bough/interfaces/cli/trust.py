@@ -29,9 +29,9 @@ async def command(
 ) -> int:
     """Show what this project asks for and what you allowed, and allow, refuse or revoke it.
 
-    Three things ask: the repository's settings (bough.toml, .mcp.json), for all that spends, opens, weakens a verdict,
-    lends, prices or starts something; a run that you did not begin on this machine, for its agents, variables, network,
-    set-up, models and rounds; a goal of a backlog that you did not list here. Permissions never come with a
+    Three things ask: the repository's settings (bough.toml, .mcp.json), for all that could spend money, give access,
+    weaken a verdict or start programs; a run that you did not begin on this machine, for its agents, variables,
+    network, set-up, models and rounds; a goal of a backlog that you did not add here. Permissions never come with a
     folder, a journal or a database: they are kept in your own state folder, for this machine and this folder.
 
     SUBJECT is `settings`, a run, or a goal as LIST/NAME; without it, all of them. The exit status is 1 while something

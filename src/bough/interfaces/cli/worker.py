@@ -124,7 +124,7 @@ async def _worker(
 
 
 def restart(folder: Path) -> None:
-    """Restart the same command as a new process. It starts in another folder, so a last `--dir` names this one."""
+    """Start the same command anew, in place of this process. Add `--dir`, because it starts in another folder."""
     from bough.trust.programs import become_own
 
     become_own(folder, [*sys.argv[1:], "--dir", str(folder.absolute())])
