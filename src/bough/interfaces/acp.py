@@ -236,7 +236,7 @@ class EditorSession:
         return Place(opened.home, f"sessions/{self.id}.json")
 
     def load(self, opened: Session) -> list[str]:
-        """Load the names of the session's runs from disk, since another process may have kept them."""
+        """Load the names of the session's runs from disk, where an earlier process may have stored them."""
         place = self._find_place(opened)
         return msgspec.json.decode(place.read(), type=dict[str, list[str]])["runs"] if place.is_regular() else []
 

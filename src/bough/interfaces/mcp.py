@@ -56,7 +56,7 @@ class _Consent(BaseModel):
 
 
 async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
-    """Return what the repository's settings ask for; empty if the client cannot ask its person, so it is ignored."""
+    """Return what the repository's settings ask for. If the client cannot ask its person, return nothing to allow."""
     able = context.client_capabilities
     if able is None or able.elicitation is None:
         return {}

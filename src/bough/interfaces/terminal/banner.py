@@ -112,7 +112,7 @@ def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
 
 
 def print_failing(page: TerminalOutput, event: e.BaseChecked) -> None:
-    """Print the end of a failing check's output, and how to get what the check needs and does not have."""
+    """Print the end of a failing check's output, and how to get what is missing if the check cannot start."""
     if event.said:
         page.line("")
         for line in event.said.splitlines():

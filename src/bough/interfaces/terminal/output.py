@@ -59,7 +59,7 @@ class TerminalOutput(Struct, frozen=True):
 
     @property
     def in_front(self) -> bool:
-        """Whether this process may draw on the terminal: not while a shell has put it in the background."""
+        """Return whether this process may draw on the terminal: not while a shell has put it in the background."""
         try:
             return os.tcgetpgrp(self.stream.fileno()) == os.getpgrp()
         except (OSError, ValueError):
@@ -156,7 +156,7 @@ class Display:
 
 
 def is_interactive() -> bool:
-    """Whether a person can answer, because standard input and standard output are both a terminal."""
+    """Return whether a person can answer: whether standard input and standard output are both a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

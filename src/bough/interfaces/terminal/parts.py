@@ -1,4 +1,4 @@
-"""Parts that several pages share: changed files, reports, and suggestions what to do next."""
+"""Parts that several pages share: changed files, reports, and suggestions of what to do next."""
 
 from __future__ import annotations
 

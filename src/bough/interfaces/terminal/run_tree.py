@@ -38,7 +38,7 @@ ICONS = {
 STATUS_ICONS = {"completed": "✔", "failed": "✘", "running": "●"}
 GAP = 2
 NARROW = 18
-"""The least columns for names: the table's columns are dropped before names get less room."""
+"""The fewest columns for names: other columns of the table are dropped before names get less room."""
 RIGHT = frozenset({"rounds", "tokens", "cost", "total", "took"})
 """The headings of columns whose content is right-aligned."""
 DASH: Span = ("–", "dim")

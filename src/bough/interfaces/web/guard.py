@@ -90,7 +90,7 @@ class Guard:
         return True
 
     def _check_entry(self, scope: Scope) -> Response | None:
-        """Return the refusal of a request without the token; None admits it. The pages hold no data and need none."""
+        """Return the refusal of a request without the token; None admits it. Pages need no token: they hold no data."""
         given = Headers(scope=scope).get(TOKEN, "")
         if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api"):
             return None

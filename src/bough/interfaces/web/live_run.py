@@ -65,7 +65,7 @@ class LiveRun:
         self.activity: dict[str, TaskActivity] = {}
         """What tasks are doing that no event describes, by task."""
         self.progress = 0.0
-        """The share of tasks that have ended, from 0 to 1. It does not sink when the plan grows."""
+        """The share of tasks that have ended, from 0 to 1. It does not fall when the plan grows."""
         self._settled: set[str] = set()
         self.reshaped = 0
         """The number of the event that last added, removed or moved lines of the tree."""
@@ -133,7 +133,7 @@ class LiveRun:
     def _count_settled(self, path: str, settled: bool) -> None:
         if path != GOAL:
             (self._settled.add if settled else self._settled.discard)(path)
-            # It reaches 1 only when the run has finished, because the goal's own check comes last.
+            # Settled tasks bring `progress` to 0.97 at most, because the goal's own check still follows.
             share = len(self._settled) / max(1, len(self.view.tasks) - 1)
             self.progress = max(self.progress, 0.97 * min(1.0, share))
 

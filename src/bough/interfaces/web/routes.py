@@ -336,7 +336,7 @@ async def _handle_error(request: Request, error: Exception) -> Response:
 
 
 def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside: int | None = None) -> Starlette:
-    """Make the app. `beside`: the process whose run the pages open with."""
+    """Make the app. `beside`: the process that works on the run which the dashboard opens at first."""
     house = ServedProjects(roots)
 
     @asynccontextmanager
