@@ -149,7 +149,7 @@ class Charts:
         return self.lanes[path].rounds if path in self.lanes else []
 
     def timeline(self, paths: Iterable[str], start: float, now: float, pixels: int) -> list[tuple[str, list[Span]]]:
-        """Return the lane of each path until `now`, with spans no finer than `pixels` can show from `start` on."""
+        """Return the lane of each path until `now`, in no more detail than `pixels` for the time since `start` show."""
         least = max((now - start) / max(pixels, 1), 1e-6)
         drawn = []
         for path in paths:

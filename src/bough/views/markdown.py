@@ -17,7 +17,7 @@ PLACES = 3
 
 
 def render_report(run: RunView, status: str, table: Table) -> str:
-    """Render the outcome, the failures, and each requirement with its evidence and where it was read."""
+    """Render the outcome, the failures, and each requirement with its evidence and where to read how it is met."""
     goal = run.tasks.get(GOAL)
     lines = [f"### bough: {describe_status(status, run.accepted, run.examines)}", ""]
     if goal is not None and goal.verdict is not None:
@@ -32,8 +32,8 @@ def render_report(run: RunView, status: str, table: Table) -> str:
 
 
 def render_table(table: Table, rechecked: str) -> list[str]:
-    """Render a row per requirement, in the order of the table, with its evidence and where it was read; then the parts
-    of the change that no requirement needs. `rechecked`: the result of checking the work again; empty: none."""
+    """Render a row per requirement, in the order of the table, with its evidence and where to read how it is met; then
+    the parts of the change that no requirement needs. `rechecked`: the result of checking again; empty: none."""
     head = ["| | requirement | | shown by | read |", "| --- | --- | --- | --- | --- |"]
     rows = [_render_row(row) for row in table.rows]
     lines = [*head, *rows[:SHOWN]] if rows else []

@@ -95,7 +95,7 @@ class RunView(Struct):
                 gone = [below for below in self.tasks if parent_path(below) == path and below not in kept]
                 self._see_plan(path, steps, [below.rpartition("/")[2] for below in gone])
             case e.ChildHeld(step=step, other=other, files=files):
-                # A step that has not started may be waiting for another step; once it starts, its own events say why.
+                # Until a step starts, show which step it waits for. From then on its own events set `why`.
                 child = self.tasks.get(child_path(path, step))
                 if child is not None and not child.started_at:
                     child.why = describe_wait(other, files)
@@ -123,7 +123,7 @@ class RunView(Struct):
 
     @property
     def unsure(self) -> list[str]:
-        """List the tasks that may have a round without an answer, which is counted only by reading `EXACT_KINDS`."""
+        """List the tasks that may have a round without an answer. Only reading `EXACT_KINDS` counts such rounds."""
         sure = SETTLED - {State.CANCELLED}
         return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 

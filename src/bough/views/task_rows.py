@@ -22,7 +22,7 @@ class TaskRow(Struct, frozen=True):
 
     task: TaskView
     prefix: str
-    """The branch lines of the tree that are drawn before its name."""
+    """The branch lines of the tree that are drawn before the task's name."""
     spend: Spend
     subtree: Spend
     """The spend of the task and everything below it."""
@@ -70,7 +70,7 @@ UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED}
 
 
 def describe_trouble(task: TaskView) -> str:
-    """Say how bough reacts to an unfinished task that is stuck, and why it is; empty: it is not stuck."""
+    """Say how bough reacts to an unfinished task that is stuck, and why it is stuck; empty: it is not."""
     if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
         return ""
     why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)

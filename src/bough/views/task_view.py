@@ -86,7 +86,7 @@ class TaskView(Struct):
 
     @property
     def acted(self) -> str:
-        """Describe its last action: `wrote shop/prices.py +12`."""
+        """Describe the task's last action: `wrote shop/prices.py +12`."""
         if self._acted is None:
             return ""
         done, well = self._acted

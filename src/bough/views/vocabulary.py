@@ -167,8 +167,8 @@ def describe_evidence(verdict: Verdict) -> str:
 
 
 def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
-    """List in at most `most` lines what is wrong: tests that disagree, else failing tests, else the end of the check's
-    output. Empty if the check passed, or nothing was checked."""
+    """List in at most `most` lines what is wrong: original tests that fail on the new code, else failing tests, else
+    the end of the check's output. Empty if the check passed, or nothing was checked."""
     if verdict.ruling in ("passed", "not_verified"):
         return []
     lines = [line for one in verdict.disagreements for line in _describe_disagreement(one)]
