@@ -174,7 +174,8 @@ async def find_issue(journal: Journal, run: Run) -> str:
 
 
 def is_of(run: Run, listing: str) -> bool:
-    """Return whether a run works on the goal that `listing` names; a run of another process may have the same name."""
+    """Return whether this run works on the goal `listing` (backlog/goal). The run's name alone does not tell: another
+    process may have given the name that was chosen for the goal to a different run."""
     return run.version > 0 and run.listed == listing
 
 

@@ -110,9 +110,9 @@ class RecordedNight:
 
 @contextmanager
 def own_environment() -> Iterator[None]:
-    """Make `python` the interpreter that runs bough during this block, since it has pytest, and turn off pytest
-    plugins. Only the person's sandbox variables apply, because a recording fits only the rules that it was made
-    with."""
+    """Make `python`, in this block, mean the interpreter that runs bough, which has pytest, and turn off pytest
+    plugins. Of the person's `BOUGH_*` variables only those for the sandbox apply, because a recording fits only the
+    rules that it was made with."""
     before = dict(os.environ)
     for name in before:
         if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):

@@ -303,7 +303,7 @@ _SECRET = "bough-doctor-canary"
 
 
 async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
-    """Try to escape from the sandbox. Return the number of attempts, and what commands could do if one succeeded."""
+    """Try to escape from the sandbox. Return the number of attempts, and what the successful ones could do."""
     with (
         tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
         closing(socket.create_server(("127.0.0.1", 0))) as server,

@@ -34,7 +34,7 @@ class PreviousRun(Struct, frozen=True):
     """The person's files before the earlier run, from which the changes of both runs are counted."""
     inherited: Inherited = Inherited()
     models: settings.Models | None = None
-    """The models of the earlier run. None, without endpoints, if the person did not begin that run on this machine."""
+    """The earlier run's models. None if the person did not begin it on this machine; then `endpoints` is empty."""
     endpoints: dict[str, str] = {}
     check: str | None = None
 

@@ -50,7 +50,7 @@ class ChangeTrees(Struct, frozen=True):
 
 
 JUDGED = ("completed", "not_proven", "failed")
-"""How runs end that examined a change to the end: proven, neither proven nor refuted, refuted."""
+"""The statuses of completed examinations: the change is proven, neither proven nor refuted, or refuted."""
 
 
 class Watcher(Struct):
@@ -95,7 +95,7 @@ def _find_request(session: Session, number: str, against: str) -> GivenChange:
 
 
 def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
-    """Return what the change should achieve, from `goal` or its commit messages, and a phrase for where it is from."""
+    """Return what the change should achieve, and a phrase for the source of that: `goal`, or its commit messages."""
     count = len(change.messages)
     text = goal.strip() or "\n\n".join(change.messages)
     messages = "its message" if count == 1 else f"its {count} messages"

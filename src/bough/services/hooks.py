@@ -72,7 +72,7 @@ class HookCall(Struct, frozen=True):
 
 
 def find_next_moment(clock: str, now: float) -> float:
-    """Return when it is this time of day (`07:00`) next."""
+    """Return the next moment at which it is this time of day (`07:00`)."""
     at, today = time.strptime(clock, "%H:%M"), time.localtime(now)
     days = (time.mktime((*today[:2], today[2] + d, at.tm_hour, at.tm_min, 0, 0, 0, -1)) for d in range(3))
     return next(moment for moment in days if moment > now)
@@ -250,7 +250,7 @@ class NoticeDelivery:
 
     async def drain(self, *, over: bool = True) -> float:
         """Deliver all pending notices. During quiet hours, deliver none and return when they end; otherwise return 0.
-        `over`: the working process has ended, so that its digest is due."""
+        `over`: the process that works on the backlog has ended, so its digest is due."""
         hooks = config.load_hooks(self._env)
         if later := find_quiet_end(hooks.quiet, time.time()):
             return later

@@ -3,8 +3,8 @@ requirements.
 
 A part that no test misses stays out while the others are tried, so that all parts listed can be removed together. Each
 file is tried from the bottom up, since code usually stands above what uses it. In a file with needed parts, a part
-counts as needless only if tests run it; a statement that ends the program there shows that. Each try is recorded in the
-journal, so that a killed search can continue.
+counts as needless only if tests run it: they fail if a statement that ends the program is put there. Each try is
+recorded in the journal, so that a killed search can continue.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from bough.services.recheck import Measuring, open_finished
 from bough.services.still_proven import THE_CHECK, find_carried
 
 NAMED = 20
-"""How many tests are named at most as noticing that a part is missing."""
+"""The most tests that are named for one part: those that fail without it."""
 LISTED = 200
 RARE = 3
-"""A word of the goal counts as telling if at most so many lines of the changed files have it."""
+"""A word of the goal counts as rare if at most this many lines of the changed files had it before the change."""
 LIMITED = "the limit of checks was reached"
 
 Part = tuple[str, tuple[LineEdit, ...]]

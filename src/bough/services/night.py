@@ -1,8 +1,8 @@
 """Works through a backlog, which is called a night: each goal is a run, and several run at once if the person allows.
 
-`core.backlog.decide` chooses what to do next, and this module does it. Only who holds a goal's claim may work on it,
-and each intent is recorded first: after `kill -9` the next process finds the runs again, and no goal is taken twice,
-here or on another machine that shares the store.
+`core.backlog.decide` chooses what to do next, and this module does it. Only the holder of a goal's claim may work on
+it, and each intent is recorded first: after `kill -9` the next process finds the runs again, and no goal is taken
+twice, here or on another machine that shares the store.
 """
 
 from __future__ import annotations

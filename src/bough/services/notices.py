@@ -161,7 +161,7 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
 
 
 async def _is_listed(journal: Journal, run: Run, record: e.Record) -> bool:
-    """Return whether the backlog that the run's goal is in makes the notice instead, which also names the branch."""
+    """Return whether the run's backlog makes the notice about its goal instead: that one also names the branch."""
     listed, _, goal = run.listed.rpartition("/")
     if not listed:
         return False

@@ -35,7 +35,8 @@ LONG = 400
 
 
 class Answers(Struct, omit_defaults=True):
-    """The person's answers to what one subject asks for (`network` and its value)."""
+    """What the person allowed and refused to one subject (the repository's settings, a run or a goal): names of
+    permissions, such as `network`, each with the value that was asked for."""
 
     allowed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)

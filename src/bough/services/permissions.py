@@ -134,7 +134,7 @@ def _describe_usual(project: Project, run: Run) -> dict[str, str]:
 
 
 async def _list_hidden(project: Project, run: Run, choices: Choices, usual: Mapping[str, str]) -> dict[str, str]:
-    """List what the tasks of a run from elsewhere ask for: other agents, rules and jobs, and at least rounds."""
+    """List what the tasks of a run from elsewhere ask for: rounds, and any agents, rules and jobs that differ."""
     rounds, agents, rules = run.limits.rounds, set[str](), [run.rules]
     for record in await project.store.read(run.name, kinds=tuple(OPENING)):
         for value in _list_values(record.event):
@@ -295,7 +295,8 @@ def remember_run(project: Project, run: Run, recorded: Callable[[e.Record], None
 
 
 def allow_goals(journal: Journal, name: str, entries: Mapping[str, GoalEntry], allowed: bool = True) -> None:
-    """Store whether the person allows these goals of a backlog: yes if they add or edit them, else by `bough trust`."""
+    """Store whether the person allows these goals of a backlog. Goals that they add or edit themselves are allowed;
+    others are allowed or refused with `bough trust`."""
     told = {f"goal {name}/{goal}": _describe_goal(entry) for goal, entry in entries.items()}
     Permissions(os.environ, journal.root).keep_all(told, allowed=allowed)
 

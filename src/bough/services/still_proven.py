@@ -184,7 +184,7 @@ class MovedMain(Struct, frozen=True):
         return any(tests.get(name, "failed" if name in own else "") in ("failed", "error") for name in failing)
 
     async def _find_first(self, is_bad: Callable[[str], Awaitable[bool]]) -> str:
-        """Find the first bad commit of main since the work began, by bisection; empty if no such commits are found."""
+        """Find the first bad commit of main since the work began, by bisection; empty if there are no commits since."""
         commits = await asyncio.to_thread(self.commits.list_since, self.carried.base, self.tip, FAR)
         first, last = 0, len(commits) - 1
         while first < last:
