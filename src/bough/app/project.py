@@ -55,7 +55,7 @@ class Project(Journal, frozen=True):
     herald: Herald
     """Reports events to the person's hooks."""
     consent: settings.Allow
-    """Returns which of the settings that the repository wishes for the person allows, and asks them if it can."""
+    """Takes the repository's wishes, and returns those that the person allows; asks them if it can."""
 
     @property
     def level(self) -> SandboxLevel:

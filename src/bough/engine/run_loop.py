@@ -91,7 +91,7 @@ class _BaseCheck:
     def __init__(self, run: Run, claim: Claim, ports: Ports) -> None:
         self.run, self._claim, self._ports = run, claim, ports
         self.halt: e.RunHalted | None = None
-        """The halt because the check misses something on this machine, if agents had begun by then."""
+        """Set if the check turned out to miss something on this machine after agents had begun: the run's halt."""
         self.lacks = asyncio.Event()
         self._early = asyncio.Event()
         self._beside = False
