@@ -37,7 +37,7 @@ POLL = 0.2
 STARTING = 120.0
 """Seconds within which a run must start, so that its name is known."""
 LONGEST = 600.0
-"""Seconds that any other command may take."""
+"""Seconds that a command which starts no run may take."""
 SHOWN = 100_000
 """The most characters of a diff in one answer."""
 

@@ -24,7 +24,7 @@ from bough.trust.remotes import run_theirs
 from bough.views.night import HEADINGS
 
 BY = "sync"
-"""Recorded as who dropped a goal whose issue was closed. Goals that a person dropped stay dropped."""
+"""The name recorded for whoever dropped a goal whose issue was closed. Goals that a person dropped stay dropped."""
 MARK = "<!-- bough: {} -->"
 """The text by which bough finds its own comment on an issue."""
 

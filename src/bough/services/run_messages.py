@@ -184,7 +184,7 @@ async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: 
 
 class AskAnywhere(Struct, frozen=True, eq=False):
     """Asks the person to approve a command line, at the terminal and in other processes (the dashboard, `bough
-    approve`) at once. The first answer counts. Without a terminal it waits `_wait` seconds for one."""
+    approve`) at once. The first answer counts. Without a terminal it waits at most `_wait` seconds for an answer."""
 
     _inbox: Inbox
     _terminal: Permit | None

@@ -39,7 +39,7 @@ def first_line(text: str) -> str:
 
 
 def shorten_home(place: str) -> str:
-    """Shorten a path below the person's home folder to `~/shop`."""
+    """Shorten a path below the person's home folder, as in `~/shop`."""
     home = os.environ.get("HOME") or "/nonexistent"
     return f"~{place.removeprefix(home)}" if place.startswith(f"{home}/") else place
 
