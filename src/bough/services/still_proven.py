@@ -154,7 +154,8 @@ class MovedMain(Struct, frozen=True):
         alone, before = await self.measuring.run_tests(await self._bring(self.tip))
         if not tests and alone == "failed":
             raise UsageError(
-                f"`{self.measuring.check.command}` also fails on {self.tip[:10]} without the work: it proves nothing."
+                f"`{self.measuring.check.command}` also fails on {self.tip[:10]} without the work, so it proves "
+                "nothing: repair that first, or name another commit with --onto."
             )
         new = [name for name in failing if before.get(name) not in ("failed", "error")]
         if new:  # Run them again, to exclude failures by chance.
