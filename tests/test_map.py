@@ -20,6 +20,7 @@ from bough.core.verdict.registry import LANGUAGES
 from bough.engine import rungs
 from bough.operations.projects import HookEvent
 from bough.services.hooks import BEFORE, EVENTS
+from bough.services.notices import EXAMPLES
 from tests.conformance.test_languages import find_sample
 
 TOP = Path(__file__).parent.parent
@@ -71,7 +72,7 @@ def test_a_rung_has_an_effect_and_words_and_a_signal_a_rule() -> None:
 def test_the_lists_of_hook_events_are_the_same() -> None:
     commands = [one.name for one in msgspec.structs.fields(HookSettings) if one.type == Command]
     assert commands == ["notify", *EVENTS, *BEFORE]
-    assert [*get_args(HookEvent)] == [*EVENTS, *BEFORE]
+    assert [*get_args(HookEvent)] == [*EXAMPLES] == [*EVENTS, *BEFORE]
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)

@@ -1,6 +1,6 @@
 """One small suite for each test runner, in `recorded/NAME.toml`: one test that passes, one that fails, one that is left
 out, and what each runner has besides. What it says is recorded there too, by `BOUGH_RECORD=1 pytest
-tests/conformance`."""
+tests/conformance/test_runners.py -k for_real`; what was recorded is read in the next run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Suite(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         for key, said in (("output", output), ("report", report)):
             if said is not None:
                 assert "'''" not in said
-                text = re.sub(rf"(?ms)^{key} = (?:'''.*?'''|'')$", partial(_put, key, said), text)
+                text, found = re.subn(rf"(?ms)^{key} = (?:'''.*?'''|'')$", partial(_put, key, said), text)
+                assert found, f"add a line {key} = '' to recorded/{self.runner}.toml"
         path.write_text(text)
 
 

@@ -26,6 +26,8 @@ names = pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.runner)
 
 def recorded(suite: Suite) -> tuple[bytes | None, str]:
     """Its report, where it writes one, and its output."""
+    record = f"BOUGH_RECORD=1 pytest 'tests/conformance/test_runners.py::test_for_real[{suite.runner}]'"
+    assert suite.output or suite.report, f"recorded/{suite.runner}.toml has no output: run {record} first"
     return (suite.report.encode() if suite.report is not None else None), suite.output
 
 

@@ -63,7 +63,9 @@ def read_all(top: Path) -> dict[str, bytes]:
 
 
 def offered(tools: Tools) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
-    return ((spec, CALLS[spec.name]) for spec in tools.specs)
+    for spec in tools.specs:
+        assert spec.name in CALLS, f"add a right call of {spec.name} to CALLS"
+        yield spec, CALLS[spec.name]
 
 
 async def use(tools: Tools, here: PlainFolder, name: str, arguments: dict[str, Any] | str) -> ToolResult:

@@ -22,7 +22,7 @@ from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.interfaces.cli.entry import COMMANDS
 from bough.services.hooks import LOG, NoticeDelivery, Outbox, call_hook, find_quiet_end
-from bough.services.notices import make_example
+from bough.services.notices import OUTCOMES, make_example
 from tests.harness import make_project
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.shell import bough, live, repair, run_args, until
@@ -360,6 +360,8 @@ def test_an_example_is_sent_and_what_came_of_it_is_said(own: Path) -> None:
     none = bough(project, "hooks", "test", "before_apply")
     assert none.status == 2 and "You have no hook for before_apply" in none.err
     assert bough(project, "hooks", "test", "no-such").status == 2 and "hooks" in COMMANDS
+    ended = ("run_finished", "given_up", "budget")
+    assert tuple(OUTCOMES[make_example(event, "/p").status] for event in ended) == ended
 
 
 def test_before_apply_can_refuse_and_a_broken_one_cannot(own: Path) -> None:

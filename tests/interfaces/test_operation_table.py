@@ -90,5 +90,9 @@ def test_a_result_of_another_type_is_named_with_its_operation(tmp_path: Path, mo
 def test_the_guide_names_every_tool() -> None:
     page = (Path(__file__).parents[2] / "docs/guides/other-agents.md").read_text("utf-8")
     cells = re.findall(r"^\| (`.+?) \|", page.partition("| tool |")[2].partition("\n\n")[0], re.MULTILINE)
-    tools = asyncio.run(make_server(Commands(Path())).list_tools())
-    assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(one.name for one in tools)
+    told = re.findall(r"`(\w+)`", " ".join(cells))
+    tools = [one.name for one in asyncio.run(make_server(Commands(Path())).list_tools())]
+    missing, gone = sorted({*tools} - {*told}), sorted({*told} - {*tools})
+    assert not missing, f"docs/guides/other-agents.md lacks the tool(s): {', '.join(missing)}"
+    assert not gone, f"docs/guides/other-agents.md names what is no tool: {', '.join(gone)}"
+    assert len(told) == len(tools)

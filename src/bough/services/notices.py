@@ -150,8 +150,6 @@ def describe_waiting(name: str, waiting: Waiting) -> tuple[str, tuple[str, ...],
             steps = waiting.plan.goal.steps if waiting.plan is not None else ()
             listed = "".join(f"\n- {step.name}: {first_sentence(step.instructions)}" for step in steps)
             return f"{waiting.question}{listed}", ("yes", "no"), f"bough approve {name}{task}"
-        case "command":
-            return waiting.question, ("yes", "no"), f"bough approve {name}{task}"
         case _:
             tests = "".join(f"\n- {one.test}" for one in waiting.tests)
             return f"{waiting.question}{tests}", ("yes", "no"), f"bough approve {name}{task}"
@@ -208,20 +206,25 @@ async def _tell_list(journal: Journal, stream: str, records: Sequence[e.Record])
     return found
 
 
+EXAMPLES: dict[str, dict[str, object]] = {
+    "run_finished": {"status": "completed", "next": "bough diff amber-heron"},
+    "given_up": {"status": "failed", "next": "bough log amber-heron"},
+    "budget": {"status": "budget", "next": "bough resume amber-heron --max-cost 0.24"},
+    "needs_you": {
+        "status": "waiting",
+        "question": "make install",
+        "answers": ("yes", "no"),
+        "next": "bough approve amber-heron",
+    },
+    "backlog_finished": {"session_id": "backlog", "status": "the night is over", "next": "bough backlog report"},
+    "before_apply": {"cost": 0.0},
+    "before_push": {"cost": 0.0, "branch": "bough/amber-heron"},
+}
+"""The fields by which an example of each event differs from the others."""
+
+
 def make_example(event: str, root: str) -> Notice:
     """Make an example notice, with which a person can try a hook."""
-    asks = event == "needs_you"
-    said = "amber-heron asks you something" if asks else "something happened to amber-heron"
-    return Notice(
-        hook_event_name=event,
-        session_id="amber-heron",
-        cwd=root,
-        message=f"An example from `bough hooks test {event}`: {said}.",
-        status="waiting" if asks else "completed",
-        branch="" if asks else "bough/amber-heron",
-        question="Should an empty list be an error?" if asks else "",
-        answers=("yes", "no") if asks else (),
-        cost=0.12,
-        next='bough answer amber-heron "…"' if asks else "bough diff amber-heron",
-        id="example",
-    )
+    said = f"An example from `bough hooks test {event}`: nothing has happened."
+    notice = Notice(hook_event_name=event, session_id="amber-heron", cwd=root, message=said, cost=0.12, id="example")
+    return replace(notice, **EXAMPLES[event])

@@ -98,8 +98,7 @@ SPLIT = replace(
 
 
 class WorkbenchTools:
-    """Runs the calls of the tools `read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `propose_goal`, `dispute`,
-    `split` and `done`. It keeps no state between calls."""
+    """Runs the calls of the tools, and keeps no state between them."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
         """Make the tools. `ripgrep`: the program for `search`; if it is None or not on the PATH, `grep.py` is used."""
