@@ -64,7 +64,7 @@ def prepare(project: dict[str, str], to: Path) -> None:
     if not (to / ".git").exists():
         for line in (
             ["init", "-q"],
-            ["add", "-A"],
+            ["add", "-Af"],
             ["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qmx"],
         ):
             subprocess.run(["git", *line], cwd=to, check=True, capture_output=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import threading
 import time
 from pathlib import Path
@@ -112,6 +113,13 @@ COULD_NOT_RUN = [
     (127, "", "the command `mvn` is not found"),
     (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
     (2, "make: dune: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`dune`"),
+    (2, "bash: test1.sh: No such file or directory\nmake: *** [Makefile:2: test] Error 127", ""),
+    (2, "bash: line 1: aclocal-1.14: command not found\nmake: *** [aclocal.m4] Error 127", "it starts nothing"),
+    (2, "Could not execute (raku t/a.t): open3: exec of raku -Ilib t/a.t failed: No such file or dir", "`raku`"),
+    (1, "busted: error: LuaCov not found on the system, try running without --coverage", "LuaCov is not installed"),
+    (1, "got: {error,{connection_error,econnrefused}}\n22 tests, 11 failures", "nothing answers at localhost"),
+    (1, 'code in directory /w/a expects import "github.com/a/b"', "go.mod is not there"),
+    (2, "ok 3 tests\nError: Cannot find module '/w/test/__tad'\n", ""),
     (
         1,
         "go: errors parsing go.mod:\ngo.mod:3: invalid go version '1.21.0': must match format 1.23",
@@ -185,7 +193,7 @@ COULD_NOT_RUN = [
 def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
     manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
     manifests[".travis.yml"] = "before_script: luarocks install luaunit\nenv: other\ninstall: pip install -U psycopg2\n"
-    base = ProjectFacts(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune", "tests/testthat.R"])
+    base = ProjectFacts(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune", "tests/testthat.R", "configure.ac"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None
 
@@ -265,6 +273,24 @@ def test_the_way_to_a_program_can_be_typed_here(
     monkeypatch.setattr(shutil, "which", lambda name, **_: name if name in tools else None)
     base = ProjectFacts({}, ["poetry.lock", "pnpm-lock.yaml", "pom.xml"])
     assert CheckEnvironment().for_missing(Missing("command", program), base).startswith(said)
+
+
+def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getservbyport", {5432: "postgresql"}.__getitem__)
+    none = ProjectFacts({}, [])
+    said = [
+        CheckEnvironment().for_missing(missing, none)
+        for missing in (
+            Missing("service", "localhost:5432"),
+            Missing("version", "Perl 5.40"),
+            Missing("network", "another host"),
+            Missing("script", "go.mod", language="go", module="github.com/a/b"),
+        )
+    ]
+    assert "`[services.postgresql] run" in said[0]
+    assert said[1].startswith("Install Perl 5.40 or newer")
+    assert "`--network allow:HOST`" in said[2]
+    assert "`go mod init github.com/a/b && go mod tidy`" in said[3]
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

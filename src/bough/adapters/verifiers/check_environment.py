@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -130,7 +131,8 @@ class CheckEnvironment(Struct, frozen=True):
         if program and "/" not in program and (get := self._get_program(program)):
             return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
-        name = missing.name if " " not in missing.name else "HOST"
+        name = "HOST" if missing.name == "another host" else missing.name
+        name = _name_service(name) if kind == "service" else name
         how = _PROVIDED[kind].format(name) if kind in _PROVIDED else self._explain_install(missing)
         if not missing.declared:
             how += " Should the work write it, name it in the goal."
@@ -214,7 +216,7 @@ _PROVIDED = {
     "network": "Let commands reach it: `--network allow:{}`, or `--network registries` for the package registries "
     "(`[sandbox] network` in your settings); or install what it downloads beforehand and pass a check that uses it: "
     "`--check CMD`.",
-    "service": 'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
+    "service": 'Start it, or have bough start one for each checkout: `[services.{}] run = "…"` in bough.toml; '
     "`--accept-failing` continues without it.",
     "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
     "version": "Install {} or newer; `[workspace] env` can set PATH where it is elsewhere than the one in use.",
@@ -249,6 +251,14 @@ def _find_debian(*names: str) -> str:
         return ""  # The advice then names no package.
     known = re.findall(r"(?m)^(\S+):\n +Installed: .*\n +Candidate: (?!\(none\))", said)
     return next((name for name in asked if name in known), "")
+
+
+def _name_service(address: str) -> str:
+    """Find the usual name of a service by its port, in the system's list (`redis`)."""
+    port = address.partition(":")[2]
+    with suppress(OSError, OverflowError):
+        return socket.getservbyport(int(port)) if port else "NAME"
+    return "NAME"
 
 
 def _look_around(missing: Missing) -> Missing:

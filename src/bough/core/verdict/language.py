@@ -35,7 +35,7 @@ _TEST_FOLDERS = frozenset(
     """.split()  # noqa: SIM905
 )
 _TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e"})
-_DOCUMENTS = frozenset({"md", "rst", "adoc", "html"})
+_DOCUMENTS = frozenset({"md", "rst", "adoc", "org", "html"})
 DATA = _DOCUMENTS | frozenset(
     """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml ini cfg
     feature dat""".split()  # noqa: SIM905

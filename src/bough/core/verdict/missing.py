@@ -95,7 +95,7 @@ _NO_TARGET = (
     r"(?m)^.*(?:No rule to make target|[Mm]issing script: |Couldn't find a script named|Don't know how to build task"
     r"|[Jj]ustfile does not contain recipe|Task \"[^\"]*\" does not exist|unknown target '|Unknown lifecycle phase"
     r"|Task '[^']*' not found in|No such file or directory: '\S*\.(?:py|sh|js)'|can't open file"
-    r"|Cannot find module '/).*$"
+    r"|Cannot find module '/|\b[a-z]+-1\.\d+: (?:command )?not found).*$"
 )
 _NO_TESTS = (
     r"(?m)^.*(?:no tests ran|NO TESTS RAN|Ran 0 tests|[Nn]o tests? (?:files? )?(?:were )?found"
@@ -107,9 +107,9 @@ _NO_TESTS = (
 def find_idle(exit_status: int | None, command: str, text: str, report: Report) -> Missing | None:
     """Find the reason why a failing command started neither the product nor a test: a target, test, program or script
     that does not exist."""
-    if exit_status in (0, None) or report.passed + report.failed:
+    if exit_status in (0, None) or report.passed + report.failed or count_told(text):
         return None
-    if exit_status in NOT_STARTED and not count_told(text):
+    if exit_status in NOT_STARTED:
         heads = [part[0].text for part in split_commands(command)] or [command]
         if exit_status == 126 or not text.strip() or {*heads} & {*_list_unfound(text)}:
             return Missing("program" if exit_status == 126 else "script", heads[0])
@@ -227,19 +227,21 @@ def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
 
 # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+# A build system's own version (`aclocal-1.14`) made files of the project, which another candidate makes anew.
 _NOT_FOUND = re.compile(
-    r"(?:^|[\s:'‘`])([\w.+@/-]+)['’`]?: (?:command not found|not found|No such file or directory|Permission denied"
-    r"|cannot execute.*)\s*$"
+    r"(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
+    r"(?:command not found|not found|No such file or directory|Permission denied|cannot execute.*)\s*$"
     r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
     r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
     r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
     r"|[Mm]ake sure (?:that )?\"?([\w.+-]+)\"?.* (?:is )?in your \$?PATH"
+    r"|open3: exec of ([\w.+-]+)\b"
     r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? not found or not exec",
     re.MULTILINE,
 )
 _ENDED = (
     r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
-    r"|Can't exec \"|executable file not found|in your \$?PATH|Errno::ENOENT|ERROR: Program .* not found"
+    r"|Can't exec \"|executable file not found|in your \$?PATH|Errno::ENOENT|open3: exec of|ERROR: Program .* not found"
 )
 
 
@@ -282,7 +284,7 @@ _UNREACHABLE = re.compile(
     r"|nodename nor servname|no such host"
 )
 _REFUSED = re.compile(
-    r"Connection refused|ECONNREFUSED|could not connect to server|Can't connect to .*server"
+    r"Connection refused|(?i:econnrefused)|could not connect to server|Can't connect to .*server"
     r"|(?i:connect)[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
 )
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")

@@ -59,6 +59,11 @@ class BuildTool(Runner):
         (r"stack\.yaml", "", "stack test"),
         (r"cabal\.project", "", "cabal test all"),
         (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", "cabal test"),
+        (
+            r"[^/]+\.cabal",
+            r"(?m)^[Tt]est-[Ss]uite",
+            "runghc Setup configure --enable-tests && runghc Setup build && runghc Setup test",
+        ),
         (r"test/runtests\.jl", "", "julia --project -e 'using Pkg; Pkg.test()'"),
         (r"pubspec\.yaml", r"sdk: flutter", "flutter test"),
         (r"pubspec\.yaml", "", "dart test"),
@@ -78,7 +83,7 @@ class BuildTool(Runner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         yield from super().projects(look)
-        tests = [path for path in look.near if "/" not in path and path.endswith("_test.go")]
+        tests = [path for path in look.near if path.endswith("_test.go")]
         if tests and not any(last_segment(path) == "go.mod" for path in look):
             yield ProjectCommand("GO111MODULE=off go test ./...", f"there is a {tests[0]}, and no go.mod")
 

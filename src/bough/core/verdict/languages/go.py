@@ -145,7 +145,7 @@ class GoLanguage(Language):
         r"(?:no required module provides package|missing go\.sum entry for module providing package"
         r"|cannot find module providing package|cannot find package(?= \S+ in any of)) \"?([^\s\"]+?)\"?[;:]?\s"
         r"|(go\.mod)(?= file not found)"
-        r"|does not contain (main module)|cannot find (main module)"
+        r"|does not contain (main module)|cannot find (main module)|expects (import \"[^\s\"]+)"
     )
     too_old = r"\b(?:requires|invalid) ([Gg]o)\b(?: version)?[ '>=]*(\d+(?:\.\d+)*)"
     setups = ((r"go\.mod", "go mod download"),)
@@ -153,10 +153,12 @@ class GoLanguage(Language):
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         found = super().find_missing(texts, manifests, own)
-        made = Missing("script", "go.mod", language=self.name)
-        return made if found is not None and found.name in ("main module", "go.mod") else found
+        if found is None or not re.match(r"main module$|go\.mod$|import ", found.name):
+            return found
+        return Missing("script", "go.mod", language=self.name, module=found.name.partition('"')[2])
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
         if missing.kind == "script":
-            return "Make this folder a module: `go mod init NAME && go mod tidy`, where there is network access."
+            name = missing.module or "NAME"
+            return f"Make this folder a module: `go mod init {name} && go mod tidy`, where there is network access."
         return super().explain_install(missing, environment, prefix)

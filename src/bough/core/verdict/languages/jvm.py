@@ -1,4 +1,4 @@
-"""Java, Kotlin, Scala and Groovy, with Maven and Gradle."""
+"""Java, Kotlin, Scala and Groovy, with Maven, Gradle and Ant."""
 
 from __future__ import annotations
 
@@ -26,13 +26,23 @@ class Gradle(Runner):
     starts = ((r"gradlew", "", "./gradlew test"), (r"build\.gradle(?:\.kts)?", "", "gradle test"))
 
 
+class Ant(Runner):
+    name = "ant"
+    starts = ((r"build\.xml", r"<target\s[^>]*\bname=\"test\"", "ant test"),)
+    closes = (
+        r"\[junit\] Tests run: (?P<total>\d{1,9}), Failures: (?P<failed>\d{1,9}), Errors: (?P<failed2>\d{1,9})"
+        r"(?:, Skipped: (?P<skipped>\d{1,9}))?, Time elapsed: .*"
+    )
+    in_parts = True
+
+
 class Jvm(Language):
     name = "jvm"
     suffixes = ("java", "kt", "kts", "scala", "groovy")
     comment = "//"
-    runners = (Maven(), Gradle())
+    runners = (Maven(), Gradle(), Ant())
     manifests = ("pom.xml", "gradlew", "build.gradle", "build.gradle.kts")
-    programs = frozenset({"mvn", "gradle"})
+    programs = frozenset({"mvn", "gradle", "ant"})
     no_package = (
         r"Plugin ([\w.:-]+) or one of its dependencies could not be resolved|Non-resolvable \w+ POM|"
         r"Could not (?:transfer|find) artifact ([\w.:-]+)"

@@ -34,6 +34,7 @@ class Lua(Language):
     runners = (Busted(),)
     programs = frozenset({"busted", "lua"})
     dependency_files = r"\.rockspec$"
+    no_package = r"(LuaCov) not found on the system"
     no_module = r"module '([\w.-]+)' not found"
     setups = ((r"(?:[^/]+/)?[^/]+\.rockspec", "luarocks make {file}"),)
     installs = "luarocks (?:make|install)"

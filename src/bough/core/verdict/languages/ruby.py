@@ -54,8 +54,7 @@ class RSpec(Runner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if any(re.fullmatch(r"spec/.*_spec\.rb", path) for path in look):
-            prefix = make_bundle_prefix(look)
-            yield from (ProjectCommand(f"{way}rspec", "there is a spec/") for way in dict.fromkeys((prefix, "")))
+            yield ProjectCommand(f"{make_bundle_prefix(look)}rspec", "there is a spec/")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         return f"{make_bundle_prefix(look)}rspec {quote(path)}" if path.endswith("_spec.rb") else None
@@ -111,9 +110,9 @@ class Minitest(Runner):
             return
         rake = "Rakefile" in look.files and re.search(r"TestTask|task\W+test\b", look.text("Rakefile"))
         every = """-e 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'"""
-        for prefix in dict.fromkeys((make_bundle_prefix(look), "")):
-            yield from [ProjectCommand(f"{prefix}rake test", "the task test of the Rakefile")] if rake else []
-            yield ProjectCommand(f"{prefix}ruby -Ilib -Itest {every}", f"there are Ruby tests ({tests[0]})")
+        prefix = make_bundle_prefix(look)
+        yield from [ProjectCommand(f"{prefix}rake test", "the task test of the Rakefile")] if rake else []
+        yield ProjectCommand(f"{prefix}ruby -Ilib -Itest {every}", f"there are Ruby tests ({tests[0]})")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{make_bundle_prefix(look)}ruby -Ilib -Itest {quote(path)}"
