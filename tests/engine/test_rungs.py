@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import bough
 from bough import app
 from bough.core import events as e
 from bough.core.ids import GOAL
@@ -31,10 +33,11 @@ from tests.engine.cast import (
     split,
     until,
 )
-from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
+from tests.engine.telling import FINER, VERIFIED, WRITERS, Told, project_in, replace_steps, spent_by_events, told
 from tests.harness import QUICK_CHECK, git
 from tests.sampling import in_turn
 from tests.shipped import AGENT_ONLY
+from tests.wire import WireModel
 
 pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 
@@ -280,6 +283,28 @@ def test_a_person_who_is_asked_about_blocked_steps_is_heard_by_the_planner(tmp_p
     assert run.rungs() == ["nudge", "prune", "nudge", "decompose", "ask", "replan"]
     (question,) = [asked for asked in cast.asked if "What can still be reached" in asked.brief]
     assert hinted(question)
+
+
+def test_an_answer_near_the_end_of_the_rounds_leads_to_a_plan_for_more_of_them(tmp_path: Path) -> None:
+    """With the two rounds that are left, the run ends as out of budget, and more rounds complete it."""
+    goal = replace_steps(VERIFIED, VERIFIED.steps[2])
+    steps = {"sum": circular_tools, "rewrite": FIX, "log": WRITERS["log"]}
+
+    cast = Cast(circular_tools, steps, replanner=lambda asked: split(*FRESH))
+
+    def work(folder: str, rounds: int) -> Told:
+        person = app.RunObserver(ask=Person("turn the minus into a plus"))
+        return told(project_in(tmp_path / folder), cast, goal=goal, watch=person, rounds=rounds, max_depth=1)
+
+    enough = work("enough", 200)
+    (answered,) = enough.of(GOAL, e.PersonAnswered)
+    before = [record for record in enough.journal.records if record.seq < answered.seq]
+    run = work("few", spent_by_events(before) + 2)
+    assert run.rungs() == ["ask", "replan"]
+    assert (run.outcome.status, run.outcome.exit_status) == ("budget", 4)
+    with WireModel(cast) as wire:
+        again = asyncio.run(bough.resume(dir=run.project, model="openai:main", base_url=wire.base_url, rounds=100))
+    assert again.completed, again.summary
 
 
 def test_a_person_who_says_nothing_ends_it(tmp_path: Path) -> None:

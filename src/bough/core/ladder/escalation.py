@@ -266,7 +266,7 @@ LADDER: tuple[Row, ...] = (
     Row(
         "replan",
         "the person has said how to continue",
-        lambda s: s.parent and s.hinted and s.rounds_left >= s.planning.min_split,
+        lambda s: s.parent and s.hinted,  # However few rounds are left: a run that spends them can get more.
     ),
     Row(
         "replan",
