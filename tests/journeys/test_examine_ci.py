@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.journeys.conftest import Meet
-from tests.journeys.person import RIGHT, TOTAL, Person, goal
+from tests.journeys.person import RIGHT, SHOUT, TOTAL, Person, goal
 
 ROOT = Path(__file__).parents[2]
 GH = """#!/bin/sh
@@ -83,6 +83,30 @@ def test_a_right_request_is_proven_and_its_receipt_runs_without_a_key(meet: Meet
     receipt["predicate"]["rerun"]["probes"][0]["outcome"]["before"] = "passed"
     (ann.project / "receipt.json").write_text(json.dumps(receipt))
     assert act(ann, tmp_path, base, MODEL="")[1]["status"] == "receipt re-run: differs"
+
+
+def test_a_receipt_of_other_code_is_not_run(meet: Meet, tmp_path: Path) -> None:
+    """Both trees of a receipt must be those of the request, in which only the receipt itself may be new."""
+    ann = meet(goal())
+    ann.write("README.md", "A shop.\n")
+    ann.commit("Say what it is.")
+    base = request(ann, RIGHT[TOTAL][1])
+    ann.bough("examine", "theirs", "--base", base, "--goal", TOTAL, "--receipt", "receipt.json", status=0)
+    ann.git("checkout", "-q", "theirs")
+    ann.commit("The receipt.")
+    fork = {"HEAD": ann.git("rev-parse", "HEAD").strip(), "MODEL": ""}
+    # Main goes on, and the request is merged with it as GitHub does before the checkout.
+    ann.git("checkout", "-q", "main")
+    ann.write("words.py", RIGHT[SHOUT][1])
+    ann.commit("Shout.")
+    ann.git("merge", "-q", "-m", "Merge.", "theirs")
+    status, told, said = act(ann, tmp_path, base, **fork)
+    assert (status, told["status"]) == (0, "receipt re-run: same"), said
+    # The same receipt with other code, and the same code compared with another base.
+    for other in ({"HEAD": "HEAD"}, {"BASE": f"{base}^"}):
+        status, told, said = act(ann, tmp_path, base, **fork | other)
+        assert (status, told["status"]) == (3, "receipt is about other code"), said
+        assert "Running" not in said and ("words.py" in said) == ("HEAD" in other)
 
 
 def test_a_request_that_breaks_a_test_fails_at_its_line(meet: Meet, tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ from bough.core.tree.task_result import list_live_probes
 from bough.core.verdict.registry import recognise
 from bough.ports import Ports
 from bough.ports.verifier import Work
+from bough.services.examine import find_change, take_change
 from bough.trust.files import read_own
+from bough.views.formatting import name_some
 from bough.views.vocabulary import describe_status
 
 LARGEST = 32 << 20
@@ -165,6 +167,12 @@ def read_receipt(session: Session, file: str, signers: Path | None) -> tuple[Rec
     return receipts.read_receipt(body, file), who
 
 
+class OtherCode(UsageError):
+    """A receipt is about another change than the one that it came with."""
+
+    exit_status = 3
+
+
 async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) -> list[str]:
     """Run a receipt's evidence again, and list what differs. A difference that does not occur twice is left out."""
     rerun, edited = receipt.predicate.rerun, receipts.list_edits(receipt)
@@ -172,14 +180,6 @@ async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) 
         raise UsageError(
             "A receipt's command runs only in the sandbox, and your settings turn that off: see `bough config`."
         )
-    for tree in (rerun.base, rerun.head):
-        try:
-            await session.workspaces.bring(tree)
-        except WorkspaceError as error:
-            raise UsageError(
-                f"The tree {tree[:10]} of the receipt is not in this repository: it is about another one, or its "
-                f"commits are not here yet (`git fetch`). {error}"
-            ) from None
     probes = tuple(case.probe for case in rerun.probes)
     found: list[str] | None = None
     for _ in range(2):
@@ -192,3 +192,28 @@ async def recheck_receipt(session: Session, receipt: Receipt, choices: Choices) 
         if not found:
             break
     return [*edited, *(found or ())]
+
+
+async def bring_trees(session: Session, receipt: Receipt) -> None:
+    """Copy the trees of a receipt from the person's repository. Raises an error if they are not there."""
+    for tree in (receipt.predicate.rerun.base, receipt.predicate.rerun.head):
+        try:
+            await session.workspaces.bring(tree)
+        except WorkspaceError as error:
+            raise UsageError(
+                f"The tree {tree[:10]} of the receipt is not in this repository: it is about another one, or its "
+                f"commits are not here yet (`git fetch`). {error}"
+            ) from None
+
+
+async def require_change(session: Session, receipt: Receipt, file: str, what: str) -> None:
+    """Raise an error unless the receipt is about that change, in which its own file and its signature do not count."""
+    trees, rerun = await take_change(session, await find_change(session, what)), receipt.predicate.rerun
+    own = os.path.relpath(os.path.realpath(file), os.path.realpath(session.root))
+    for side, here, there in (("without", trees.base, rerun.base), ("with", trees.head, rerun.head)):
+        differing = {one.path for one in await session.workspaces.changes(here, there)}
+        if differing := differing - {own, own + ssh_signatures.ENDING}:
+            raise OtherCode(
+                f"The receipt is about other code than {trees.says}, so nothing of it was run: {side} the change, "
+                f"{name_some(sorted(differing))} differs."
+            )

@@ -26,12 +26,13 @@ DIFFERS = 3
     "Whose signatures of a receipt count: a file as git's `gpg.ssh.allowedSignersFile`.",
     click.Path(path_type=Path),
 )
+@option("--of", "CHANGE", "The change that a receipt must be about, named as for `bough examine`.", default="")
 @option("--onto", "REF", "The branch or commit that a run's work has to hold on (default: main as it is now).")
 @flag("--all", "Every run of this project whose work is proven.", "every")
 @setup_option
 @json_option("As a JSON object: what differs, and who signed it; of runs: a list.")
 async def command(
-    what: str, folder: Path, signers: Path | None, onto: str | None, every: bool, as_json: bool, **chosen: Any
+    what: str, folder: Path, signers: Path | None, of: str, onto: str | None, every: bool, as_json: bool, **chosen: Any
 ) -> int:
     """Check again what a run or a receipt showed, without a model.
 
@@ -39,7 +40,7 @@ async def command(
 
     A receipt's command and cases run on both of its trees, in the sandbox without network; the trees must be in this
     repository. Nothing else in a receipt is run, and its other claims (requirements, models, cost) are only as good as
-    its signature.
+    its signature. With --of, nothing runs unless both trees are those of that change; the receipt may be part of it.
 
     A run's work is merged with main as it is now, in a separate checkout. The tests that proved its requirements
     run first, then the whole check. The work is still proven there, or conflicts with a commit, or was broken by one,
@@ -50,26 +51,29 @@ async def command(
     receipt = what.endswith(".json") or "/" in what
     if every == bool(what):
         raise click.UsageError("name a receipt, a run or a backlog, or pass --all")
-    if signers is not None and not receipt:
-        raise click.UsageError("--signers needs a receipt")
+    if (signers is not None or of) and not receipt:
+        raise click.UsageError(f"{'--of' if of else '--signers'} needs a receipt")
     if onto is not None and receipt:
         raise click.UsageError("--onto needs a run: a receipt is run on its own trees")
     choices = app.Choices(**chosen, network="off" if receipt else None)
     async with app.open_session(folder, create=receipt, choices=choices) as opened:
         if receipt:
-            return await _recheck_receipt(opened, what, signers, choices, as_json)
+            return await _recheck_receipt(opened, what, signers, of, choices, as_json)
         return await _recheck_runs(opened, what, onto or "", chosen["setup"] or "", as_json)
 
 
 async def _recheck_receipt(
-    opened: app.Session, what: str, signers: Path | None, choices: app.Choices, as_json: bool
+    opened: app.Session, what: str, signers: Path | None, of: str, choices: app.Choices, as_json: bool
 ) -> int:
     from bough.interfaces.cli.printing import print_json
     from bough.interfaces.terminal.output import make_output
-    from bough.services.recheck import read_receipt, recheck_receipt
+    from bough.services.recheck import bring_trees, read_receipt, recheck_receipt, require_change
     from bough.views.formatting import pluralize
 
     receipt, who = read_receipt(opened, what, signers)
+    await bring_trees(opened, receipt)
+    if of:
+        await require_change(opened, receipt, what, of)
     rerun, page = receipt.predicate.rerun, make_output()
     if not as_json:
         page.text(f"Running `{rerun.command}` without and with the change.", "dim")
