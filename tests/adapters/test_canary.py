@@ -235,3 +235,8 @@ def test_the_claim_begins_with_what_the_request_names() -> None:
     claims = [f"t.py::test_{number}" for number in range(30)] + ["t.py::test_named", "t.py::A::test_other"]
     chosen = choose_claim(claims, "Make `test_named` pass.")
     assert (chosen[0], len(chosen)) == ("t.py::test_named", 20)
+
+
+def test_a_recipe_that_names_the_product_does_not_make_it_a_test() -> None:
+    texts = {"Makefile": "test:\n\tprove -lr t  # lib/A.pm\n", "lib/A.pm": "1;\n", "t/a.t": "ok 1;\n"}
+    assert list_asked_files(texts, "make test") == (["t/a.t"], False)

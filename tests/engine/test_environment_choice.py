@@ -263,6 +263,7 @@ def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
         ("pnpm", {"npm"}, "Install pnpm: `npm install --global pnpm`."),
         ("mvn", {"apt-get"}, "Install mvn: `apt-get install maven` as root."),
         ("aclocal", {"apt-get"}, "Install aclocal: `apt-get install automake` as root."),
+        ("dot", {"apt-get"}, "Install dot: `apt-get install graphviz` as root."),
         ("unheard-of", {"apt-get", "npm", "pipx"}, "Install unheard-of, or pass another check"),
     ],
 )
@@ -273,6 +274,9 @@ def test_the_way_to_a_program_can_be_typed_here(
     monkeypatch.setattr(shutil, "which", lambda name, **_: name if name in tools else None)
     base = ProjectFacts({}, ["poetry.lock", "pnpm-lock.yaml", "pom.xml"])
     assert CheckEnvironment().for_missing(Missing("command", program), base).startswith(said)
+
+
+GEMS = ProjectFacts({"gems.rb": 'gem "bake"'}, ["gems.rb", "a.rb"])
 
 
 def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,6 +295,8 @@ def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pyt
     assert said[1].startswith("Install Perl 5.40 or newer")
     assert "`--network allow:HOST`" in said[2]
     assert "`go mod init github.com/a/b && go mod tidy`" in said[3]
+    bake = find_missing(127, "bundle exec bake test", "bundler: command not found: bake", Report("exit status"), GEMS)
+    assert bake is not None and "set-up is `bundle install` (gems.rb)" in CheckEnvironment().for_missing(bake, GEMS)
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

@@ -87,8 +87,10 @@ def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str],
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
-    tests = [path for path in named if is_test_file(path)] or named
-    return (tests or [path for path in code if is_test_file(path)])[:MOST], bool(tests)
+    # A recipe also names files of the product (`VERSION_FROM`): these count only in a project without test files.
+    tests, others = ([path for path in paths if is_test_file(path)] for paths in (named, code))
+    tests = tests or [path for path in named if not others or names_path(command, path)]
+    return (tests or others)[:MOST], bool(tests)
 
 
 def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[Value]:

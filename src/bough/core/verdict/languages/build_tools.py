@@ -133,6 +133,7 @@ _DEBIAN = dict(
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
     aclocal=automake luarocks shellcheck dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
     cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
+    dot=graphviz a2x=asciidoc-base
     """.split()  # noqa: SIM905
 )
 """Names of Debian packages by a program that each contains."""

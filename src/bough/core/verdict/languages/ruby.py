@@ -134,11 +134,11 @@ class Ruby(Language):
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile", "Rakefile")
     programs = frozenset({"rspec", "rake", "minitest", "cucumber", "bundle"})
-    dependency_files = r"(^|/)(Gemfile|[^/]+\.gemspec)$"
+    dependency_files = r"(^|/)(Gemfile|gems\.rb|[^/]+\.gemspec)$"
     too_old = r"\brequires (Ruby) version [>=~ ]*(\d+(?:\.\d+)*)"
     no_module = r"cannot load such file -- ([\w-][\w./-]*)"
     no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
-    setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
+    setups = ((r"Gemfile|gems\.rb", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
     installs = "bundle install"
     gets = "gem install {}"
     debian = "ruby-{}"
