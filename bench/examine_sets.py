@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ CHECK = "python3 -m pytest -q -o addopts= -o pythonpath='src .' -p no:cacheprovi
 ENV = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 ANN = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
 COMMITS, EACH, PLANTS, BRANCHES, LATER, TRIES = 40, 3, 30, 30, 60, 4
-NEEDS = "freezegun html5lib lxml orderedmultidict parameterized pytest-mock pytz six webencodings whatever"
+NEEDS = "freezegun html5lib lxml orderedmultidict parameterized pytest-mock pytz simplejson six webencodings whatever"
 """What is installed besides bough's own development set."""
 LARGEST = 120
 """Changed lines of product code."""
+STEP, REACH = 15, 150
+"""Of `list_moves`."""
 INSIDE = (
     "_left = None",
     "_retries = 3",
@@ -46,8 +48,13 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def passes(folder: Path, tests: Sequence[str] = ()) -> bool:
-    command = f"{CHECK} {shlex.join(tests)}"
+def find_check(one: dict[str, Any]) -> str:
+    """The library's command; an old one needs an older `python` that has pytest, too."""
+    return CHECK.replace("python3", one.get("python", "python3"), 1)
+
+
+def passes(folder: Path, tests: Sequence[str] = (), check: str = CHECK) -> bool:
+    command = f"{check} {shlex.join(tests)}"
     try:
         return not subprocess.run(command, shell=True, cwd=folder, env=ENV, capture_output=True, timeout=600).returncode
     except subprocess.TimeoutExpired:
@@ -141,19 +148,22 @@ def plant(clone: Path, one: dict[str, Any], number: int) -> dict[str, Any]:
 
 def move_main(place: Path, mirror: Path, one: dict[str, Any]) -> tuple[Path, str]:
     """A clone whose `main` has 60 commits of the library, as they are, and whose `work` is the chosen one made on the
-    first of them. They end before it or, every second time, some `after` it: somebody else had the same idea. Where it
-    `reverts` the chosen one, they begin there. Returns it with where both began; empty: it does not apply there."""
+    first of them, or taken back there (`reverts`). They end at its `tip`; else before it or, every second time, some
+    `after` it: somebody else had the same idea. Returns it with where both began; empty: it does not apply there."""
     clone = place / "project"
     git(place, "clone", "-q", str(mirror / one["library"] / "repo"), str(clone))
-    later = git(clone, "rev-list", "--reverse", "--first-parent", f"{one['commit']}..HEAD").split()[: one["after"]]
-    tip = later[-1] if later else f"{one['commit']}{'' if one['after'] else '^'}"
+    if not (tip := one.get("tip", "")):
+        later = git(clone, "rev-list", "--reverse", "--first-parent", f"{one['commit']}..HEAD").split()[: one["after"]]
+        tip = later[-1] if later else f"{one['commit']}{'' if one['after'] else '^'}"
     began = git(clone, "rev-parse", "--verify", "-q", f"{tip}~{LATER}", check=False).strip()
-    if not began or (one.get("reverts") and began != one["commit"]):
+    if not began:
         return clone, ""
     git(clone, "checkout", "-q", "-B", "main", tip)
     git(clone, "checkout", "-q", "-B", "work", began)
     env = {**os.environ, "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
-    how = ("revert", "--no-edit") if one.get("reverts") else ("cherry-pick",)
+    how = ["revert", "--no-edit"] if one.get("reverts") else ["cherry-pick"]
+    if git(clone, "rev-parse", "--verify", "-q", f"{one['commit']}^2", check=False):
+        how += ["-m", "1"]
     done = subprocess.run(["git", *ANN, *how, one["commit"]], cwd=clone, env=env, capture_output=True)
     return clone, began if done.returncode == 0 else ""
 
@@ -168,66 +178,68 @@ def merge(clone: Path, commit: str) -> bool:
     return True
 
 
-def merges_back(repo: Path, commit: str) -> bool:
-    """Whether 60 commits follow that one, and taking it back merges with the last of them."""
-    later = git(repo, "rev-list", "--reverse", "--first-parent", f"{commit}..HEAD").split()
-    back = git(repo, *ANN, "commit-tree", "-p", commit, "-m", "Back.", f"{commit}^^{{tree}}").strip()
-    return len(later) >= LATER and bool(git(repo, "merge-tree", "--write-tree", later[LATER - 1], back, check=False))
-
-
-def list_failing(clone: Path) -> set[str]:
-    done = subprocess.run(f"{CHECK} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
+def list_failing(clone: Path, check: str) -> set[str]:
+    done = subprocess.run(f"{check} -rfE", shell=True, cwd=clone, env=ENV, capture_output=True, text=True)
     return {row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED ", "ERROR "))}
 
 
-def find_truth(clone: Path, began: str) -> dict[str, str]:
+def find_truth(clone: Path, began: str, check: str) -> dict[str, str]:
     """By git and the project's command alone: proven, conflicts or broken, and the first commit that does it."""
-    standing = "conflicts" if not merge(clone, "main") else "proven" if passes(clone) else "broken"
-    failing = list_failing(clone) if standing == "broken" else set()
+    standing = "conflicts" if not merge(clone, "main") else "proven" if passes(clone, (), check) else "broken"
+    failing = list_failing(clone, check) if standing == "broken" else set()
     commits = git(clone, "rev-list", "--reverse", "--first-parent", f"{began}..main").split()
     first, last = 0, len(commits) - 1
     while standing != "proven" and first < last:
         middle = (first + last) // 2
-        good = merge(clone, commits[middle]) and (standing == "conflicts" or not failing & list_failing(clone))
+        good = merge(clone, commits[middle]) and (standing == "conflicts" or not failing & list_failing(clone, check))
         first, last = (middle + 1, last) if good else (first, middle)
     git(clone, "checkout", "-q", "-f", "main")
     git(clone, "clean", "-fdxq")
     return {"standing": standing, "culprit": "" if standing == "proven" else commits[last]}
 
 
+def list_moves(repo: Path) -> Iterator[dict[str, Any]]:
+    """Commits made again elsewhere: at every 15th commit of main, what came up to 150 commits after it is brought to
+    where main was 60 commits ago, and what came up to 150 before that is taken back there."""
+    line, known = git(repo, "rev-list", "--first-parent", "HEAD").split(), {}
+    for one in list_candidates(repo):
+        known[one["commit"]] = one
+    for end in range(0, len(line) - LATER, STEP):
+        for number in (*range(max(0, end - REACH), end), *range(end + LATER, min(end + LATER + REACH, len(line)))):
+            if one := known.get(line[number], {}):
+                back = {"reverts": True, "subject": f'Revert "{one["subject"]}"'} if number > end else {}
+                yield {**one, "tip": line[end], **back}
+
+
+def judge_branch(mirror: Path, one: dict[str, Any], tests: list[str]) -> dict[str, str]:
+    """The truth about a branch; empty where it does not serve: its suite does not pass, its tests do not need the
+    product's change, or main does not pass alone what is broken."""
+    place, check = Path(tempfile.mkdtemp(dir="/var/tmp")), find_check(one)
+    try:
+        clone, began = move_main(place, mirror, one)
+        if not began or not passes(clone, (), check):
+            return {}
+        for path in one["product"]:
+            (clone / path).unlink(missing_ok=True)
+            git(clone, "checkout", "-q", began, "--", path, check=False)
+        if passes(clone, [path for path in tests if (clone / path).is_file()], check):
+            return {}
+        truth = find_truth(clone, began, check)
+        return {} if truth["standing"] == "broken" and not passes(clone, (), check) else truth
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def choose_branches(mirror: Path, known: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The newest of each library whose suite passes and whose tests need the product's change; then the newest one that
-    is broken by main when it is taken back. Broken: main passes alone."""
-    done = {(one["library"], one.get("reverts", False)) for one in known}
+    """The newest of each library, and then those made again elsewhere. These are thousands: those in the file, found
+    with an index of names, are some in which one side uses a name that the other one changes or takes away."""
+    done = {(one["library"], "tip" in one) for one in known}
     libraries = sorted(path.parent.name for path in mirror.glob("*/repo"))
-    for reverts, library in product((True, False), libraries):
-        found = tried = 0
-        for one in list_candidates(mirror / library / "repo") if (library, reverts) not in done else ():
-            if tried == TRIES or found == (1 if reverts else EACH):
-                break
-            if reverts and not merges_back(mirror / library / "repo", one["commit"]):
-                continue
-            place = Path(tempfile.mkdtemp(dir="/var/tmp"))
-            try:
-                one |= {"library": library, "after": LATER if reverts else LATER // 2 if found % 2 else 0}
-                one |= {"reverts": True, "subject": f'Revert "{one["subject"]}"'} if reverts else {}
-                clone, began = move_main(place, mirror, one)
-                if not began or (reverts and (not merge(clone, "main") or passes(clone))):
-                    continue
-                git(clone, "checkout", "-q", "-f", "work")
-                tried, tests = tried + 1, [path for path in one.pop("tests") if (clone / path).is_file()]
-                if not passes(clone):
-                    continue
-                for path in one["product"]:
-                    git(clone, "checkout", "-q", began, "--", path, check=False)
-                if passes(clone, tests):
-                    continue
-                truth = find_truth(clone, began)
-                broken = truth["standing"] == "broken"
-                if broken < reverts or (broken and not passes(clone)):
-                    continue
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
-            found += 1
-            print(library, one["commit"][:10], truth, flush=True)
-            yield {**one, **truth}
+    for moves, library in product((False, True), libraries):
+        found, listed = 0, (list_moves if moves else list_candidates)(mirror / library / "repo")
+        for one in islice(listed, 0 if (library, moves) in done else TRIES * (20 if moves else 1)):
+            one |= {"library": library} | ({} if moves else {"after": LATER // 2 if found % 2 else 0})
+            if found < EACH and (truth := judge_branch(mirror, one, one.pop("tests"))):
+                found += 1
+                print(library, one["commit"][:10], truth, flush=True)
+                yield {**one, **truth}
