@@ -87,6 +87,19 @@ def test_a_test_that_main_brings_and_the_work_breaks_names_its_commit(meet: Meet
     assert f"broken by {culprit[:10]}: test_none.TestNone.test_none fails" in said.out
 
 
+def test_a_test_with_another_name_in_every_run_is_not_missed(meet: Meet) -> None:
+    """One that is named by the clock seems to be added by the work, under a name that no later run has."""
+    ann = meet(goal())
+    clock = (
+        "import time\nimport unittest\n\n\nclass TestClock(unittest.TestCase):\n    pass\n\n\n"
+        'setattr(TestClock, f"test_at_{time.time_ns()}", lambda self: self.assertTrue(time.time()))\n'
+    )
+    move(ann, "Clock.", test_clock=clock)
+    ann.bough("run", TOTAL, "--check", "python3 -m pytest -q", status=0)
+    now = move(ann, "Shout.", words=RIGHT[SHOUT][1])
+    assert f"proven at {now[:10]}" in ann.bough("recheck", "latest").out
+
+
 def test_what_cannot_be_checked_again_is_a_sentence(meet: Meet) -> None:
     ann = meet(goal())
     assert ann.bough("recheck", "--all").status == 2
