@@ -233,8 +233,8 @@ OPENERS = {
         adapters/mcp/tools adapters/tools/suggestions
     """,
     "the person's own files: their settings and state, and what they name on the command line": """
-        adapters/agents/acp adapters/state_folder services/permission_store services/hooks services/schedule
-        adapters/models/providers adapters/models/recording api app/journal_location
+        adapters/agents/acp adapters/state_folder services/permission_store services/hooks
+        services/recheck services/schedule adapters/models/providers adapters/models/recording api app/journal_location
         interfaces/cli/approve interfaces/cli/config
         interfaces/cli/entry interfaces/cli/printing
         interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run app/workflow_files

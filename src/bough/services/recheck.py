@@ -209,7 +209,7 @@ async def bring_trees(session: Session, receipt: Receipt) -> None:
 async def require_change(session: Session, receipt: Receipt, file: str, what: str) -> None:
     """Raise an error unless the receipt is about that change, in which its own file and its signature do not count."""
     trees, rerun = await take_change(session, await find_change(session, what)), receipt.predicate.rerun
-    own = os.path.relpath(os.path.realpath(file), os.path.realpath(session.root))
+    own = os.path.relpath(os.path.realpath(file), session.root)
     for side, here, there in (("without", trees.base, rerun.base), ("with", trees.head, rerun.head)):
         differing = {one.path for one in await session.workspaces.changes(here, there)}
         if differing := differing - {own, own + ssh_signatures.ENDING}:
