@@ -20,6 +20,7 @@ from bough.core.tree.task_state import State
 from bough.interfaces import terminal
 from bough.interfaces.terminal.conversation import Conversation
 from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
+from bough.interfaces.terminal.parts import print_advice
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
 from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_runs, render_table
 from bough.views import telling
@@ -228,3 +229,11 @@ def test_a_plan_is_painted_in_colour() -> None:
     plan = Plan(Step("goal", "All.", steps=(Step("a", "Do a.", covers=(1, 2)),)))
     page = TerminalOutput(io.StringIO(), terminal=True, colour=True)
     assert "covers 1, 2" in "\n".join(page.painted(row, 80) for row in plan_tree(plan, width=80))
+
+
+def test_a_command_to_copy_is_never_cut() -> None:
+    page = TerminalOutput(io.StringIO(), terminal=True, colour=False)
+    command = f"bough resume amber-heron --check '{'x' * 80}'"
+    print_advice(page, [(command, "continue"), ("bough log", "what happened")])
+    written = page.stream.getvalue()  # type: ignore[attr-defined]
+    assert [line.split("  ")[1] for line in written.splitlines()] == [command, "bough log"]

@@ -150,13 +150,14 @@ class Person:
         self.started.append(process)
         return process
 
-    def terminal(self, *args: str, answers: Mapping[str, str]) -> Said:
-        """The command at a terminal, where the person types an answer once they see a question."""
+    def terminal(self, *args: str, answers: Mapping[str, str], kind: str = "dumb") -> Said:
+        """The command at a terminal, where the person types an answer once they see a question.
+        It has 80 columns, to which lines are cut unless its kind is `dumb`."""
         master, slave = pty.openpty()
         process = zygote.open_process(
             *args,
             cwd=self.project,
-            env=self.env,
+            env={**self.env, "TERM": kind},
             waiting=True,
             stdin=slave,
             stdout=slave,

@@ -155,6 +155,6 @@ def print_operation(result: OperationResult, as_json: bool) -> None:
         page.paragraph(text=f"{result.said}{follow}")
     if commands := result.facts.get("commands"):
         page.line("")
-        page.lines([[(f"  {line}", "bold")] for line in commands])
+        page.text("\n".join(f"  {line}" for line in commands), "bold")
     if files := result.facts.get("files"):
         print_changes(page, files)

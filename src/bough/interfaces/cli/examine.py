@@ -146,4 +146,4 @@ async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -
         folder, _, _ = probe.path.rpartition("/")
         aside = f"mkdir -p {shlex.quote(folder)} && " if folder else ""
         copied = " ".join(map(shlex.quote, (f".bough/{place.name}", probe.path)))
-        page.line((f"    {aside}cp {copied} && {line}", "bold"))
+        page.text(f"    {aside}cp {copied} && {line}", "bold")

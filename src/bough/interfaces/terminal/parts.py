@@ -49,4 +49,5 @@ def print_report(page: TerminalOutput, report: str) -> None:
 def print_advice(page: TerminalOutput, steps: list[Suggestion]) -> None:
     room = max((len(command) for command, _ in steps), default=0)
     for command, use in steps:
-        page.line("  ", (pad(command, room), "bold"), (f"  {use}", "dim"))
+        line = [("  ", ""), (pad(command, room), "bold"), (f"  {use}", "dim")]
+        page.write(page.painted(line, max(page.width, room + 2)) + "\n")  # A command is for copying: it is never cut.
