@@ -151,3 +151,29 @@ def test_a_read_only_home_can_be_looked_at(read_only: Path) -> None:
         said = bough(read_only, *command)
         assert said.status == 0, (command, said)
     one_sentence(bough(read_only, "run", "x", "--model", "replay:none"), 2, "writ")
+    one_sentence(bough(read_only, "undo"), 2, "is read-only: make it writable, or run bough in a copy of the project.")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_the_folder_of_another_user_is_a_reason_not_to_begin(tmp_path: Path) -> None:
+    project = finished(tmp_path / "p")
+    os.chown(project / ".bough", 12345, -1)
+    for command in (("check",), ("status",), ("show",)):
+        one_sentence(bough(project, *command), 2, "belongs to another user", "move it away")
+
+
+def test_too_many_open_files_are_a_reason_not_to_begin(tmp_path: Path) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
+
+    done = subprocess.run(
+        [*BOUGH, "check"],
+        cwd=make_project(tmp_path / "p"),
+        env=environment(),
+        preexec_fn=few,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done
+    assert "too many files are open" in done.stderr and "ulimit -n" in done.stderr and ".py" not in done.stderr

@@ -13,7 +13,8 @@
     ├── WaitEnded             a person stopped the run while it waited to ask a model
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
     │   ├── SnapshotRefused   … for what is in it: too large, too deep, no room
-    │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
+    │   ├── SetupFailed       … because the project's own set-up or a service failed, exit status 2
+    │   └── AccessRefused     … because of rights or limits of this user, exit status 2
     ├── StoreError            the journal could not be read or written        exit status 1
     │   ├── DiskFull          no space left to write it
     │   ├── ReadOnly          it must not be written                          exit status 2
@@ -29,6 +30,7 @@ with `ok=False`, because telling the model is part of the run and belongs in the
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -113,6 +115,26 @@ class SnapshotRefused(WorkspaceError):
 
 class SetupFailed(WorkspaceError):
     exit_status = 2
+
+
+class AccessRefused(WorkspaceError):
+    exit_status = 2
+
+
+def explain_refusal(error: OSError, where: str, doing: str) -> AccessRefused | None:
+    """Say what bough could not do (`doing`, at the path `where`) because of rights or limits of this user, and the way
+    out. Return None for other errors."""
+    match error.errno:
+        case errno.EACCES | errno.EPERM:
+            said = f"you have no permission for {where or 'a file it needs'}: change that"
+        case errno.EROFS:
+            said = f"{where or 'the disk'} is read-only: make it writable"
+        case errno.EMFILE | errno.ENFILE:
+            said = "too many files are open: raise the limit (`ulimit -n 4096`)"
+            return AccessRefused(f"bough could not {doing}: {said}, then run the same command again.")
+        case _:
+            return None
+    return AccessRefused(f"bough could not {doing}: {said}, or run bough in a copy of the project.")
 
 
 class StoreError(BoughError):

@@ -10,7 +10,7 @@ import os
 import stat
 from pathlib import Path
 
-from bough.core.errors import WorkspaceError
+from bough.core.errors import AccessRefused
 from bough.trust.files import Place
 
 _FOLDERS = ("", "work", "scratch", "repo.git", *(f"repo.git/{name}" for name in ("objects", "refs", "info", "log")))
@@ -32,7 +32,7 @@ def is_mine(home: Path) -> bool:
 
 
 def check_home(home: Path) -> None:
-    """Raise `WorkspaceError` if the `.bough` folder exists and cannot be trusted."""
+    """Raise `AccessRefused` if the `.bough` folder exists and cannot be trusted."""
     for name in (*_FOLDERS, *_FILES):
         _check(home, home / name, folder=name in _FOLDERS)
     for name in _NEVER_MADE:
@@ -70,8 +70,8 @@ def _check(home: Path, path: Path, folder: bool) -> None:
         raise _make_distrust_error(home, f"{named} is writable by anyone")
 
 
-def _make_distrust_error(home: Path, why: str) -> WorkspaceError:
-    return WorkspaceError(
+def _make_distrust_error(home: Path, why: str) -> AccessRefused:
+    return AccessRefused(
         f"bough does not trust {home}, because {why}. It may have come with a download or from another user: look at "
         "it, then move it away or remove it, and run bough again."
     )

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from bough.core.errors import SnapshotRefused, WorkspaceError
+from bough.core.errors import SnapshotRefused, WorkspaceError, explain_refusal
 from bough.trust import handles
 
 T = TypeVar("T")
@@ -144,8 +144,5 @@ def explain(error: OSError, doing: str) -> WorkspaceError:
         return SnapshotRefused(
             f"bough could not {doing}: {where[:100]}… is too long a path ({len(where):,} characters): shorten it."
         )
-    if error.errno == errno.EROFS:
-        return WorkspaceError(f"bough could not {doing}: {where or 'the disk'} is read-only; make it writable first.")
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return WorkspaceError(f"bough could not {doing}: you have no permission for {where or 'a file it needs'}.")
-    return WorkspaceError(f"bough could not {doing}: {error.strerror or error}{f' ({where})' if where else ''}.")
+    said = f"bough could not {doing}: {error.strerror or error}{f' ({where})' if where else ''}."
+    return explain_refusal(error, where, doing) or WorkspaceError(said)

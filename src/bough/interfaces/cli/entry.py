@@ -6,7 +6,6 @@ request. Only the named command is loaded, so `bough --help` starts at once.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sys
@@ -19,7 +18,7 @@ from typing import Any
 import click
 
 from bough import __version__
-from bough.core.errors import BoughError
+from bough.core.errors import BoughError, explain_refusal
 
 GROUPS = {
     "Begin": "demo doctor check run examine plan workflow backlog",
@@ -175,9 +174,11 @@ def _run_command(arguments: list[str]) -> int:
         return 0  # The reader has seen enough (`bough log | head`): not an error.
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 (the last resort: it is reported, with its exit status)
+    except Exception as raised:  # noqa: BLE001 (the last resort: it is reported, with its exit status)
+        refused = isinstance(raised, OSError) and explain_refusal(raised, str(raised.filename or ""), "do that")
+        error = refused or raised
         if wishes.get("traceback"):
-            sys.excepthook(type(error), error, error.__traceback__)
+            sys.excepthook(type(raised), raised, raised.__traceback__)
         else:
             from bough.views.formatting import one_line
 
@@ -190,8 +191,6 @@ def _run_command(arguments: list[str]) -> int:
 def _exit_status(error: Exception) -> int:
     if isinstance(error, BoughError):
         return error.exit_status
-    if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return 2  # no permission to read or write
     return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
