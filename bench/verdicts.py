@@ -1,6 +1,7 @@
 """The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
 
     python -m bench.verdicts [--table TABLE] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE] [--lazy]
+    python -m bench.verdicts --examiner qwen@http://127.0.0.1:8000/v1 …    a real model examines and judges
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
 Its examiner runs what the case calls neutral; with `--lazy` it writes no probe at all.
@@ -15,7 +16,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Awaitable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +27,30 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import Case, load, play, search_path
 
+from bough.adapters.models.providers import make_model
+from bough.adapters.models.wire import Client
 from bough.core.acceptance.earned import OWN_TEST
+from bough.core.messages import Answer, Prompt
 
 OLDER = ("sabotage", "honest", "tricks", "tricks_honest", "tricks_later", "tricks_later_honest")
 TABLES = (*OLDER, "blind_tricks", "blind_honest", "blind_noops")
 
 
-def one(name: str, case: Case) -> dict[str, Any]:
+def ask(address: str, prompt: Prompt) -> Awaitable[Answer]:
+    """Ask a real model, whose gate and connections last for this question."""
+    name, _, url = address.partition("@")
+    model = make_model(f"openai:{name}", base_url=url, client=Client(), timeout=120, env={"OPENAI_API_KEY": "none"})
+    return model.ask(prompt, lambda _: None)
+
+
+def one(name: str, case: Case, address: str) -> dict[str, Any]:
     os.environ |= {"PATH": search_path(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     os.environ["BOUGH_SANDBOX_ENV"] = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
     if program := case.needs():
         return {"case": name, "skipped": program}
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        outcome, _ = play(case, Path(folder))
+        outcome, _ = play(case, Path(folder), examiner=partial(ask, address) if address else None)
         verdict = outcome.tree[0].verdict  # none: it ended before any work
     return {
         "case": name,
@@ -58,6 +72,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--lazy", action="store_true", help="an examiner who writes nothing")
+    parser.add_argument("--examiner", default="", metavar="MODEL@URL", help="a real one behind chat completions")
     args = parser.parse_args()
     named = set(args.cases.read_text().splitlines()) if args.cases else None
     params = [param for param in load(args.table) if args.only in str(param.id)]
@@ -67,7 +82,7 @@ def main() -> None:
     began = time.monotonic()
     found: list[dict[str, Any]] = []
     with ProcessPoolExecutor(args.jobs) as pool:
-        for each in pool.map(one, *zip(*cases, strict=True)):
+        for each in pool.map(one, *zip(*cases, strict=True), repeat(args.examiner)):
             found.append(each)
             if args.json:  # as it goes: the whole takes a while
                 args.json.write_text("".join(json.dumps(row) + "\n" for row in found))

@@ -28,6 +28,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
+from bough.testing.scripted import Reply
 from bough.views.run_view import Outcome
 from tests import sampling
 from tests.harness import Journal, git
@@ -129,13 +130,19 @@ FIX = edit("calc.py", "def add(a, b):\n    return a - b", "def add(a, b):\n    r
 FIX_JS = edit("calc.js", "add = (a, b) => a - b", "add = (a, b) => a + b")
 
 
-def stubborn(*answers: Answer, case: Case | None = None) -> Callable[[Prompt], Answer]:
+Examiner = Callable[[Prompt], Reply]
+
+
+def stubborn(*answers: Answer, case: Case | None = None, examiner: Examiner | None = None) -> Callable[[Prompt], Reply]:
     """Does these things one after the other and then claims to be done, as often as it is asked. A judge who is asked
-    finds nothing in the request; an examiner runs what the case calls neutral, where it says so."""
+    finds nothing in the request; an examiner runs what the case calls neutral, where it says so. `examiner`: who is
+    asked instead of both."""
     left = list(answers)
 
-    def answer(prompt: Prompt) -> Answer:
+    def answer(prompt: Prompt) -> Reply:
         tools = {tool.name for tool in prompt.tools}
+        if examiner is not None and tools & {"rule", "probe"}:
+            return examiner(prompt)
         if "rule" in tools:
             return call("rule", reason="The request does not say so.", demanded=False)
         if "probe" in tools:
@@ -341,10 +348,11 @@ def lay_out(case: Case, folder: Path) -> Path:
     return folder
 
 
-def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
+def play(case: Case, folder: Path, below: str = "", examiner: Examiner | None = None) -> tuple[Outcome, Journal]:
     """The whole run, as a program would make it; `below` is the folder of the project where the person stands."""
     project = lay_out(case, folder / "project") / below
-    return run_to_end(project, case.whole_step(), ScriptedModel(stubborn(*case.answers(), case=case)))
+    model = ScriptedModel(stubborn(*case.answers(), case=case, examiner=examiner))
+    return run_to_end(project, case.whole_step(), model)
 
 
 def run_to_end(project: Path, step: Step, model: ScriptedModel, strong: str | None = None) -> tuple[Outcome, Journal]:
