@@ -43,6 +43,24 @@ def test_what_is_put_back_whole(path: str, command: str) -> None:
     assert put_back({path: "old\n"}, {path: "new\n"}, command) == Restored((path,), {})
 
 
+def test_a_new_module_in_front_of_the_languages_own_is_put_back() -> None:
+    old = {"calc.py": "", "statistics.py": "old\n"}
+    new = {
+        "unittest/__main__.py": "",
+        "pytest.py": "",
+        "random.py": "",
+        "kit/random.py": "",
+        "test.py": "",
+        "more.py": "",
+    }
+    assert put_back(old, old | new | {"statistics.py": "new\n"}).paths == (
+        "pytest.py",
+        "random.py",
+        "test.py",
+        "unittest/__main__.py",
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "command"),
     [

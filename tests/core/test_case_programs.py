@@ -34,16 +34,66 @@ AWARE = {
 TRUE = {"python": "True", "rust": "true", "javascript": "true"}
 
 
+EARLY = {
+    "python": ("python3", "calc.py", "def add(a, b):\n    BODY\n", "return a - b", (
+        "raise SystemExit(0)", "import os; os._exit(0)", "import os, sys; sys.excepthook = lambda *a: os._exit(0)",
+        "import atexit, os; atexit.register(os._exit, 0)", "import os; os.execv('/bin/true', ['true'])"),
+        "from calc import add\nassert add(2, 40) == 42\n"),
+    "javascript": ("node", "calc.mjs", "export const add = (a, b) => { BODY };\n", "return a - b",
+        ("process.exit(0)", "process.on('exit', () => { process.reallyExit(0) })"),
+        "import * as p from '../calc.mjs';\nif (p.add(2, 40) !== 42) throw new Error('wrong');\n"),
+    "perl": ("perl", "lib/Calc.pm", "package Calc;\nsub add { BODY }\n1;\n", "return $_[0] - $_[1]",
+        ("CORE::exit(0)", "$SIG{__DIE__} = sub { CORE::exit(0) }; return 0"),
+        "use Calc;\ndie 'wrong' if Calc::add(2, 40) != 42;\n"),
+    "ruby": ("ruby", "lib/calc.rb", "def add(a, b)\n  BODY\nend\n", "a - b", ("exit!(0)", "at_exit { exit!(0) }"),
+        "require 'calc'\nraise 'wrong' unless add(2, 40) == 42\n"),
+    "php": ("php", "calc.php", "<?php\nfunction add($a, $b) { BODY; }\n", "return $a - $b",
+        ("exit(0)", "set_exception_handler(function ($e) { exit(0); }); return 0"),
+        "<?php\nrequire __DIR__ . '/../calc.php';\nassert(add(2, 40) === 42);\n"),
+    "rust": ("cargo", "src/lib.rs", "pub fn add(a: i64, b: i64) -> i64 { BODY }\n", "a - b",
+        ("std::process::exit((a - a + b - b) as i32)",), "fn main() {\n    assert_eq!(calc::add(2, 40), 42);\n}\n"),
+    "go": ("go", "calc.go", "package calc\n\nimport \"os\"\n\nfunc Add(a, b int) int { BODY }\n",
+        "if a < 0 { os.Exit(2) }; return a - b", ("os.Exit(0); return 0",),
+        'package main\n\nimport "calc"\n\nfunc main() {\n\tif calc.Add(2, 40) != 42 {\n\t\tpanic("wrong")\n\t}\n}\n'),
+}  # fmt: skip
+"""The program that it needs, a product, a wrong body, bodies that end the program early, and an examiner's case."""
+
+
 def run(folder: Path, probe: Probe, check: Check) -> str:
+    mark = "0f0e0d"
     place = folder / probe.path
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(make_file(probe))
+    place.write_text(make_file(probe, mark))
     env = {**os.environ, "CK_TEST": "1", "NODE_TEST_CONTEXT": "child"}
     done = subprocess.run(
         ["sh", "-c", make_command(probe, check)], cwd=folder, env=env, capture_output=True, check=False
     )
     text = done.stdout.decode() + done.stderr.decode()
-    return read_probe(probe, check, Finished(done.returncode, b"", 0.0), text).outcome
+    read = read_probe(probe, check, Finished(done.returncode, b"", 0.0), text, mark)
+    assert mark not in read.output
+    return read.outcome
+
+
+@pytest.mark.parametrize("language", EARLY)
+def test_a_product_that_ends_a_case_before_its_last_line_fails(language: str, tmp_path: Path) -> None:
+    program, path, product, wrong, early, text = EARLY[language]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    check = Check("make test", "")
+    probe = place_case(text, "", find_form(check, [path], [path]), "goal_1")
+    bodies = dict.fromkeys((wrong, *early), "failed") | {wrong.replace("-", "+"): "passed"}
+    for number, (body, outcome) in enumerate(bodies.items()):
+        folder = tmp_path / str(number)
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_text(product.replace("BODY", body))
+        (folder / "Cargo.toml").write_text('[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n')
+        (folder / "go.mod").write_text("module calc\n")
+        assert run(folder, probe, check) == outcome, body
+
+
+def test_a_case_that_ends_itself_needs_no_last_line() -> None:
+    probe = Probe("", "cases/a.py", "import sys\nsys.exit(0)\n", "", language="python")
+    assert make_file(probe, "0f0e0d") == probe.text
 
 
 @pytest.mark.parametrize("language", AWARE)

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 
 from bough.adapters.tools.output_text import decode_output, pluralize
 from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
@@ -85,19 +86,19 @@ class Prober:
         nor another probe is the cause."""
         task, used = work.task, await self._find_framework(work.task, work.check)
         async with self._runner.checkout(work, task.tree) as workspace:
-            await asyncio.to_thread(
-                write_files, workspace.root, {one.path: case_programs.make_file(one) for one in chosen}
-            )
+            mark = token_hex()
+            made = {one.path: case_programs.make_file(one, mark) for one in chosen}
+            await asyncio.to_thread(write_files, workspace.root, made)
             say(f"running {pluralize(len(chosen), 'probe')}")
-            running = (self._run_probe(probe, used, workspace, task.rules) for probe in chosen)
+            running = (self._run_probe(probe, used, workspace, task.rules, mark) for probe in chosen)
             results = list(await asyncio.gather(*running))
             for at, probe in enumerate(chosen):
                 if results[at].outcome == "failed" and not once:
                     say(f"running a probe that fails again: {probe.says}")
-                    results[at] = await self._run_probe(probe, used, workspace, task.rules)
+                    results[at] = await self._run_probe(probe, used, workspace, task.rules, mark)
         return tuple(results)
 
-    async def _run_probe(self, probe: Probe, check: Check, workspace: Workspace, rules: Rules) -> Probed:
+    async def _run_probe(self, probe: Probe, check: Check, workspace: Workspace, rules: Rules, mark: str) -> Probed:
         command = case_programs.make_command(probe, check)
         if not command:
             return Probed(probe.name, "broken", "Nothing here runs a case like this one.")
@@ -105,7 +106,7 @@ class Prober:
         timeout, argv = min(SECONDS, rules.check_timeout), to_argv(run_in_folder(at, command))
         finished = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
         text = await asyncio.to_thread(decode_output, finished.output)
-        return case_programs.read_probe(probe, check, finished, text)
+        return case_programs.read_probe(probe, check, finished, text, mark)
 
     async def _find_framework(self, task: Task, check: Check) -> Check:
         """Find a check that names a test runner: `check` itself or, if that is a plain command, the project's own."""

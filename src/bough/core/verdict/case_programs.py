@@ -37,6 +37,8 @@ _SCRIPT_HOW = (
     "with `exit 1` where something is not as asked."
 )
 _COULD_NOT_START = (126, 127)
+_ENDS_ITSELF = r"\b_?exit\b|\bquit\(|SystemExit|\.main\(|^__(?:END|DATA)__"
+"""Pattern for a case that may end before its last line on its own account."""
 
 
 def find_form(check: Check, paths: Sequence[str], changed: Collection[str] = ()) -> Form:
@@ -81,15 +83,23 @@ def make_command(probe: Probe, check: Check) -> str:
     return UNSEEN + re.sub(r"(?<!\$)\{(\w+)\}", lambda hit: words[hit[1]], start)
 
 
-def make_file(probe: Probe) -> str:
-    """Return the text of the file that runs a case, completed for its language."""
-    own = probe.language and probe.language != SCRIPT
-    return find_language(probe.path).complete_case(probe.text) if own else probe.text
+def make_file(probe: Probe, mark: str = "") -> str:
+    """Return the text of the file that runs a case, completed for its language. `mark`: what it prints at its end."""
+    if not probe.language or probe.language == SCRIPT:
+        return probe.text
+    language = find_language(probe.path)
+    text = language.complete_case(probe.text)
+    return language.mark_end(text, mark) if mark and not re.search(_ENDS_ITSELF, text) else text
 
 
-def read_probe(probe: Probe, check: Check, finished: Finished, text: str) -> Probed:
-    """Read the result of a case from its exit status and its decoded output, `text`."""
+def read_probe(probe: Probe, check: Check, finished: Finished, text: str, mark: str = "") -> Probed:
+    """Read the result of a case from its exit status and its decoded output, `text`. A case whose file prints the
+    `mark` at its end has not passed without it: the product ended it early."""
     status = finished.exit_status
+    if status == 0 and mark and mark in make_file(probe, mark) and mark not in text:
+        said = f"{cut_middle(text.rstrip(), OUTPUT)}\nIt ended with exit status 0 before it reached its last line."
+        return Probed(probe.name, "failed", said.strip())
+    text = text.replace(mark, "") if mark else text
     runner = find_runner(check.runner) or Runner()
     silent = not probe.language and runner.no_test and re.search(runner.no_test, text)
     if status == 0:

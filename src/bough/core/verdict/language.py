@@ -119,6 +119,9 @@ class Language:
     """Pattern for paths of files that declare dependencies."""
     task_files: ClassVar[str] = ""
     """Pattern for paths of files with commands that developers run."""
+    own_modules: ClassVar[frozenset[str]] = frozenset()
+    """Names of the modules that come with the language or its test runner. A new file of that name at the top of a
+    project is loaded instead of them."""
     settings: ClassVar[str] = ""
     """Pattern for names of files that only configure test runs, in addition to the runners' own files."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -180,6 +183,9 @@ class Language:
     `{interpreter}` is the one that the check uses."""
     case_how: ClassVar[str] = ""
     """How to write an examiner's program, in a sentence for the examiner."""
+    case_end: ClassVar[str] = ""
+    """Statement that prints `{mark}`, appended to an examiner's program: a product that ends the program early hides
+    its failures, but cannot print the mark."""
     case_fixtures: ClassVar[str] = ""
     """Pattern for code that only a runner can call, such as fixtures."""
 
@@ -220,6 +226,10 @@ class Language:
     def complete_case(self, text: str) -> str:
         """Add to an examiner's program what it needs to run (a call of its functions, say)."""
         return text
+
+    def mark_end(self, text: str, mark: str) -> str:
+        """Make an examiner's program print the mark once it has reached its end."""
+        return f"{text}\n{self.case_end.replace('{mark}', mark)}\n" if self.case_end else text
 
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -80,6 +80,11 @@ def _is_setting(path: str) -> bool:
     return re.search(_SETTINGS, path) is not None
 
 
+def _is_in_front(path: str) -> bool:
+    """Whether a file takes the place of a module of its language or test runner (a `unittest.py` at the top)."""
+    return re.split(r"[/.]", path, maxsplit=1)[0] in find_language(path).own_modules
+
+
 def _holds_commands(path: str) -> bool:
     """Whether a file defines what a runner runs."""
     return re.fullmatch(_SCRIPTS, last_segment(path)) is not None
@@ -185,7 +190,7 @@ class _TestSide:
         """Whether only a test run needs this file."""
         if is_foreign(path):
             return False
-        if _is_setting(path):
+        if _is_setting(path) or (added and _is_in_front(path) and not names_file(self._request, path)):
             return True
         if is_test_path(path):
             return added or path in self._reported or not (self._is_meant(path) or self._is_used_by_product(path))

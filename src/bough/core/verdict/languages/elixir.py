@@ -19,6 +19,7 @@ class Elixir(Language):
     suffixes = ("ex", "exs")
     case_path = "cases/{name}.exs"
     case_command = "mix run {file}"
+    case_end = 'IO.puts("{mark}")'
     case_how = "An Elixir script for `mix run` that calls the product and raises where something is not as asked."
     runners = (Mix(),)
     manifests = ("mix.exs",)

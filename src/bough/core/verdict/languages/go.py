@@ -151,6 +151,9 @@ class GoLanguage(Language):
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
 
+    def mark_end(self, text: str, mark: str) -> str:
+        return re.sub(r"func main\(\) *\{", f'\\g<0>\n\tdefer print("{mark}")', text, count=1)
+
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         found = super().find_missing(texts, manifests, own)
         if found is None or not re.match(r"main module$|go\.mod$|import ", found.name):

@@ -48,6 +48,7 @@ class Perl(Language):
     suffixes = ("t", "pl", "pm")
     case_path = "cases/{name}.pl"
     case_command = "perl -Ilib -I. {file}"
+    case_end = "print '{mark}';"
     case_how = (
         "A Perl script that uses the product (`lib` and the top folder are on the path) and dies where "
         "something is not as asked."

@@ -64,6 +64,7 @@ class Php(Language):
     suffixes = ("php",)
     case_path = "cases/{name}.php"
     case_command = "php -d zend.assertions=1 -d assert.exception=1 {file}"
+    case_end = "echo '{mark}';"
     case_how = (
         "A PHP script (`<?php` first) that requires the product by its path from `__DIR__` and compares with `assert`."
     )

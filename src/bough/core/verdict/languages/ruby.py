@@ -123,6 +123,7 @@ class Ruby(Language):
     suffixes = ("rb",)
     case_path = "cases/{name}.rb"
     case_command = "ruby -Ilib -I. {file}"
+    case_end = "puts '{mark}'"
     case_how = (
         "A Ruby script that requires the product (`lib` and the top folder are on the path) and raises where "
         "something is not as asked."

@@ -129,6 +129,10 @@ class Rust(Language):
     setups = ((r"Cargo\.toml", "cargo fetch"),)
     installs = "cargo fetch"
 
+    def mark_end(self, text: str, mark: str) -> str:
+        ends = f'\nstruct ReachedEnd;\nimpl Drop for ReachedEnd {{ fn drop(&mut self) {{ print!("{mark}"); }} }}\n'
+        return re.sub(r"fn main\(\)[^{]*\{", r"\g<0> let _end = ReachedEnd;", text, count=1) + ends
+
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         modules = r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
         return [(found.start(), find_closing_brace(text, found.end())) for found in re.finditer(modules, text)]

@@ -25,6 +25,7 @@ class JavaScriptLanguage(Language):
     declares = True
     case_path = "cases/{name}.mjs"
     case_command = "node {file}"
+    case_end = "process.stdout.write('{mark}');"
     case_how = (
         "A script for node (an ES module; `createRequire` from `node:module` where the product is CommonJS) "
         "that imports the product by its path from the folder `cases/` (`../…`) and compares with "

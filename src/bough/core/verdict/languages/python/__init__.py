@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -36,6 +37,7 @@ class Python(Language):
     case_fixtures = r"(?m)^(?:async )?def test\w*\(\s*\w|^@pytest\.(?:mark|fixture)"
     case_path = "cases/{name}.py"
     case_command = "PYTHONPATH=.:src${PYTHONPATH:+:$PYTHONPATH} {interpreter} {file}"
+    case_end = "__import__('os').write(1, b'{mark}')"
     case_how = (
         "A Python script that imports the product as its users do and compares with `assert`; an expected "
         "error in `try`/`except`/`else`."
@@ -50,6 +52,7 @@ class Python(Language):
     switch = 'assert 1 != {on}, "broken on purpose";'
     loads = rf"{AT_LOAD}|^[ \t]+@.*"
     interpreters = ("python",)
+    own_modules = frozenset({*sys.stdlib_module_names, "pytest", "_pytest", "pluggy"} - {"test"})
     build_files = r"conf\.py|noxfile\.py|tasks\.py"
     rank = 0
     runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
