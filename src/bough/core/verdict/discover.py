@@ -7,6 +7,7 @@ is known for this task, and that never counts as a pass.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Iterable
 from shlex import quote
 
@@ -104,9 +105,6 @@ def _find_among(paths: Iterable[str], names: Collection[str], look: ProjectFiles
     return None
 
 
-_SEPARATORS = str.maketrans("-. ", "___")
-
-
 def _normalize_name(name: str) -> str:
     """Replace dashes, dots and spaces in a name by underscores, and fold its case."""
-    return name.translate(_SEPARATORS).casefold()
+    return re.sub("[-. ]", "_", name).casefold()

@@ -21,12 +21,7 @@ from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, pa
 from bough.core.verdict.registry import LANGUAGES, MANIFESTS
 
 _SUBMODULES = ".gitmodules"
-_DEPENDENCY_FILES = "|".join(
-    (
-        rf"^{re.escape(_SUBMODULES)}$",
-        *(language.dependency_files for language in LANGUAGES if language.dependency_files),
-    )
-)
+_DEPENDENCY_FILES = "|".join((r"^\.gitmodules$", *(one.dependency_files for one in LANGUAGES if one.dependency_files)))
 _ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 
