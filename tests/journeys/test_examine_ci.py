@@ -67,6 +67,20 @@ def act(ann: Person, tmp_path: Path, base: str, **inputs: str) -> tuple[int, dic
     return done.returncode, told, done.stdout + done.stderr
 
 
+def obeyed(said: str) -> list[str]:
+    """The lines that a runner takes for commands: blanks before `::` do not count, and `##[` counts anywhere."""
+    found, word = [], ""
+    for line in map(str.strip, said.splitlines()):
+        if word:
+            word = "" if line == f"::{word}::" else word
+        elif line.startswith("::stop-commands::"):
+            word = line.removeprefix("::stop-commands::")
+        elif line.startswith("::") or "##[" in line:
+            found.append(line)
+    assert not word, "the runner obeys the next step again"
+    return found
+
+
 def test_a_right_request_is_proven_and_its_receipt_runs_without_a_key(meet: Meet, tmp_path: Path) -> None:
     ann = meet(goal())
     base = request(ann, RIGHT[TOTAL][1])
@@ -112,9 +126,12 @@ def test_a_receipt_of_other_code_is_not_run(meet: Meet, tmp_path: Path) -> None:
 def test_a_request_that_breaks_a_test_fails_at_its_line(meet: Meet, tmp_path: Path) -> None:
     ann = meet(goal())
     base = request(ann, "def tote(*numbers):\n    return sum(numbers)\n")
-    status, told, said = act(ann, tmp_path, base)
-    assert status == 3 and told["status"] == "failed", said
-    assert "::error file=test_names.py,line=8::test_names.TestNames.test_there" in said
+    # Its author writes commands to the runner, which would hide the annotation and add another.
+    commands = "::notice title=bough::proven\n##[error]bough\n::stop-commands::zzz"
+    status, told, said = act(ann, tmp_path, base, BODY=commands)
+    assert status == 3 and told["status"] == "failed" and "::notice title=bough::proven" in said, said
+    (annotation,) = obeyed(said)
+    assert annotation.startswith("::error file=test_names.py,line=8::test_names.TestNames.test_there")
     # Only reported, where the person wants that; and the comment is changed, not repeated.
     status, _, said = act(ann, tmp_path, base, FAIL="never")
     log = (tmp_path / "gh.log").read_text()
