@@ -88,7 +88,11 @@ def test_a_right_request_is_proven_and_its_receipt_runs_without_a_key(meet: Meet
     assert status == 0 and told["status"] == "completed", said
     assert "### bough: proven" in (tmp_path / "summary").read_text()
     receipt = json.loads(Path(told["receipt"]).read_text())
-    # Somebody else's fork, with the receipt in the branch: no key, no model, no claim.
+    # Somebody else's fork, without a key: without a receipt nothing is shown, and nothing refuted.
+    for fail, fails in (("refuted", 0), ("unproven", 5), ("never", 0)):
+        status, told, said = act(ann, tmp_path, base, MODEL="", FAIL=fail)
+        assert (status, told["status"]) == (fails, "receipt not run"), said
+    # With the receipt in the branch: no model, no claim.
     (ann.project / "receipt.json").write_text(json.dumps(receipt))
     ann.model.asked.clear()
     status, told, said = act(ann, tmp_path, base, MODEL="")
