@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-MOST = 774
+MOST = 770
 """Test functions with the mark `differs`, their own or their module's. Lower it with what is burned down, to 150."""
 
 

@@ -68,7 +68,7 @@ def test_what_was_committed_without_word_of_it_is_not_done_again(
             assert [record.version for record in kept] == [1, 2]
             assert await store.read("run") == kept
             cut_off_once(store.server, monkeypatch)
-            with pytest.raises(StoreError, match="see `bough log run` whether it arrived"):
+            with pytest.raises(StoreError, match="try again if `bough log run` lacks it"):
                 await store.post("run", "other", NoteKept("decision", "once"))
             assert len(await store.read("run", "other")) == 1
 

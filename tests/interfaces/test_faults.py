@@ -24,8 +24,6 @@ from tests.sampling import sample
 from tests.shipped import AGENT_ONLY
 from tests.wire import Hang, WireModel
 
-pytestmark = pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
-
 
 def finished(folder: Path) -> Path:
     project = make_project(folder)
@@ -34,6 +32,7 @@ def finished(folder: Path) -> Path:
     return project
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_resuming_a_finished_run_says_how_it_ended(tmp_path: Path) -> None:
     project = finished(tmp_path / "p")
     loop = f"until {shlex.join(BOUGH)} resume; do echo again; done"
@@ -44,6 +43,7 @@ def test_resuming_a_finished_run_says_how_it_ended(tmp_path: Path) -> None:
     assert "again" not in done.stdout
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.parametrize("closed", sample(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], 2))
 def test_closed_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
     project = make_project(tmp_path / "p")
@@ -66,6 +66,7 @@ def test_closed_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
         assert shown.returncode == 0, shown
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_terminal_that_is_closed_stops_the_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     with WireModel([Hang()]) as wire:
@@ -91,6 +92,7 @@ def test_a_terminal_that_is_closed_stops_the_run(tmp_path: Path) -> None:
     assert bough(project, "status").status == 0
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_lost_wal_is_not_an_empty_project(tmp_path: Path) -> None:
     project = finished(tmp_path / "p")
     # As it is when the machine goes down before the first events reach the main file, and the -wal file is removed.
@@ -100,6 +102,7 @@ def test_a_lost_wal_is_not_an_empty_project(tmp_path: Path) -> None:
     one_sentence(bough(project, "show"), 1, "journal.db", "-wal")
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 def test_a_proxy_is_not_asked_for_this_machine(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     with socket.socket() as deaf, WireModel(repair()) as wire:
@@ -145,6 +148,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", home], check=True)
 
 
+@pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
 @pytest.mark.skipif(shutil.which("mount") is None, reason="needs mount")
 def test_a_read_only_home_can_be_looked_at(read_only: Path) -> None:
     for command in (("show",), ("status",), ("diff",), ("log",), ("runs",), ("stats",), ("status", "--json")):
@@ -156,7 +160,8 @@ def test_a_read_only_home_can_be_looked_at(read_only: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_the_folder_of_another_user_is_a_reason_not_to_begin(tmp_path: Path) -> None:
-    project = finished(tmp_path / "p")
+    project = make_project(tmp_path / "p")
+    (project / ".bough").mkdir()
     os.chown(project / ".bough", 12345, -1)
     for command in (("check",), ("status",), ("show",)):
         one_sentence(bough(project, *command), 2, "belongs to another user", "move it away")
