@@ -10,15 +10,11 @@ from time import time
 import pytest
 
 from bough.adapters.models.admission import Gate, PacedModel
-from bough.adapters.models.chat import ChatModel
-from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.pace import Bucket, Pace
-from bough.adapters.models.wire import Client
+from bough.adapters.models.pace import Pace
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Sign, TransientError, WaitEnded
-from bough.core.messages import Answer, Prompt, Said, Usage
+from bough.core.messages import Answer, Prompt, Said
 from bough.ports.steering import Stop
-from tests.wire import Headed, WireModel
 
 PROMPT = Prompt("goal#1#1", "", PersistentList((Said("x" * 30_000),)), ())
 
@@ -156,44 +152,3 @@ def test_who_is_called_off_leaves_his_place_to_others() -> None:
         assert agents.gate.pace.number == 2
 
     run(work)
-
-
-def test_what_a_provider_does_not_count_is_not_waited_for() -> None:
-    """Most of a long conversation is read from a cache, which at some providers is free of the limit."""
-
-    async def work(agents: Agents) -> None:
-        agents.server.name = agents.model.name = "anthropic:m"
-        gate = agents.gate
-        first = gate.pace.send(0.0, "anthropic:m", 0)
-        gate.pace.hear(gate.timer(), first, Bucket(1_000_000, 1_000_000, 0.001))
-        gate.pace.drop(first)
-        spent = []
-        for _ in range(8):
-            before = gate.pace.buckets["anthropic:m"].level
-            call = agents.ask()
-            await agents.settle()
-            spent.append(round(before - gate.pace.buckets["anthropic:m"].level))
-            agents.server.asked[-1].set_result(Answer(usage=Usage(10_000, 5, cache_read=9_900)))
-            await call
-        assert spent[0] == 10_000
-        assert spent[-1] < 300
-
-    run(work)
-
-
-def test_what_a_server_says_of_its_tokens_is_heard_on_the_wire() -> None:
-    says = {"x-ratelimit-limit-tokens": "600000", "x-ratelimit-remaining-tokens": "9000"}
-
-    async def main(base_url: str) -> Pace:
-        client = Client()
-        gate = client.gate(base_url)
-        model = PacedModel(ChatModel(client, Endpoint("openai:m", base_url), 5), gate, Stop())
-        await model.ask(PROMPT, lambda text: None)
-        await client.close()
-        return gate.pace
-
-    with WireModel([Headed(Answer("first"), says)]) as wire:
-        pace = asyncio.run(main(wire.base_url))
-    bucket = pace.buckets["openai:m"]
-    assert (bucket.limit, bucket.level, bucket.rate) == (600_000, 9_000, 10_000)
-    assert pace.wait(bucket.at, "openai:m", 10_000) == 0.1

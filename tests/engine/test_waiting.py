@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 
 from bough import app
-from bough.adapters.models.admission import FirstContact
+from bough.adapters.models.admission import Gate, PacedModel
 from bough.adapters.models.faults import Endpoint, explain_status
+from bough.adapters.models.pace import Pace
 from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Refused, TransientError
-from bough.core.messages import Prompt
+from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.cli.execution import JsonDisplay, retry_on_quota
+from bough.ports.steering import Stop
 from bough.testing import ScriptedModel, call
 from tests.harness import FIXED, QUICK_CHECK, journal_of, make_project, run_to_end
 from tests.interfaces.shell import bough
@@ -30,6 +32,10 @@ def refused_connection() -> TransientError:
     error = TransientError("Nothing answers there.")
     error.nobody = True
     return error
+
+
+def paced(*answers: Answer | TransientError) -> PacedModel:
+    return PacedModel(ScriptedModel(list(answers)), Gate("model.example", Pace(first=0.0)), Stop())
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")
@@ -50,14 +56,14 @@ def test_a_missing_server_is_reported_at_once_and_the_run_can_be_resumed(tmp_pat
 def test_only_the_first_connection_counts() -> None:
     prompt = Prompt("k", "", PersistentList(()), ())
 
-    async def ask(model: FirstContact) -> None:
+    async def ask(model: PacedModel) -> None:
         await model.ask(prompt, lambda text: None)
 
     async def work() -> None:
         with pytest.raises(Refused, match="Nothing answers"):
-            await ask(FirstContact(ScriptedModel([refused_connection()])))
+            await ask(paced(refused_connection()))
         for sign_of_life in (DONE, TransientError("503")):
-            model = FirstContact(ScriptedModel([sign_of_life, refused_connection()]))
+            model = paced(sign_of_life, refused_connection())
             for _ in range(2):
                 try:
                     await ask(model)

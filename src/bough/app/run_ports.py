@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from bough.adapters.fenced_ports import fence_port
-from bough.adapters.models.admission import FirstContact, PacedModel
+from bough.adapters.models.admission import PacedModel
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
@@ -159,18 +159,16 @@ async def _make_models(
         if name.startswith(MODEL) and agents is not None:
             made[name] = fence_port(agents.model(name, project.home / "desk", config.limits), fence)
             continue
-        model = given.get(name) or FirstContact(
-            make_model(
-                name,
-                base_url=endpoints.get(name) or base_url,
-                client=project.client,
-                timeout=config.limits.model_timeout,
-                longest=config.limits.model_longest,
-                env=project.env,
-                window=known.window(name, config.models.window),
-                images=known.images(name, config.models.images),
-                own_price=config.prices.get(name.partition("@")[0]),
-            )
+        model = given.get(name) or make_model(
+            name,
+            base_url=endpoints.get(name) or base_url,
+            client=project.client,
+            timeout=config.limits.model_timeout,
+            longest=config.limits.model_longest,
+            env=project.env,
+            window=known.window(name, config.models.window),
+            images=known.images(name, config.models.images),
+            own_price=config.prices.get(name.partition("@")[0]),
         )
         model = RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
         made[name] = fence_port(model, fence)

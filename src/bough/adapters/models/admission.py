@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from msgspec import Struct
 
-from bough.adapters.models.pace import Pace, Sent, read_allowance
-from bough.core.conversation.compaction import measure_messages
-from bough.core.conversation.text_fitting import estimate_tokens
+from bough.adapters.models.pace import Pace
 from bough.core.errors import Exhausted, NotServed, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
 from bough.ports import Model
@@ -32,26 +29,8 @@ FRESH = 60.0
 """Seconds for which a quota that one agent found exhausted also counts as exhausted for the others."""
 
 
-class Admission(Struct, frozen=True, eq=False):
-    """A request that may be sent."""
-
-    gate: Gate
-    sent: Sent
-
-    def hear(self, headers: Mapping[str, str]) -> None:
-        """Read the token allowance from the headers of the request's answer."""
-        if allowance := read_allowance(headers, time.time()):
-            self.gate.pace.hear(self.gate.timer(), self.sent, allowance)
-
-
-ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
-"""The admission of the current context's request. The HTTP client (`wire.py`) passes it the server's headers."""
-
-
 class _Applicant(Struct, frozen=True, eq=False):
-    model: str
-    tokens: int
-    let_in: asyncio.Future[Sent]
+    let_in: asyncio.Future[int]
     say: Say
 
 
@@ -67,7 +46,7 @@ class Gate:
         self._exhausted: tuple[float, Exhausted] | None = None
 
     @asynccontextmanager
-    async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Admission]:
+    async def turn(self, say: Say, stop: Stop) -> AsyncIterator[None]:
         """Wait until a request may be sent to the endpoint. Raises `WaitEnded` if a person stops the run meanwhile, and
         other requests' errors that concern everyone (an exhausted quota, a server that is down)."""
         if self._exhausted is not None:
@@ -75,11 +54,11 @@ class Gate:
             if self.timer() - heard < FRESH and time.time() < known.until:
                 raise _copy(known)
             self._exhausted = None
-        sent = await self._wait(model, tokens, say, stop)
+        sent = await self._wait(say, stop)
         try:
-            yield Admission(self, sent)
+            yield
         except TransientError as error:
-            probe = self.pace.probing and sent.number > self.pace.cut
+            probe = self.pace.probing and sent > self.pace.cut
             self.pace.failed(self.timer(), sent, error.sign, error.retry_after)
             if probe and error.sign:
                 self._tell_all(error)
@@ -88,21 +67,21 @@ class Gate:
                     waiting.say(f"\n{self._explain()}\n")
             raise
         except Exhausted as error:
-            self.pace.drop(sent)
+            self.pace.under_way.remove(sent)
             self._exhausted = (self.timer(), error)
             self._tell_all(error)
             raise
         except BaseException:
-            self.pace.drop(sent)
+            self.pace.under_way.remove(sent)
             raise
         else:
             self.pace.answered(sent)
         finally:
             self._let_in()
 
-    async def _wait(self, model: str, tokens: int, say: Say, stop: Stop) -> Sent:
-        let_in: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        waiting = _Applicant(model, tokens, let_in, say)
+    async def _wait(self, say: Say, stop: Stop) -> int:
+        let_in: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        waiting = _Applicant(let_in, say)
         self._waiting.append(waiting)
         self._let_in()
         if let_in.done():
@@ -122,7 +101,7 @@ class Gate:
             return sent
         except asyncio.CancelledError:
             if let_in.done() and not let_in.cancelled() and let_in.exception() is None:
-                self.pace.drop(let_in.result())
+                self.pace.under_way.remove(let_in.result())
             raise
         finally:
             watching.close()
@@ -131,25 +110,19 @@ class Gate:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Admit every request that may go now. A lack of tokens holds up only requests to the same model."""
+        """Admit every request that may go now."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        now, short, soonest = self.timer(), set[str](), None
         for waiting in list(self._waiting):
-            if waiting.let_in.done() or waiting.model in short:
+            if waiting.let_in.done():
                 continue
-            wait = self.pace.wait(now, waiting.model, waiting.tokens)
-            if wait is None:
+            if wait := self.pace.wait(self.timer()):
+                self._alarm = asyncio.get_running_loop().call_later(wait, self._let_in)
+            if wait != 0.0:
                 break
-            if wait > 0:
-                soonest = wait if soonest is None else min(soonest, wait)
-                short.add(waiting.model)
-                continue
             self._waiting.remove(waiting)
-            waiting.let_in.set_result(self.pace.send(now, waiting.model, waiting.tokens))
-        if soonest is not None:
-            self._alarm = asyncio.get_running_loop().call_later(soonest, self._let_in)
+            waiting.let_in.set_result(self.pace.send())
 
     def _tell_all(self, error: Unavailable) -> None:
         for waiting in self._waiting:
@@ -164,54 +137,23 @@ class Gate:
         if left > 0:
             until = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
             return f"waiting until {until}: {self._host} asks to slow down"
-        if pace.newer >= int(pace.window):
-            return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
-        return f"waiting for {self._host}: its tokens per minute are used up"
+        return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
 
 
 class PacedModel:
-    """A model behind a gate."""
+    """A model behind a gate. Until its server has answered once, a refused connection is not retried: if nothing
+    listens there, the run halts and says so. Later it is a transient error like any other."""
 
     def __init__(self, model: Model, gate: Gate, stop: Stop) -> None:
-        self.name = model.name
-        self._model, self._gate, self._stop = model, gate, stop
-        self._weight = 1.0
-        """How many tokens the provider counts for each token that we estimate, averaged over the last requests."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    async def ask(self, prompt: Prompt, progress: Say) -> Answer:
-        # Estimate the prompt's tokens only if the provider has announced a token limit.
-        counts = self.name in self._gate.pace.buckets
-        tokens = estimate_tokens(prompt.system) + measure_messages(prompt.messages) if counts else 0
-        async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:
-            before = ADMITTED.set(turn)
-            try:
-                answer = await self._model.ask(prompt, progress)
-            finally:
-                ADMITTED.reset(before)
-        if tokens and answer.usage.input and not answer.usage.estimated:
-            # Anthropic does not count tokens read from the cache towards its limit; other providers do.
-            free = answer.usage.cache_read if self.name.startswith("anthropic:") else 0
-            counted = (answer.usage.input - free) / tokens
-            self._weight = min(max(0.5 * self._weight + 0.5 * counted, 0.01), 4.0)
-        return answer
-
-
-class FirstContact(Struct, eq=False):
-    """A model that has not been reached yet. Until its server has answered once, a refused connection is not retried:
-    if nothing listens there, the run halts and says so. Later it is a transient error like any other."""
-
-    _model: Model
-    _met: bool = False
+        self._model, self._gate, self._stop, self._met = model, gate, stop, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
         try:
-            answer = await self._model.ask(prompt, progress)
+            async with self._gate.turn(progress, self._stop):
+                answer = await self._model.ask(prompt, progress)
         except TransientError as error:
             if error.nobody and not self._met:
                 raise NotServed(str(error)) from error
