@@ -46,14 +46,6 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Headed:
-    """The answer as a stream, with these headers."""
-
-    answer: Answer
-    headers: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Cut:
     """The connection is closed after so many bytes of the stream; 0: before any byte of the response at all."""
 
@@ -85,7 +77,7 @@ class Raw:
     content_type: str = "text/event-stream"
 
 
-Reply = Answer | Status | Whole | Headed | Cut | Hang | Slow | Raw
+Reply = Answer | Status | Whole | Cut | Hang | Slow | Raw
 Item = Reply | Callable[[dict[str, Any]], Reply]
 
 
@@ -234,8 +226,6 @@ class _Handler(BaseHTTPRequestHandler):
             case Whole(answer):
                 document = DOCUMENTS[dialect_of(self.path)](answer)
                 self._send(200, {}, json.dumps(document).encode(), "application/json")
-            case Headed(answer, headers):
-                self._stream(self._events(answer), headers=headers)
             case Raw(content, kind):
                 self._send(200, {}, content, kind)
             case Cut(answer, after):
@@ -272,8 +262,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
 
-    def _stream(self, events: Iterator[bytes], pause: float = 0.0, headers: Mapping[str, str] | None = None) -> None:
-        self._begin(headers or {})
+    def _stream(self, events: Iterator[bytes], pause: float = 0.0) -> None:
+        self._begin({})
         for event in events:
             if pause and self.server.wire.over.wait(pause):
                 break

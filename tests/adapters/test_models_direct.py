@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ import pytest
 
 from bough.adapters.models import wire
 from bough.adapters.models.direct import DirectLink
-from bough.adapters.models.link import BadAddress, Link, LinkError, Silent, Timeouts, Unreachable
+from bough.adapters.models.link import BadAddress, LinkError, Silent, Timeouts, Unreachable
 from bough.adapters.models.wire import Client, read_everything
 
 T = TypeVar("T")
@@ -71,14 +72,14 @@ class Server:
             self.gone.set()
 
 
-async def post(link: Link, url: str, body: bytes, quiet: float = 5) -> tuple[int, bytes]:
+async def post(link: DirectLink, url: str, body: bytes, quiet: float = 5) -> tuple[int, bytes]:
     async with link.exchange("POST", url, [(b"accept", b"*/*")], body, Timeouts(5, quiet)) as reply:
         return reply.status, await read_everything(reply.pieces)
 
 
 def told(
     server: Callable[[], Server],
-    use: Callable[[Server, Link, str], Awaitable[T]],
+    use: Callable[[Server, DirectLink, str], Awaitable[T]],
     *,
     idle: float = 30.0,
     secure: ssl.SSLContext | None = None,
@@ -102,7 +103,7 @@ def told(
 def test_a_connection_is_used_again() -> None:
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab\n\r\n1\r\nc\r\n0\r\n\r\n"
 
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         assert await post(link, url, b"one") == (200, b"ok")
         assert await post(link, url, b"two") == (200, b"ab\nc")
         assert (await post(link, url, b""))[0] == 503
@@ -117,7 +118,7 @@ def test_a_connection_is_used_again() -> None:
 def test_a_connection_that_is_not_used_again(how: str) -> None:
     first = PLAIN.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") if how == "to be closed" else PLAIN
 
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         if how == "not read to its end":
             async with link.exchange("POST", url, [], b"one", Timeouts(5, 5)) as reply:
                 assert reply.status == 200
@@ -133,7 +134,7 @@ def test_a_connection_that_is_not_used_again(how: str) -> None:
 
 
 def test_an_answer_that_ends_with_its_connection_and_one_after_a_first_word() -> None:
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         assert await post(link, url, b"one") == (200, b"until the end")
         assert await post(link, url, b"two") == (200, b"ok")
 
@@ -145,7 +146,7 @@ def test_an_answer_that_ends_with_its_connection_and_one_after_a_first_word() ->
     "answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 300_000 + b"\r\n\r\n", PLAIN[:-1]]
 )
 def test_what_is_not_an_answer(answer: bytes) -> None:
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         with pytest.raises(LinkError):
             await post(link, url, b"one")
 
@@ -163,7 +164,7 @@ def test_a_secure_connection_is_used_again(identity: Path) -> None:
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(identity)
 
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         assert await post(link, url, b"x" * 1_000_000) == (200, b"ok")
         assert await post(link, url, b"two") == (200, b"ok")
         assert server.connections == 1 and server.requests[0].endswith(b"x" * 1_000_000)
@@ -175,7 +176,7 @@ def test_a_server_with_an_untrusted_certificate(identity: Path) -> None:
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(identity)
 
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         with pytest.raises(Unreachable) as refused:
             await post(link, url, b"one")
         assert isinstance(refused.value.__cause__, BaseException)
@@ -186,7 +187,7 @@ def test_a_server_with_an_untrusted_certificate(identity: Path) -> None:
 
 @pytest.mark.parametrize("host", ["a" * 70 + ".example", "[::1]:1"])
 def test_a_host_that_is_not_there(host: str) -> None:
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         with pytest.raises(Unreachable):
             await post(link, f"http://{host}/", b"one")
 
@@ -206,7 +207,7 @@ def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: 
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(identity)
 
-    async def use(server: Server, _: Link, url: str) -> None:
+    async def use(server: Server, _: DirectLink, url: str) -> None:
         client = Client()
         try:
             plain = client.link("http://127.0.0.1:1/v1")
@@ -270,7 +271,7 @@ def test_with_a_proxy_in_the_environment_requests_go_through_it(monkeypatch: pyt
     ],
 )
 def test_what_goes_wrong_is_one_of_our_errors(answer: bytes, error: type[LinkError]) -> None:
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         with pytest.raises(error):
             await post(link, url, b"one", quiet=0.2)
         with pytest.raises(Unreachable):
@@ -286,14 +287,14 @@ def test_what_a_server_packs_unasked_is_unpacked(packed: tuple[str, Callable[[by
     body = pack(content)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {len(body)}\r\n\r\n"
 
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         assert await post(link, url, b"one") == (200, content)
 
     told(lambda: Server(head.encode() + body), use)
 
 
 def test_credentials_in_a_url_are_sent_and_no_others() -> None:
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         named = url.replace("://", "://me:a%20secret@")
         async with link.exchange("POST", named, [(b"authorization", b"Bearer x")], b"one", Timeouts(5, 5)) as reply:
             assert reply.status == 200
@@ -305,7 +306,7 @@ def test_credentials_in_a_url_are_sent_and_no_others() -> None:
 
 @pytest.mark.parametrize("url", ["", "x", "ftp://a/b", "http://", "http://a:b/", "http://[::1/", "http://ü" + "x" * 70])
 def test_what_is_not_an_address(url: str) -> None:
-    async def use(server: Server, link: Link, _: str) -> None:
+    async def use(server: Server, link: DirectLink, _: str) -> None:
         with pytest.raises(BadAddress):
             await post(link, url, b"one")
 
@@ -315,7 +316,7 @@ def test_what_is_not_an_address(url: str) -> None:
 def test_silence_is_limited_once_an_answer_has_begun_and_not_before() -> None:
     slow = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
 
-    async def use(server: Server, link: Link, url: str) -> None:
+    async def use(server: Server, link: DirectLink, url: str) -> None:
         patient = Timeouts(5, 0.2, patient=True)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5), link.exchange("POST", url, [], b"one", patient):
@@ -325,3 +326,65 @@ def test_silence_is_limited_once_an_answer_has_begun_and_not_before() -> None:
                 await read_everything(reply.pieces)
 
     told(lambda: Server(b"", slow), use)
+
+
+@pytest.mark.parametrize("status", [200, 407])
+def test_an_encrypted_request_goes_through_a_tunnel(
+    identity: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    heads: list[bytes] = []
+
+    async def use(server: Server, _: DirectLink, url: str) -> None:
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(b"HTTP/1.1 %d said\r\n\r\n" % status)
+            if status == 200:
+                host, _, port = heads[0].split()[1].decode().partition(":")
+                theirs, ours = await asyncio.open_connection(host, int(port))
+                await asyncio.gather(*(pass_on(*ends) for ends in ((reader, ours), (theirs, writer))))
+            writer.close()
+            ended.set()
+
+        async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(ConnectionError):
+                while piece := await reader.read(65_536):
+                    writer.write(piece)
+            writer.close()
+
+        ended = asyncio.Event()
+        listener = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        proxy = f"http://me:secret@127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        link = DirectLink(30, ssl.create_default_context(cafile=str(identity)), {"https": proxy})
+        try:
+            if status == 200:
+                assert await post(link, url, b"one") == (200, b"ok")
+                assert await post(link, url, b"two") == (200, b"ok")
+                assert server.connections == len(heads) == 1
+            else:
+                with pytest.raises(Unreachable, match="407"):
+                    await post(link, url, b"one")
+        finally:
+            await link.close()
+            await ended.wait()
+            listener.close()
+        assert heads[0].startswith(b"CONNECT 127.0.0.1:") and b"proxy-authorization: Basic bWU6c2VjcmV0" in heads[0]
+
+    monkeypatch.setenv("NO_PROXY", "")
+    secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    secure.load_cert_chain(identity)
+    told(lambda: Server(PLAIN, PLAIN), use, secure=secure)
+
+
+def test_an_excepted_host_is_reached_without_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(server: Server, _: DirectLink, url: str) -> None:
+        link = DirectLink(30, None, {"all": "http://127.0.0.1:1"})
+        try:
+            with pytest.raises(Unreachable):
+                await post(link, url, b"one")
+            monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+            assert await post(link, url, b"two") == (200, b"ok")
+        finally:
+            await link.close()
+
+    monkeypatch.setenv("NO_PROXY", "")
+    told(lambda: Server(PLAIN), use)

@@ -1,17 +1,19 @@
-"""The direct connection to a server: HTTP/1.1 by h11 over the event loop's own streams.
+"""The connection to a server, or through a proxy: HTTP/1.1 by h11 over the event loop's own streams.
 
-A whole HTTP library also has HTTP/2, proxies and other event loops: loading it takes 45 ms and 10 MB, and a request
-takes three times as long as here. proxied.py uses one where there is a proxy.
+A whole HTTP library also has HTTP/2 and other event loops: loading it takes 45 ms and 10 MB, and a request takes three
+times as long as here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
+import sys
 import time
 import zlib
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import lru_cache
 from urllib.parse import quote, unquote, urlsplit
@@ -28,6 +30,7 @@ from bough.adapters.models.link import (
     Unreachable,
     UnreachableInTime,
 )
+from bough.core.errors import Refused
 
 READ = 65_536
 """The most bytes read from a connection at once."""
@@ -40,14 +43,19 @@ KEPT = "%/:@!$&'()*+,;=~?"
 
 Origin = tuple[bool, str, int]
 """Whether the connection is encrypted, the host and the port."""
+Proxy = tuple[Origin, Headers]
+"""Where a proxy is, and the headers that it wants."""
 
 
 class DirectLink:
     """Opens a connection for each concurrent request, and keeps it for `idle` seconds after its last use."""
 
-    def __init__(self, idle: float, authorities: ssl.SSLContext | None) -> None:
-        """Make the link. `authorities`: None for a link without encryption."""
+    def __init__(
+        self, idle: float, authorities: ssl.SSLContext | None, proxies: Mapping[str, str] | None = None
+    ) -> None:
+        """Make the link. `authorities`: None for a link without encryption; `proxies`: see `find_proxies`."""
         self._keep = idle
+        self._proxies = proxies or {}
         # A fresh context trusts nobody, so an encrypted address fails rather than passes unchecked.
         self._authorities = authorities or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._idle: dict[Origin, list[_Connection]] = {}
@@ -61,11 +69,15 @@ class DirectLink:
         names = {name for name, _ in own}
         size = (b"content-length", b"%d" % len(body))
         all_headers = [*own, *(header for header in headers if header[0] not in names), size]
+        proxy = self._find_proxy(origin) if self._proxies else None
+        if proxy is not None and not origin[0]:
+            target = f"http://{own[0][1].decode()}{target}"
+            all_headers += proxy[1]
         try:
             head = h11.Request(method=method, target=target, headers=all_headers)
         except h11.LocalProtocolError as error:  # characters that no request can have
             raise BadAddress(str(error)) from error
-        connection = self._take_idle(origin) or await self._connect(origin, timeouts.connect)
+        connection = self._take_idle(origin) or await self._connect(origin, proxy, timeouts.connect)
         try:
             await connection.send(head, body, timeouts.quiet)
             answer = await connection.read_head(timeouts.first)
@@ -99,13 +111,65 @@ class DirectLink:
             connection.drop()
         return None
 
-    async def _connect(self, origin: Origin, timeout: float) -> _Connection:
+    def _find_proxy(self, origin: Origin) -> Proxy | None:
+        """Find the proxy for a server, if it is not excepted (`NO_PROXY`). Raises `Refused` for an unusable one."""
+        from urllib.request import proxy_bypass
+
         encrypted, host, port = origin
+        url = self._proxies.get("https" if encrypted else "http") or self._proxies.get("all", "")
+        if not url or proxy_bypass(f"{host}:{port}"):
+            return None
+        try:
+            place, _, headers = _parse_url(url if "://" in url else f"http://{url}")
+        except BadAddress as error:
+            raise Refused(
+                f"The proxy that the environment names cannot be used ({error}); "
+                "fix HTTPS_PROXY and ALL_PROXY, or unset them."
+            ) from None
+        return place, [(b"proxy-authorization", value) for _, value in headers[1:]]
+
+    async def _connect(self, origin: Origin, proxy: Proxy | None, timeout: float) -> _Connection:
+        encrypted, host, port = proxy[0] if proxy is not None else origin
         context = self._authorities if encrypted else None
         async with _within(timeout, UnreachableInTime, Unreachable):
-            return _Connection(
-                *await asyncio.open_connection(host, port, ssl=context, happy_eyeballs_delay=SECOND_ADDRESS)
-            )
+            reader, writer = await asyncio.open_connection(host, port, ssl=context, happy_eyeballs_delay=SECOND_ADDRESS)
+            if proxy is not None and origin[0]:
+                try:
+                    await self._open_tunnel(reader, writer, origin, proxy[1], timeout)
+                except BaseException:
+                    writer.transport.abort()
+                    raise
+            return _Connection(reader, writer)
+
+    async def _open_tunnel(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        origin: Origin,
+        headers: Headers,
+        timeout: float,
+    ) -> None:
+        """Make the proxy at the other end pass everything on to a server, and begin encryption with that server."""
+        _, host, port = origin
+        target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        proxy = _Connection(reader, writer)
+        await proxy.send(
+            h11.Request(method="CONNECT", target=target, headers=[(b"host", target.encode()), *headers]), b"", timeout
+        )
+        if (answer := await proxy.read_head(timeout)).status_code // 100 != 2:
+            raise Unreachable(f"the proxy refuses with status {answer.status_code}")
+        await writer.start_tls(self._authorities, server_hostname=host)
+
+
+def find_proxies() -> dict[str, str]:
+    """Return the addresses of proxies that the environment names, or the system where it has such settings, by scheme
+    (`all`: any other)."""
+    named = {"http_proxy", "https_proxy", "all_proxy"} & {name.lower() for name, value in os.environ.items() if value}
+    if not named and sys.platform != "darwin":
+        return {}
+    from urllib.request import getproxies
+
+    return getproxies()
 
 
 @lru_cache(maxsize=64)

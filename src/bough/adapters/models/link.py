@@ -1,10 +1,8 @@
-"""The interface for an HTTP request and its answer, with its errors. direct.py and proxied.py implement it."""
+"""An HTTP request's time limits, its answer and its errors, as direct.py has them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -49,14 +47,3 @@ class Reply(Struct, frozen=True):
     """Names in lower case."""
     pieces: AsyncGenerator[bytes, None]
     """The content as it arrives, decompressed."""
-
-
-class Link(Protocol):
-    """Makes any number of exchanges at once, over connections that are kept and reused."""
-
-    def exchange(
-        self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[Reply]:
-        """Send the request; the reply can be read until the context ends."""
-
-    async def close(self) -> None: ...

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import ssl
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
 from bough.adapters.models import faults
-from bough.adapters.models.admission import ADMITTED, Gate
+from bough.adapters.models.admission import Gate
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
+from bough.adapters.models.link import LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
@@ -30,6 +29,9 @@ from bough.core.decoding import UNREADABLE
 from bough.core.errors import Refused, TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Replied, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
+
+if TYPE_CHECKING:
+    from bough.adapters.models.direct import DirectLink
 
 T = TypeVar("T")
 
@@ -64,7 +66,7 @@ class Client:
 
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
         """Set the first and the longest pause for servers that name none."""
-        self._links: dict[tuple[bool, bool], Link] = {}
+        self._links: dict[tuple[bool, bool], DirectLink] = {}
         self._pauses = backoff_first, backoff_longest
         self._gates: dict[str, Gate] = {}
 
@@ -75,7 +77,7 @@ class Client:
             self._gates[address] = Gate(host, Pace(*self._pauses))
         return self._gates[address]
 
-    def link(self, url: str = "") -> Link:
+    def link(self, url: str = "") -> DirectLink:
         """Return the link for a URL: through a proxy if the environment names one, but direct on this machine."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
@@ -83,31 +85,17 @@ class Client:
         local = name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
         plain = url.startswith("http://")
         if (local, plain) not in self._links:
-            if not local and _has_proxy():
-                from bough.adapters.models.proxied import ProxiedLink
+            from bough.adapters.models.direct import DirectLink, find_proxies
 
-                self._links[local, plain] = ProxiedLink(IDLE, _load_authorities())
-            else:
-                from bough.adapters.models.direct import DirectLink
-
-                self._links[local, plain] = DirectLink(IDLE, None if plain else _load_authorities())
+            proxies = {} if local else find_proxies()
+            authorities = None if plain and not proxies else _load_authorities()
+            self._links[local, plain] = DirectLink(IDLE, authorities, proxies)
         return self._links[local, plain]
 
     async def close(self) -> None:
         links, self._links = self._links, {}
         for link in links.values():
             await link.close()
-
-
-def _has_proxy() -> bool:
-    """Whether the environment, or the system where it has such settings, names a proxy."""
-    if {"http_proxy", "https_proxy", "all_proxy"} & {name.lower() for name, value in os.environ.items() if value}:
-        return True
-    if sys.platform != "darwin":
-        return False
-    from urllib.request import getproxies
-
-    return bool(getproxies().keys() & {"http", "https"})
 
 
 class Complaint(Exception):
@@ -193,8 +181,6 @@ class Wire:
             async with asyncio.timeout(self._longest):
                 link = self._client.link(self._url)
                 async with link.exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
-                    if admitted := ADMITTED.get():
-                        admitted.hear(reply.headers)
                     await self._read(reply, reader)
         except TimeoutError as error:
             raise _attach_usage(faults.explain_timeout(self._at, self._longest), reader) from error
