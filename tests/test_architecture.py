@@ -317,7 +317,7 @@ OTHER_SUBJECTS = (
     "core/shell_syntax",  # reads command lines
     "core/textual",  # reads code blocks in a model's text
     "core/conversation/code_outline",
-    "engine/complexity_gate",  # says to a model which languages a project has
+    "engine/make_plan",  # says to a model which languages a project has
     "interfaces",  # says what is installed
 )
 """Modules whose knowledge of a language has nothing to do with tests."""

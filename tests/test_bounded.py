@@ -28,8 +28,8 @@ from bough.core.conversation.text_fitting import contain_markdown, fence_text, s
 from bough.core.errors import BoughError
 from bough.core.merge.active_files import PLAIN, find_edge
 from bough.core.merge.conflict_hunks import find_leftover_markers, list_hunks
-from bough.core.planning.outline import outlined
 from bough.core.planning.plan import build_goal_step
+from bough.core.planning.prompt_values import outlined
 from bough.core.stuck.marks import count_repetitions, find_trouble, mask_text, sketch_text
 from bough.core.textual.cleaning import clean_markdown, clean_message, escape_text
 from bough.core.textual.task_files import extract_errors

@@ -13,11 +13,9 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import IllegalTransition
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
-from bough.core.journal.children_fold import CHILDREN_EVENTS
-from bough.core.journal.plan_fold import LADDER_EVENTS, PLAN_EVENTS
+from bough.core.journal.plan_fold import CHILDREN_EVENTS, LADDER_EVENTS, PLAN_EVENTS
 from bough.core.journal.round_fold import ROUND_EVENTS
-from bough.core.journal.talk_fold import TALK_EVENTS
-from bough.core.journal.task_fold import evolve_task, fold_task, list_points
+from bough.core.journal.task_fold import TALK_EVENTS, evolve_task, fold_task, list_points
 from bough.core.messages import AnswerProtocol, Call, Result
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules

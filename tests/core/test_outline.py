@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.planning.outline import outlined
+from bough.core.planning.prompt_values import outlined
 
 MANY = [f"services/part{n // 100:03}/unit{n % 100:02}/module{n:05}.py" for n in range(20_000)]
 PAYMENTS = [

@@ -7,7 +7,7 @@ import pytest
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.planning.agent_choice import all_outside, choose_agent, has_stronger, list_named_agents, render_opening
 from bough.core.planning.plan import Role, Step, Tier
-from bough.core.settings.agent_settings import title_of
+from bough.core.settings.sections import title_of
 
 ONE = {"main": "m", "strong": "m"}
 TWO = {"main": "m", "strong": "s"}

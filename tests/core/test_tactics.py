@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from bough.core.ladder.tactics import Tactic, choose_tactic
+from bough.core.ladder.escalation import Tactic, choose_tactic
 
 ALL: tuple[Tactic, ...] = get_args(Tactic)
 

@@ -24,7 +24,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from bough import __version__
 from bough.core import events as e
 from bough.core.messages import Call
-from bough.core.settings.agent_settings import title_of
+from bough.core.settings.sections import title_of
 from bough.core.tree.task_state import SETTLED, State
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"

@@ -21,7 +21,7 @@ from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import CheckRules, Rules
-from bough.core.settings.agent_settings import OWN, list_answering
+from bough.core.settings.sections import OWN, list_answering
 from bough.ports import Approval, Model
 from bough.ports.steering import Stop
 

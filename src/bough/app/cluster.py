@@ -61,6 +61,6 @@ async def start_dispatch(store: Store, choices: Choices) -> DbosExecutor | None:
     if choices.given():
         raise UsageError("A model object cannot be sent to workers: use a named model, or run without --workers.")
     from bough.adapters.executors.dbos import DbosExecutor
-    from bough.engine.remote_leaf import is_leaf
+    from bough.engine.run_loop import is_leaf
 
     return DbosExecutor(journal.server, is_leaf, sum(each.slots for each in there))

@@ -24,20 +24,20 @@ from bough.core.errors import UsageError
 from bough.core.ladder.escalation import LadderRules
 from bough.core.planning.plan import PlanningRules
 from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
-from bough.core.settings.agent_settings import AgentSettings
 from bough.core.settings.sections import (
+    AgentSettings,
     ApproveSettings,
     BacklogSettings,
     BuilderSettings,
     CheckSettings,
     HookSettings,
+    Service,
     WorkerSettings,
     WorkspaceSettings,
 )
 from bough.core.settings.sections import Models as Models
 from bough.core.settings.sections import SandboxSettings as SandboxSettings
 from bough.core.settings.servers import ToolServer, described, read
-from bough.core.settings.service import Service
 from bough.core.stuck.signals import StuckRules
 from bough.core.textual.spelling import suggest_word
 from bough.core.textual.toml_source import parse_toml

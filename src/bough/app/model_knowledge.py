@@ -18,7 +18,7 @@ from bough.adapters.models.wire import Client
 from bough.adapters.state_folder import find_state_folder
 from bough.core.messages import ModelProtocol
 from bough.core.model_chain import TIERS, list_fallbacks
-from bough.core.settings.agent_settings import MODEL
+from bough.core.settings.sections import MODEL
 
 MEMORY = "models.json"
 """The file in the person's state folder that stores what runs learned about models."""

@@ -31,7 +31,7 @@ from bough.app.prompts import choose_prompts
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
-from bough.core.settings.agent_settings import MODEL
+from bough.core.settings.sections import MODEL
 from bough.ports import Model, Ports, Sandbox, Tools, Workspaces
 from bough.ports.steering import Fence, Inbox, Stop
 from bough.ports.verifier import Verifier

@@ -10,8 +10,8 @@ from pathlib import Path
 from bough.app.journal import find_project_root
 from bough.core.errors import NotFound, UsageError
 from bough.core.planning.plan import Plan
-from bough.core.workflow.command_values import fill_step
 from bough.core.workflow.loading import Workflow, load
+from bough.core.workflow.placeholders import fill_step
 from bough.core.workflow.problems import decode_text, suggest_nearest
 from bough.trust.files import Place
 

@@ -20,7 +20,7 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.errors import Refused, TooLong, Unavailable
 from bough.core.journal.fold_changes import get_attempt
-from bough.core.ladder.tactics import Tactic, choose_tactic
+from bough.core.ladder.escalation import Tactic, choose_tactic
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said, list_editors
 from bough.core.planning.agent_choice import choose_agent
 from bough.core.planning.plan import TEMPERATURES, Role, Tier

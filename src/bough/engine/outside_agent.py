@@ -19,7 +19,7 @@ from bough.core.errors import Refused, SnapshotRefused, TransientError
 from bough.core.journal.fold_changes import get_attempt
 from bough.core.messages import Answer, Call, Said
 from bough.core.planning.agent_choice import render_opening
-from bough.core.settings.agent_settings import MODEL, title_of
+from bough.core.settings.sections import MODEL, title_of
 from bough.core.textual.reading import make_call
 from bough.core.tree.task import Task
 from bough.engine.agent_protocol import build_answer_event

@@ -24,7 +24,6 @@ from bough.core.tree.task_state import State
 from bough.engine import (
     change_approval,
     command_steps,
-    compact_conversation,
     make_plan,
     person_messages,
     rungs,
@@ -38,8 +37,7 @@ from bough.engine.agent_protocol import (
     render_message,
     try_protocol,
 )
-from bough.engine.complexity_gate import estimate_goal, read_requirements
-from bough.engine.make_plan import weigh_split
+from bough.engine.make_plan import estimate_goal, read_requirements, weigh_split
 from bough.engine.merge_queue import MergeProof, find_leftover_conflicts
 from bough.engine.outside_agent import ask_agent
 from bough.engine.task_workspace import (
@@ -382,7 +380,7 @@ _PERFORM: dict[type, Perform] = {
     c.Agree: make_plan.agree_on_plan,
     c.RuleOnChanges: change_approval.rule_on_changes,
     c.ReturnFinding: change_approval.return_finding,
-    c.Compact: compact_conversation.compact_conversation,
+    c.Compact: rungs.compact_conversation,
     c.Split: make_plan.split_task,
     c.RunCommand: command_steps.run_command,
     c.TakeWork: command_steps.take_work,

@@ -1,6 +1,7 @@
 """Drives a run to its end, or to a halt that can be resumed.
 
-`propose_plan` plans a goal without starting it, with the same code as a run but without a journal.
+`propose_plan` plans a goal without starting it, with the same code as a run but without a journal. `carry_leaf` runs
+one task on a worker machine, while another process holds the run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bough.core.journal.run_fold import Run, evolve_run, find_ending, fold_run
 from bough.core.journal.task_fold import evolve_task
 from bough.core.ladder.escalation import EscalationOptions
 from bough.core.planning.agent_choice import has_stronger
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, Tier
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.base_check import check_base
@@ -31,7 +32,7 @@ from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import StepStarter
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports, shown
-from bough.ports.steering import cancel_tasks
+from bough.ports.steering import cancel_tasks, run_beside
 
 AHEAD = 4.0
 """Once the check on the original files runs its first test, agents wait this many seconds for its result."""
@@ -235,3 +236,33 @@ async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[
             for event in events:
                 see(event)
     return task, tuple(refused)
+
+
+def is_leaf(path: str, first: e.TaskCreated) -> bool:
+    """Return whether a worker may run this task: one piece of work that is neither the goal nor a merge."""
+    step = first.step
+    return path != GOAL and not step.steps and not step.plan_first and not step.do and first.merge is None
+
+
+async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
+    """Run the task until it is finished or halts. This process can be killed at any time, and another worker can
+    continue. If the task splits, its steps run here, too. `since`: the event up to which stop requests are obsolete."""
+    state = fold_run(run, await ports.store.read(run, RUN))
+    look, work = await listen(run, ports, since), asyncio.current_task()
+    # The worker also reads people's messages and stop requests. "Stop now" cuts off what it is doing.
+    with ports.stop.watch(lambda: work.cancel() if work is not None and ports.stop.now else None):
+        async with run_beside(_keep_listening(look, ports)):
+            try:
+                task_runner = TaskRunner(state, ports, asyncio.Semaphore(1), StepStarter(state, ports))
+                return await task_runner.run_task(path, first, again)
+            finally:
+                ports.inbox.look = None
+
+
+async def _keep_listening(look: Callable[[], Awaitable[None]], ports: Ports) -> None:
+    while True:
+        try:
+            await look()
+        except StoreError as error:
+            ports.progress(GOAL, f"\n{error}\n")
+        await asyncio.sleep(HEARTBEAT)

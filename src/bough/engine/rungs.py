@@ -1,5 +1,5 @@
 """Carries out the rungs of the ladder (the measures against a stuck task, from a fresh agent to giving up) once they
-have been decided and recorded. Also writes the report on a task that is given up, from recorded facts only."""
+have been decided and recorded. Also compacts a long conversation, and writes the report on a task that is given up."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.conversation import context, pruning
+from bough.core.budget.limits import LAST_SHARE, find_reached_limit
+from bough.core.conversation import compaction, context, pruning
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.task_fold import fold_task
 from bough.core.ladder.escalation import Decision, Rung
-from bough.core.messages import AnswerProtocol
+from bough.core.messages import AnswerProtocol, Message
 from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import build_focus_step, read_replan, read_split
 from bough.core.planning.plan import Role, Tier
 from bough.core.planning.prompt_values import FinishedStep
 from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
-from bough.core.tree.task import Task
+from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine.agent_protocol import (
     build_attempt,
@@ -32,7 +33,7 @@ from bough.engine.agent_protocol import (
     find_protocol,
     repeat_attempt,
 )
-from bough.engine.consult import try_consult
+from bough.engine.consult import Consulted, try_consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
 from bough.engine.task_workspace import (
@@ -329,3 +330,52 @@ HOW_TO_CONTINUE = (
 
 def _render_section(heading: str, lines: Sequence[str]) -> str:
     return "\n".join(("", f"## {heading}", *(f"- {line}" for line in lines))) if lines else ""
+
+
+async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRuntime) -> Batches:
+    """Compact the conversation. The last event is `Compacted`, unless a person stops the run. The fast model's last
+    answer is recorded together with it, so that after a crash the model is not asked again."""
+    assert task.attempt is not None, "no conversation to compact"
+    messages = task.attempt.messages
+    yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
+    facts = await collect_facts(task, runtime)
+    aim = compaction.compute_target(messages, task.rules.compaction, task.attempt.window)
+    at = compaction.find_cut(messages, aim)  # The messages from this index on stay.
+    gone = tuple(messages)[1:at]
+    limit = compaction.compute_room(messages, at, aim)
+    pinned = compaction.render_pinned(facts, messages)
+    parts = _split_parts(task.attempt, gone, task, runtime)
+    written, asked = "", Consulted((), None)
+    for number, part in enumerate(parts, 1):
+        if asked.events:
+            yield asked.events
+        values = pruning.build_material(part, number, len(parts), facts, written, max(limit // 2, 100))
+        asked = await try_consult(task, runtime, "compactor", "fast", values)
+        written = asked.answer.text if asked.answer and pruning.is_usable(asked.answer) else ""
+        if not written:
+            break
+    if asked.events and not written and runtime.ports.stop.requested:
+        yield asked.events
+        return
+    if written:
+        text = compaction.parse_summary(written, pinned, limit, facts.files)
+    else:
+        text = compaction.summarize_plainly(gone, pinned, limit, facts.editors)
+    told = context.render(runtime.ports.prompt("compacted"), {"summary": text})
+    before = compaction.measure_messages(messages)
+    after = compaction.measure_messages(compaction.compact_messages(messages, at, told))
+    yield [*asked.events, e.Compacted(told, at, before, after, "model" if written else "rule")]
+
+
+def _split_parts(attempt: Attempt, gone: tuple[Message, ...], task: Task, runtime: TaskRuntime) -> list[str]:
+    """Split the dropped messages into parts for the fast model. Return no parts if plain rules are to be used: by the
+    settings, because the budget is short, or because little would be gained."""
+    spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
+    if spent or task.rules.compaction.summarizer == "truncate":
+        return []
+    used = max(compaction.measure_messages(attempt.messages), attempt.used)
+    if not compaction.has_helped(used, used - compaction.measure_messages(gone)):
+        return []
+    window = runtime.find_model(task, "fast").window
+    parts = pruning.split_transcript(gone, min(PART, window // 2) if window else PART)
+    return parts if len(parts) < task.left.rounds else []  # Each part costs a round, and the agent needs one too.

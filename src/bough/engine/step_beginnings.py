@@ -20,8 +20,7 @@ from bough.core.tree.inherited import Subject
 from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.command_values import fill_step
-from bough.core.workflow.placeholders import LIVE
+from bough.core.workflow.placeholders import LIVE, fill_step
 from bough.engine.task_loop import TaskStream
 from bough.ports import Ports
 

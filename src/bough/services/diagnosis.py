@@ -40,7 +40,7 @@ from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
 from bough.core.model_chain import TIERS
 from bough.core.planning.plan import build_goal_step
-from bough.core.settings.agent_settings import MODEL, OWN, list_answering
+from bough.core.settings.sections import MODEL, OWN, list_answering
 from bough.installed import command_for
 from bough.ports import Sandbox
 from bough.services.settings_consent import make_consent

@@ -37,7 +37,7 @@ from bough.core.journal.run_fold import Run, evolve_run
 from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.settings.agent_settings import OWN
+from bough.core.settings.sections import OWN
 from bough.services.permission_store import SETTINGS, Answers, Permissions, shorten_value
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from bough.app.run_models import find_endpoints
 from bough.app.run_ports import open_ports
 from bough.app.session import Session
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, PermissionNeeded, StoreError, UsageError
-from bough.engine.remote_leaf import carry_leaf
+from bough.engine.run_loop import carry_leaf
 from bough.ports import Ports, Store
 from bough.services.permissions import describe_wants, list_refused
 from bough.trust.handles import OpenHandle

@@ -12,9 +12,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bough.core.planning.plan import Step
-from bough.core.workflow.command_values import fill_command, find_refusals, load_check, load_command
 from bough.core.workflow.loading import load
-from bough.core.workflow.placeholders import NotAPlace, fill_places, split_places
+from bough.core.workflow.placeholders import (
+    NotAPlace,
+    fill_command,
+    fill_places,
+    find_refusals,
+    load_check,
+    load_command,
+    split_places,
+)
 from bough.core.workflow.problems import WorkflowError
 
 SHELLS = [shell for name in ("sh", "bash", "dash") if (shell := shutil.which(name))]

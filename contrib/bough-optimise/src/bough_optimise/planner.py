@@ -31,8 +31,8 @@ from bough.core.planning.guidance import LONGEST, guidance_of, with_guidance
 from bough.core.planning.plan import Tier
 from bough.core.planning.tool_specs import GATE, PLAN
 from bough.core.tree.task_state import State
-from bough.engine.complexity_gate import describe, describe_means
 from bough.engine.consult import helper_prompt, render_answer
+from bough.engine.make_plan import describe, describe_means
 from bough.ports import Ports
 from bough.trust.files import Place
 from bough_optimise import search

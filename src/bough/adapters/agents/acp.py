@@ -29,7 +29,7 @@ from bough.adapters.sandboxes.view import find_private_folder
 from bough.core.errors import Refused, TransientError
 from bough.core.messages import Call, Stop, Usage
 from bough.core.rules import Rules
-from bough.core.settings.agent_settings import title_of
+from bough.core.settings.sections import title_of
 from bough.ports import Sandbox, ToolResult, WorkFolder
 from bough.ports.agents import Talk, TurnEnded, TurnProgress
 

@@ -10,7 +10,7 @@ from bough.adapters.agents.acp import AcpAgent
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.messages import Answer, Prompt, Replied
 from bough.core.rules import Rules
-from bough.core.settings.agent_settings import MODEL
+from bough.core.settings.sections import MODEL
 from bough.ports.agents import TurnEnded
 
 ALONE = "Answer in your last message, only from what you are told here, without using any tool."

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from bough.core.errors import UsageError
-from bough.core.settings.agent_settings import AgentSettings
+from bough.core.settings.sections import AgentSettings
 
 
 class KnownAgent(Struct, frozen=True):

@@ -48,7 +48,7 @@ from bough.adapters.workspaces.trees import GitTrees
 from bough.adapters.workspaces.workspace import GitWorkspace, find_start, in_thread
 from bough.core.errors import WorkspaceError
 from bough.core.ids import INSPECTION
-from bough.core.settings.service import ENDING as SERVICES
+from bough.core.settings.sections import ENDING as SERVICES
 from bough.ports import Mount
 from bough.trust import handles
 from bough.trust.files import Place

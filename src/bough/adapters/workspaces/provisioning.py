@@ -18,7 +18,7 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.adapters.workspaces.surroundings import find_free_port
 from bough.core.errors import SetupFailed
-from bough.core.settings.service import ENDING, Service
+from bough.core.settings.sections import ENDING, Service
 from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust.programs import make_shell_argv
 

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from threading import Lock
 from types import CodeType
+from typing import Any
 
 import msgspec
+import msgspec.inspect
 from msgspec import Struct
 
 from bough.core.errors import NewerRun
@@ -22,7 +24,6 @@ from bough.core.events.acceptance import *
 from bough.core.events.backlog import *
 from bough.core.events.base import *
 from bough.core.events.base import Event
-from bough.core.events.children import *
 from bough.core.events.planning import *
 from bough.core.events.rounds import *
 from bough.core.events.run import *
@@ -93,13 +94,41 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
         try:
             return strict(body)
         except msgspec.ValidationError:
-            from msgspec.inspect import type_info
-
-            from bough.core.journal.newer_fields import drop_unknown
-
-            return msgspec.convert(drop_unknown(msgspec.json.decode(body), type_info(KINDS[kind])), KINDS[kind])
+            known = msgspec.inspect.type_info(KINDS[kind])
+            return msgspec.convert(_drop_unknown(msgspec.json.decode(body), known), KINDS[kind])
 
     return decode
+
+
+def _drop_unknown(value: Any, info: msgspec.inspect.Type) -> Any:
+    """Remove from a decoded JSON value the fields that this type does not have, at any depth."""
+    if isinstance(info, msgspec.inspect.UnionType):
+        info = _choose(value, info)
+    if isinstance(value, dict) and isinstance(info, msgspec.inspect.StructType):
+        known = {field.encode_name: field.type for field in info.fields}
+        return {
+            name: _drop_unknown(each, known[name]) if name in known else each
+            for name, each in value.items()
+            if name in known or name == info.tag_field
+        }
+    if isinstance(value, dict) and isinstance(info, msgspec.inspect.DictType):
+        return {name: _drop_unknown(each, info.value_type) for name, each in value.items()}
+    if isinstance(value, list) and isinstance(info, msgspec.inspect.TupleType):
+        return [_drop_unknown(each, of) for each, of in zip(value, info.item_types, strict=False)]
+    if isinstance(value, list) and isinstance(info, msgspec.inspect.CollectionType):
+        return [_drop_unknown(each, info.item_type) for each in value]
+    return value
+
+
+def _choose(value: Any, union: msgspec.inspect.UnionType) -> msgspec.inspect.Type:
+    """Choose the union member for this value: structs by their tag, all else by their JSON type."""
+    for info in union.types:
+        if isinstance(info, msgspec.inspect.StructType):
+            if isinstance(value, dict) and (info.tag_field is None or value.get(info.tag_field) == info.tag):
+                return info
+        elif isinstance(info, msgspec.inspect.DictType if isinstance(value, dict) else msgspec.inspect.CollectionType):
+            return info
+    return union
 
 
 def decode_event(run: str, kind: str, body: bytes) -> AnyEvent:

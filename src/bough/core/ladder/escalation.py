@@ -3,18 +3,42 @@
 `escalate` takes the situation of a task and returns the first rung of `LADDER` that applies. The table is read from top
 to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. If a rung was
 taken and failed (a rejected plan), the trouble stays as it was, and the next rung down applies.
+
+`choose_tactic` chooses the form in which a model that acts in text is asked again: a small model that is wrong repeats
+itself when it sees its own failing file, so a fresh attempt from another point of view helps more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from bough.core.ladder.tactics import Tactic
 from bough.core.planning.plan import PlanningRules
 from bough.core.stuck.signals import Recommended
+
+Tactic = Literal["tests_first", "short", "whole", "hinted", "repair"]
+MEASURED: dict[Tactic, float] = {"tests_first": 7.0, "short": 5.5, "whole": 5.3, "hinted": 4.7, "repair": 2.6}
+"""Tasks completed for 100,000 tokens where the task is one file and the first attempt failed. With `whole` and `repair`
+alone 34 of 80 exercises are solved instead of 37."""
+SEVERAL: dict[Tactic, float] = {"whole": 4.0, "repair": 10.0}
+"""The same measure for tasks of several files, where a repair keeps the files that are right."""
+LATER: frozenset[Tactic] = frozenset({"hinted", "repair"})
+"""Tactics that need an earlier failure."""
+
+
+def choose_tactic(allowed: tuple[Tactic, ...], tried: Mapping[str, int], *, alone: bool, failed: bool) -> Tactic:
+    """Choose the most promising tactic. `tried`: how often each was tried on this task, which makes it less promising.
+    `alone`: whether the task is one file; `failed`: whether an earlier attempt failed."""
+    defaults = MEASURED if alone else SEVERAL
+    usable = [tactic for tactic in defaults if tactic in allowed and (failed or tactic not in LATER)]
+    return max(
+        usable,
+        key=lambda tactic: defaults[tactic] / (1 + tried.get(tactic, 0)),
+        default="repair" if failed else "whole",
+    )
+
 
 Rung = Literal[
     "other_protocol",

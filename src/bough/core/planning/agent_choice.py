@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bough.core.conversation.pruning import list_calls
 from bough.core.messages import Message, Said
 from bough.core.planning.plan import Role, Step, Tier
-from bough.core.settings.agent_settings import OWN
+from bough.core.settings.sections import OWN
 from bough.core.workflow.keys import is_for_agents
 
 DONE = 40

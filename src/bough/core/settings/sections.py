@@ -1,7 +1,9 @@
-"""The sections of the settings. Thresholds are in the rules (`core/rules.py` and its like)."""
+"""The sections of the settings, with those of outside agents and services. Thresholds are in the rules
+(`core/rules.py` and its like)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
@@ -197,3 +199,54 @@ class HookSettings(Section, frozen=True):
     """Tell what happens in a night once, when it is over."""
     link_hours: Annotated[float, Meta(gt=0, le=168)] = 24.0
     """Hours for which the link to a question is good."""
+
+
+ENDING = ".services"
+"""Suffix of the folder next to a checkout's temporary files where its services keep theirs, which outlive checks."""
+
+
+class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A program that runs alongside the commands of a checkout: a database, a queue."""
+
+    run: str
+    """Its command, in the foreground. `$PORT` is a free port of its own, `$DATA` an empty folder of its own."""
+    ready: str | None = None
+    """A command that succeeds once it can be used; otherwise it is ready when it listens on `$PORT`."""
+    before: str | None = None
+    """A command that prepares it, once."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables that the checkout's commands get: `$PORT` in a value is the service's."""
+    timeout: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds within which it must be ready."""
+
+
+OWN = "bough"
+"""The name of bough's own agent where an outside one could be named."""
+MODEL = "agent:"
+"""The prefix of an outside agent used as a model: then it answers bough's own questions too."""
+
+
+class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An outside agent. Rejected in a repository's file."""
+
+    command: str | None = None
+    """The command that starts it, speaking the Agent Client Protocol on its standard input and output."""
+    network: str | None = None
+    """What it, and every command it runs, can reach: off, loopback, registries, allow:HOST,… or on."""
+    env: tuple[str, ...] = ()
+    """Variables of yours, including its key, that it and every command that it runs can see."""
+    mode: str | None = None
+    """The agent's mode to use where bough confines it."""
+    home: tuple[str, ...] = ()
+    """Files and folders of your home (`~/.claude`) of which it and every command that it runs see a copy."""
+
+
+def list_answering(models: Iterable[str | None]) -> set[str]:
+    """List the outside agents among the models."""
+    return {name.removeprefix(MODEL) for name in models if name and name.startswith(MODEL)}
+
+
+def title_of(agent: str) -> str:
+    """Return an outside agent's name for people; for a command line, that is the name of its program."""
+    program = agent.split(" ", 1)[0]
+    return agent if program == agent else program.rpartition("/")[2]

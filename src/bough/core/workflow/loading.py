@@ -22,7 +22,6 @@ from bough.core.planning.plan import (
     find_reachable,
 )
 from bough.core.textual.spelling import shorten_line
-from bough.core.workflow.command_values import find_refusals, load_check, load_command
 from bough.core.workflow.conditions import END, parse_condition
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
@@ -32,6 +31,9 @@ from bough.core.workflow.placeholders import (
     NotAPlace,
     Parts,
     ResultPlace,
+    find_refusals,
+    load_check,
+    load_command,
     merge_texts,
     render_loaded,
     render_plain,

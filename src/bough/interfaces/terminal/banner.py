@@ -6,7 +6,7 @@ import json
 
 from bough.core import events as e
 from bough.core.planning.plan import count_most_leaves
-from bough.core.settings.agent_settings import MODEL, title_of
+from bough.core.settings.sections import MODEL, title_of
 from bough.interfaces.terminal.output import Line, TerminalOutput
 from bough.views.formatting import format_limits, headline, one_line, pad, pluralize
 from bough.views.telling.run_events import describe_base, describe_scouting

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from bough.core import events as e
 from bough.core.messages import Call
 from bough.core.planning.plan import Step
-from bough.core.settings.agent_settings import title_of
+from bough.core.settings.sections import title_of
 from bough.core.tree.task_state import State
 from bough.views.formatting import (
     cut,
