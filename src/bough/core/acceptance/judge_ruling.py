@@ -65,6 +65,6 @@ def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
         return Ruling(False, "", given.reason[:LONGEST])
     place = find_quote(given.quote, request)
     if place is None:
-        shown = f"`{given.quote[:200]}` is not in the request" if given.quote else "There is no quote"
+        shown = f"`{given.quote[:200]}` is too short, or not in the request" if given.quote else "There is no quote"
         return Problems((f"{shown}: quote the words that demand it exactly, or rule that it is not demanded.",))
     return Ruling(True, request[slice(*place.span())], given.reason[:LONGEST])
