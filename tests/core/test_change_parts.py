@@ -1,49 +1,33 @@
-"""Where a change's part is made to end the program, to see whether anything runs it."""
+"""Where the function of a change's part is made to end the program, to see whether anything runs it."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import pytest
 
 from bough.core.acceptance.change_parts import edit_file
 
 FUNCTION = "def f(x):\n    if x:\n        return 1\n    return 2\n"
+CLASS = "class A:\n    x = 1\n\n    def one(self):\n        return 1\n"
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "after", "above"),
+    ("path", "before", "after", "at"),
     [
-        (
-            "a.py",
-            FUNCTION,
-            FUNCTION.replace("    return 2", "    elif x is None:\n        return 3\n    return 2"),
-            "return 3",
-        ),
-        (
-            "a.py",
-            "def f():\n    return g(\n        1,\n    )\n",
-            "def f():\n    return g(\n        1,\n        2,\n    )\n",
-            "return g(",
-        ),
-        ("a.py", FUNCTION, "def f(x):\n    return 2\n", "if x:"),
-        (
-            "a.py",
-            "class A:\n    x = 1\n",
-            "class A:\n    x = 1\n\n    def spare(self):\n        return 4\n",
-            "return 4",
-        ),
-        ("a.py", f"{FUNCTION}\n\nf(1)\n", "def f(x):\n    return 5\n\n\nf(1)\n", "return 5"),
-        ("a.js", "function f() {\n  return 2;\n}\n", "function f() {\n  go();\n  return 2;\n}\n", "go();"),
-        ("a.py", "A = [\n    1,\n]\n", "A = [\n    1,\n    2,\n]\n", ""),
-        ("a.py", "A = 1\n", "A = 1\n\n\ndef spare():\n    return 1\n", ""),
-        ("a.conf", "a = 1\n", "a = 1\n  b = 2\n", ""),
+        ("a.py", FUNCTION, FUNCTION.replace("return 1", "return 3"), 1),
+        ("a.py", FUNCTION, "def f(x):\n    return 2\n", 1),
+        ("a.py", CLASS, f"{CLASS}\n    def spare(self):\n        return 4\n", None),
+        ("a.py", CLASS, CLASS.replace("return 1", "y = 2\n        return y"), 4),
+        ("a.js", "function f() {\n  return 2;\n}\n", "function f() {\n  go();\n  return 2;\n}\n", 0),
+        ("a.py", "A = [\n    1,\n]\n", "A = [\n    1,\n    2,\n]\n", None),
+        ("a.py", FUNCTION, f"{FUNCTION}\n\ndef spare():\n    return 1\n", None),
+        ("a.conf", "a = 1\n", "a = 1\n  b = 2\n", None),
     ],
-    ids=("branch", "argument", "removal", "method", "body", "javascript", "loaded", "spare", "unknown"),
+    ids=("branch", "removal", "new method", "method", "javascript", "loaded", "new function", "unknown"),
 )
-def test_the_program_ends_where_a_part_runs(path: str, before: str, after: str, above: str) -> None:
+def test_the_program_ends_where_the_function_of_a_part_begins(
+    path: str, before: str, after: str, at: int | None
+) -> None:
     file = edit_file(path, before.encode(), after.encode())
     assert file is not None
     lines = file.stop(file.edits).splitlines()
-    stopped = [below.strip() for line, below in pairwise(lines) if "broken on purpose" in line]
-    assert stopped == ([above] if above else [])
+    assert [number for number, line in enumerate(lines) if "broken on purpose" in line] == ([] if at is None else [at])

@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from bough.core.acceptance.receipt import WrongReceipt
 from bough.core.errors import Unavailable, UsageError
 from bough.trust.files import Place
 from bough.trust.programs import make_environment, run_program
@@ -23,9 +24,9 @@ def sign(body: bytes, key: Path, project: Path) -> bytes:
     return out
 
 
-def check(body: bytes, signature: bytes, signers: Path | None, project: Path) -> str:
-    """Return who signed the body, as a phrase. `signers`: a file of the people whose signatures count, in git's form;
-    without it only the key is known. Raises for a wrong signature."""
+def check(name: str, body: bytes, signature: bytes, signers: Path | None, project: Path) -> str:
+    """Return who signed the body of the file `name`, as a phrase. `signers`: a file of the people whose signatures
+    count, in git's form; without it only the key is known. Raises for a wrong signature."""
     with tempfile.TemporaryDirectory(prefix="bough-signature-") as aside:
         file = Place(aside, "signature")
         file.write(signature)
@@ -39,14 +40,8 @@ def check(body: bytes, signature: bytes, signers: Path | None, project: Path) ->
             who = out.decode(errors="replace").partition("\n")[0].strip()
             status, _, said = _run(project, ("verify", *allowed, "-I", who or "nobody", *named), body)
     if status != 0:
-        raise WrongSignature(said)
+        raise WrongReceipt(f"The signature of {name} is wrong, so nothing of it was run: {said}.")
     return who or "an unknown key"
-
-
-class WrongSignature(UsageError):
-    """The signature belongs to another text, or to a person whose signature does not count."""
-
-    exit_status = 3
 
 
 def _run(project: Path, words: tuple[str, ...], body: bytes) -> tuple[int, bytes, str]:

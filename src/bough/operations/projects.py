@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -98,7 +99,9 @@ async def test_hooks(opened: Session, *, event: HookEvent) -> CalledHooks:
 )
 async def examine(
     opened: Session,
-    watcher: Any = None,
+    choices: Any = None,
+    attend: Any = None,
+    tell: Callable[[str], None] = lambda text: None,
     *,
     what: str = "",
     goal: Annotated[str, "What the change should achieve (default: its commit messages)."] = "",
@@ -124,29 +127,32 @@ async def examine(
     Exit status: 0 proven, 3 refuted, 5 not shown (neither of the two), 8 needs your word (`bough approve`); 4
     budget spent, 6 stopped, 7 model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
     """
+    from bough.app.choices import Choices, RunObserver
     from bough.app.known_projects import remember_project
     from bough.services import examine as service
     from bough.services.needless import find_needless
 
     remember_project(opened.root)
-    change = await service.find_change(opened, what, base)
-    trees, watcher = await service.take_change(opened, change), watcher or service.Watcher()
-    wanted, where = service.choose_goal(change, goal)
-    watcher.tell_goal(wanted, where, trees.says)
+    change, choices = await service.find_change(opened, what, base), choices or Choices()
+    trees = await service.take_change(opened, change)
+    wanted, said = service.choose_goal(change, goal)
+    tell(said)
+    begin = partial(service.examine, opened, change, trees, wanted, check or None, choices)
     outcome = await service.find_examined(opened, trees, wanted, check or None) if needless else None
     if outcome is not None:
-        watcher.notice(f"{outcome.run} has already examined this change: its result is used.")
+        tell(f"{outcome.run} has already examined this change: its result is used.")
     else:
-        outcome = await watcher.attend(
-            opened, lambda watch: service.examine(opened, trees, wanted, check or None, watcher.choices, watch)
-        )
+        outcome = await (attend(begin) if attend is not None else begin(RunObserver()))
     if needless and outcome.status in service.JUDGED:
-        watcher.notice(f"Taking parts of the change out, one after the other: at most {MOST_CHECKS} checks.")
+        tell(f"Taking parts of the change out, one after the other: at most {MOST_CHECKS} checks.")
         try:
-            await find_needless(opened, outcome.run, watcher.choices, MOST_CHECKS)
+            await find_needless(opened, outcome.run, choices, MOST_CHECKS)
         except UsageError as error:
-            watcher.notice(str(error))
-    rows, said = (await opened.evidence(outcome.run)).rows, f"Examined {trees.says}: {describe_status(outcome.status)}."
+            tell(str(error))
+    rows, said = (
+        (await opened.evidence(outcome.run)).rows,
+        f"Examined {change.says}: {describe_status(outcome.status)}.",
+    )
     status = outcome.exit_status
     return ExaminedChange(run=outcome.run, status=outcome.status, requirements=rows, said=said, exit_status=status)
 

@@ -85,7 +85,7 @@ async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "")
     """Merge a run's proven work with the current main, or with `onto`, and run its check and evidence again, without a
     model. `setup`: a command to run in the checkout first."""
     from bough.app.choices import Choices
-    from bough.services.still_proven import recheck_run
+    from bough.services.recheck import recheck_run
 
     event = await recheck_run(opened, run, onto, Choices(setup=setup or None))
     return RecheckedRun(run=run, said=describe_recheck(event), **asdict(event))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 import msgspec
@@ -27,6 +26,8 @@ from bough.views.run_view import Outcome
 
 MOST_FILES = 3_000
 """The most files that a change may have, because no examiner reads more."""
+SHOWN_LINES = 12
+"""The most lines of the goal that are shown before the examination begins."""
 FEWEST_WORDS = 3
 """The fewest words that a goal must have: fewer cannot ask for anything."""
 
@@ -41,31 +42,8 @@ class PullRequest(Struct, frozen=True):
     headRefOid: str = ""
 
 
-class ChangeTrees(Struct, frozen=True):
-    """A change as two trees in bough's own repository: the files before (`base`) and after (`head`)."""
-
-    says: str
-    base: str
-    head: str
-
-
 JUDGED = ("completed", "not_proven", "failed")
 """The statuses of completed examinations: the change is proven, neither proven nor refuted, or refuted."""
-
-
-class Watcher(Struct):
-    """Watches an examination. This default does nothing."""
-
-    choices: Choices = Choices()
-
-    def tell_goal(self, goal: str, where: str, says: str) -> None:
-        """Show what the change should achieve, before anything is spent."""
-
-    def notice(self, text: str) -> None:
-        """Announce what is done next."""
-
-    async def attend(self, session: Session, work: Callable[[RunObserver], Awaitable[Outcome]]) -> Outcome:
-        return await work(RunObserver())
 
 
 async def find_change(session: Session, what: str, against: str = "") -> GivenChange:
@@ -94,35 +72,30 @@ def _find_request(session: Session, number: str, against: str) -> GivenChange:
     return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
 
 
-def choose_goal(change: GivenChange, goal: str = "") -> tuple[str, str]:
-    """Return what the change should achieve, and a phrase for the source of that: `goal`, or its commit messages."""
-    count = len(change.messages)
-    text = goal.strip() or "\n\n".join(change.messages)
-    messages = "its message" if count == 1 else f"its {count} messages"
-    where = "as you say" if goal.strip() else f"from {messages}"
+def choose_goal(change: GivenChange, goal: str) -> tuple[str, str]:
+    """Return what the change should achieve, which is `goal` or in its commit messages, and a text for the person about
+    that."""
+    count, lines = len(change.messages), (text := goal.strip() or "\n\n".join(change.messages)).splitlines()
+    where = "as you say" if goal.strip() else "from its message" if count == 1 else f"from its {count} messages"
     if not text:
         raise UsageError(f"Nothing says what {change.says} should achieve: say it with --goal TEXT or --goal-file F.")
     asked = read_goal(build_goal_step(text)).requirements
     if not asked or len(re.findall(r"\w+", text)) < FEWEST_WORDS:
         raise UsageError(f"“{text}” asks for nothing that a test could show: say with --goal TEXT what should be true.")
-    return text, where
+    more = [f"  … and {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    shown = [f"Examining {change.says}. What it should achieve, {where}:", *(f"  {line}" for line in lines)]
+    return text, "\n".join([*shown[: SHOWN_LINES + 1], *more, ""])
 
 
-async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
-    """Store the files before and after the change as trees. Raises an error if the change cannot be judged."""
-    workspaces, commits = session.workspaces, PersonCommits(session.root)
-    if change.base:
-        base = await asyncio.to_thread(commits.find_tree, change.base)
-        await workspaces.bring(base)
-    else:
-        base = await workspaces.take()
+async def take_change(session: Session, change: GivenChange) -> tuple[str, str]:
+    """Store the files before and after the change in bough's own repository, and return both trees. Raises an error if
+    the change cannot be judged."""
+    workspaces = session.workspaces
+    base = await bring_commit(session, change.base) if change.base else await workspaces.take()
     if change.patch:
         head = await workspaces.patch(base, change.patch)
-    elif change.head:
-        head = await asyncio.to_thread(commits.find_tree, change.head)
-        await workspaces.bring(head)
     else:
-        head = await workspaces.take()
+        head = await bring_commit(session, change.head) if change.head else await workspaces.take()
     changed = await workspaces.changes(base, head)
     if not changed:
         clean = ": name a branch, a commit or a range" if not change.head and not change.patch else ""
@@ -135,12 +108,19 @@ async def take_change(session: Session, change: GivenChange) -> ChangeTrees:
     if all(one.binary for one in await workspaces.count_changes(base, head)):
         named = ", ".join(one.path for one in changed[:3])
         raise UsageError(f"{change.says} changes only binary files ({named}), which no test can examine: name another.")
-    return ChangeTrees(change.says, base, head)
+    return base, head
 
 
-async def find_examined(session: Session, trees: ChangeTrees, goal: str, check: str | None) -> Outcome | None:
+async def bring_commit(session: Session, commit: str) -> str:
+    """Copy the files of a commit of the person's into bough's own repository, and return their tree."""
+    tree = await asyncio.to_thread(PersonCommits(session.root).find_tree, commit)
+    await session.workspaces.bring(tree)
+    return tree
+
+
+async def find_examined(session: Session, trees: tuple[str, str], goal: str, check: str | None) -> Outcome | None:
     """Find a run that has examined this very change and passed its check, but has not looked for needless parts yet."""
-    wanted = (trees.base, trees.head, goal.strip(), check)
+    wanted = (*trees, goal.strip(), check)
     for name in await session.store.runs():
         run = await session.run(name)
         asked = run.plan.goal
@@ -155,11 +135,18 @@ async def find_examined(session: Session, trees: ChangeTrees, goal: str, check: 
 
 
 async def examine(
-    session: Session, trees: ChangeTrees, goal: str, check: str | None, choices: Choices, watch: RunObserver
+    session: Session,
+    change: GivenChange,
+    trees: tuple[str, str],
+    goal: str,
+    check: str | None,
+    choices: Choices,
+    watch: RunObserver,
 ) -> Outcome:
-    step = replace(build_goal_step(goal, check=check), given=trees.head)
+    base, head = trees
+    step = replace(build_goal_step(goal, check=check), given=head)
     rules = choices.rules(session.config.limits)
     # The examination may use the whole budget.
     acceptance = replace(rules.acceptance, examine="always", proof="difference", share=1.0)
-    point = StartingPoint(base=trees.base, rules=replace(rules, acceptance=acceptance), examines=trees.says)
+    point = StartingPoint(base=base, rules=replace(rules, acceptance=acceptance), examines=change.says)
     return await session.start(step, choices, watch, point)

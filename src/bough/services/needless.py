@@ -3,13 +3,12 @@ requirements.
 
 A part that no test misses stays out while the others are tried, so that all parts listed can be removed together. Each
 file is tried from the bottom up, since code usually stands above what uses it. In a file with needed parts, a part
-counts as needless only if tests run it: they fail if a statement that ends the program is put there. Each try is
+counts as needless only if tests run its function: they fail if a statement that ends the program begins it. Each try is
 recorded in the journal, so that a killed search can continue.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 
 from msgspec import Struct, field
@@ -20,10 +19,10 @@ from bough.app.session import Session
 from bough.core import events as e
 from bough.core.acceptance.change_parts import EditedFile, LineEdit, edit_file, find_words, list_functions
 from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.receipt import CHECK
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
 from bough.services.recheck import Measuring, open_finished
-from bough.services.still_proven import THE_CHECK, find_carried
 
 NAMED = 20
 """The most tests that are named for one part: those that fail without it."""
@@ -38,16 +37,12 @@ Part = tuple[str, tuple[LineEdit, ...]]
 
 async def find_needless(session: Session, name: str, choices: Choices, limit: int) -> e.NeedlessFound:
     """Find the needless parts of a finished run's change, with at most `limit` checks, and record the result."""
-    async with open_finished(session, name, choices, passed=True) as (run, task, measuring):
+    async with open_finished(session, name, choices, passed=True) as (run, task, probes, measuring):
         changed = [one.path for one in await session.workspaces.changes(run.base, task.tree)]
         before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
-        files = {}
-        for path in changed:
-            old, new = (side[path][1] if path in side else None for side in (before, after))
-            if found := edit_file(path, old, new):
-                files[path] = found
-        probes, goal = find_carried(run.base, task).probes, run.plan.goal.instructions
-        search = NeedlessSearch(session, name, measuring, run.base, task.tree, goal, files, probes, limit)
+        edited = [edit_file(path, *(side.get(path, ("", None))[1] for side in (before, after))) for path in changed]
+        files = {file.path: file for file in edited if file is not None}
+        search = NeedlessSearch(session, name, measuring, task.tree, run.plan.goal.instructions, files, probes, limit)
         for record in await session.store.read(name, kinds=("PartTried",)):
             if isinstance(record.event, e.PartTried):
                 search.tried[record.event.tree] = record.event
@@ -60,7 +55,6 @@ class NeedlessSearch(Struct, eq=False):
     session: Session
     run: str
     measuring: Measuring
-    base: str
     head: str
     goal: str
     files: dict[str, EditedFile]
@@ -78,10 +72,11 @@ class NeedlessSearch(Struct, eq=False):
     """The tests of `passing` that also pass without the change."""
 
     async def search(self) -> e.NeedlessFound:
-        after, before = await self._run_all(self.head), await self._run_all(self.base)
+        base = self.measuring.run.base
+        after, before = await self._run_all(self.head), await self._run_all(base)
         # A test that the change alters may have passed before, and test something else now.
-        _, altered = await self.measuring.run_tests(self.base, tests=self.head)
-        self.checks += 1
+        altered = await self.measuring.measure(base, tests=self.head)
+        self.checks = 3
         self.passing = [name for name, outcome in after.items() if outcome == "passed"]
         failed = {name for name, outcome in altered.items() if outcome in ("failed", "error")}
         self.both = {name for name in self.passing if before.get(name) == "passed"} - failed
@@ -106,27 +101,26 @@ class NeedlessSearch(Struct, eq=False):
             if part not in self.kept:
                 self.untried.append(part)
             return
-        loss = await self._lose([part])
-        pieces = self.files[path].split(edits)
-        if loss is None:
+        if (loss := await self._lose([part])) is None:
             self._take_out([part])
-        elif not pieces:
+        elif pieces := self.files[path].split(edits):
+            for piece in reversed(pieces):
+                await self._try_part((path, piece))
+        else:
             self.kept[part] = loss
-        for piece in reversed(pieces) if loss is not None else ():
-            await self._try_part((path, piece))
 
     async def _lose(self, parts: list[Part]) -> e.PartTried | None:
         """Return which tests fail if these parts are taken out, too; None if none does."""
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
-        loss = await self._try(await self.session.workspaces.graft(self.head, self.base, whole, texts))
+        base = self.measuring.run.base
+        loss = await self._try(await self.session.workspaces.graft(self.head, base, whole, texts))
         return loss if loss.asked or loss.others else None
 
     async def _try(self, tree: str) -> e.PartTried:
-        if tree in self.tried:
-            self.checks += 1
-        else:
+        self.checks += 1
+        if tree not in self.tried:
             now = await self._run_all(tree)
             lost = [name for name in self.passing if now.get(name) != "passed"]
             asked, others = ([name for name in lost if (name in self.both) == old][:NAMED] for old in (False, True))
@@ -136,10 +130,10 @@ class NeedlessSearch(Struct, eq=False):
 
     async def _run_all(self, tree: str) -> dict[str, str]:
         """Return the outcome of each probe and test on a tree; if no test is known by name, of the check itself."""
-        self.checks += 1
-        cases = await self.measuring.probe(tree, self.probes)
-        ended, tests = await self.measuring.run_tests(tree)
-        return cases | (tests or {THE_CHECK: ended})
+        found = await self.measuring.measure(tree, self.probes)
+        if len(found) > 1 + len(self.probes):
+            del found[CHECK]
+        return found
 
     def _without(self, parts: list[Part]) -> dict[str, frozenset[LineEdit]]:
         """Return the edits taken out so far, and those of these parts."""
@@ -153,29 +147,29 @@ class NeedlessSearch(Struct, eq=False):
         self.kept = {part: loss for part, loss in self.kept.items() if part not in parts}
 
     async def _describe(self, carried: tuple[str, ...]) -> e.NeedlessFound:
-        def place(part: Part) -> ChangePart:
-            return self.files[part[0]].locate(part[1])
-
-        needed, undecided = [], [replace(place(part), why=LIMITED) for part in self.untried]
+        needed, undecided, gone = [], [replace(self._locate(part), why=LIMITED) for part in self.untried], []
         for part, loss in self.kept.items():
-            found = replace(place(part), by=loss.asked)
+            found = replace(self._locate(part), by=loss.asked)
             if loss.others:
                 why = f"without it alone {loss.others[0]} fails, which passes without the whole change"
                 undecided.append(replace(found, why=why))
             else:
                 needed.append(found)
-        gone, subject = [], self._find_subject()
+        subject = self._find_subject()
         for path, edits in self.out.items():
-            ordered = tuple(one for one in self.files[path].edits if one in edits)
-            pieces = [ordered] if len(ordered) == len(self.files[path].edits) else self.files[path].split(ordered)
-            for piece in pieces or [ordered]:
+            file = self.files[path]
+            ordered = tuple(one for one in file.edits if one in edits)
+            for piece in (ordered != file.edits and file.split(ordered)) or [ordered]:
                 if why := await self._doubt((path, piece), subject):
-                    undecided.append(replace(place((path, piece)), why=why))
+                    undecided.append(replace(file.locate(piece), why=why))
                 else:
-                    gone.append(place((path, piece)))
+                    gone.append(file.locate(piece))
         return e.NeedlessFound(
             self.head, tuple(gone), tuple(undecided), tuple(needed), carried[:LISTED], self.checks, self.limit
         )
+
+    def _locate(self, part: Part) -> ChangePart:
+        return self.files[part[0]].locate(part[1])
 
     def _find_subject(self) -> tuple[set[str], set[str]]:
         """Return the words that tell what the needed parts are about, in added and in removed lines: new words, rare
@@ -188,7 +182,7 @@ class NeedlessSearch(Struct, eq=False):
         added, removed = set[str](), set[str]()
         for path, edits in self.kept:
             new, old = self.files[path].list_words(edits)
-            changed = self.files[path].list_changed_functions(edits)
+            changed = {*self.files[path].find_functions(edits).values()}
             added |= {word for word in new if not before[word] or word in rare} | changed
             removed |= (old & gone) | changed
         return added, removed
@@ -201,7 +195,7 @@ class NeedlessSearch(Struct, eq=False):
         if shared := sorted((words[0] & subject[0]) | (words[1] & subject[1])):
             return f"no test notices, but it is about `{shared[0]}`, as a part that is needed is"
         beside = any(path == kept for kept, _ in self.kept)
-        if not beside or not (text := await asyncio.to_thread(self.files[path].stop, edits)):
+        if not beside or not (text := self.files[path].stop(edits)):
             return ""
         if self.checks >= self.limit:
             return LIMITED

@@ -46,8 +46,8 @@ from bough.services.backlog import LEASE, find_held, is_of, load_backlog, look_a
 from bough.services.night_branch import NightBranch, find_conflicts, make_branch_once
 from bough.services.night_look import find_full_disk, find_touched, is_outdated, require_delivered
 from bough.services.permissions import list_barred
+from bough.services.recheck import recheck_night
 from bough.services.run_messages import find_person
-from bough.services.still_proven import recheck_night
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0

@@ -67,7 +67,7 @@ class PersonCommits:
     def find_tree(self, commit: str) -> str:
         """Return the tree of the project's folder in that commit."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
-        tree = self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}")
+        tree = self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}")
         if not re.fullmatch("[0-9a-f]{40}", tree):
             why = "its objects are named by SHA-256" if tree else f"commit {commit[:10]} has no folder {prefix}"
             raise WorkspaceError(f"bough cannot read the trees of this repository: {why}.")
@@ -76,46 +76,34 @@ class PersonCommits:
     def list_since(self, tree: str, tip: str, most: int) -> list[str]:
         """List the commits of a branch after the last one with that tree, oldest first; empty if no commit has it."""
         prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
-        listed = self.ask("log", "--first-parent", f"-n{most}", "--format=%H %T", tip).splitlines()
-        found: list[str] = []
-        for line in listed:
-            commit, _, own = line.partition(" ")
-            if (self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}") if prefix else own) == tree:
-                return found[::-1]
-            found.append(commit)
+        commits = self.ask("log", "--first-parent", f"-n{most}", "--format=%H", tip).split()
+        for at, commit in enumerate(commits):
+            if self.ask("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}") == tree:
+                return commits[:at][::-1]
         return []
 
     def find_change(self, what: str, against: str = "") -> GivenChange:
         """Find the change that a person names: a branch, range, commit or patch; empty: the uncommitted changes."""
+        given = self.require(against) if against else ""
         if not what:
             if not (head := self.find("HEAD")):
                 raise UsageError("There is no commit here to compare your files with: name a patch file.")
-            return GivenChange("your uncommitted changes", self.require(against) if against else head)
+            return GivenChange("your uncommitted changes", given or head)
         if ".." in what and _read_file(what) is None:
             first, _, last = what.partition("..." if "..." in what else "..")
             return self.compare(self.require(first or "HEAD"), self.require(last or "HEAD"), f"the range {what}")
         if self.find(f"refs/heads/{what}") or self.find(f"refs/remotes/{what}"):
             head = self.require(what)
             mains = [commit for name in MAINS if (commit := self.find(name)) and commit != head]
-            base = mains[0] if mains and not against else self.require(against or "HEAD")
-            return self.compare(base, head, f"the branch {what}")
+            return self.compare(given or (mains or [self.require("HEAD")])[0], head, f"the branch {what}")
         if head := self.find(what):
-            return self.compare(
-                self.require(against) if against else self._find_parent(head, what), head, f"the commit {what}"
-            )
+            return self.compare(given or self._find_parent(head, what), head, f"the commit {what}")
         if (patch := _read_file(what)) is not None:
-            return self._read_patch(what, patch, against)
+            return GivenChange(f"the patch {what}", given or self.find("HEAD"), "", patch, _read_purpose(patch))
         raise UsageError(
             f"`{what}` is neither a branch, a commit, a range A..B nor a patch file here: `git branch -a` lists "
             "branches, and `git fetch` brings new ones."
         )
-
-    def _read_patch(self, what: str, patch: bytes, against: str) -> GivenChange:
-        head, found, _ = patch.decode(errors="replace").partition("\ndiff --git ")
-        said = re.sub(r"\A(?:From .*\n)?(?:[\w-]+: .*\n(?:[ \t].*\n)*)*", _keep_subject, head) if found else ""
-        said = said.partition("\n---\n")[0].strip()
-        base = self.require(against) if against else self.find("HEAD")
-        return GivenChange(f"the patch {what}", base, "", patch, (said,) if said else ())
 
     def _find_parent(self, commit: str, name: str) -> str:
         parents = self.ask("rev-list", "--parents", "-n", "1", commit).split()[1:]
@@ -160,11 +148,16 @@ def _read_file(what: str) -> bytes | None:
         return None
 
 
-def _keep_subject(found: re.Match[str]) -> str:
-    """Replace a mail's headers by its subject, without a prefix such as `[PATCH 1/2]`."""
-    subject = re.search(r"^Subject: (.*(?:\n[ \t].*)*)", found[0], re.MULTILINE)
-    words = " ".join(subject[1].split()) if subject else ""
-    return re.sub(r"^(?:\[[^\]]*\]\s*)+", "", words) + "\n"
+def _read_purpose(patch: bytes) -> tuple[str, ...]:
+    """Return what the text before the first file of a patch says, as in a mail: its subject, without a prefix such as
+    `[PATCH 1/2]`, and its text."""
+    from email import message_from_string, policy  # Slow to load, and rarely needed.
+
+    said, found, _ = f"\n{patch.decode(errors='replace')}".partition("\ndiff --git ")
+    mail = message_from_string(said.lstrip("\n"), policy=policy.default)
+    subject = re.sub(r"^(?:\[[^\]]*\]\s*)+", "", " ".join(str(mail["Subject"] or "").split()))
+    text = f"{subject}\n\n{mail.get_payload()}".partition("\n---\n")[0].strip()
+    return (text,) if found and text else ()
 
 
 # ── into bough's own repository ─────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from msgspec import Struct
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.conversation.code_outline import is_document
 from bough.core.merge.conflict_hunks import GENERATED, find_remake_command
+from bough.core.verdict.alteration import insert_switch
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import is_foreign, is_test_file
@@ -35,50 +36,30 @@ class EditedFile(Struct, frozen=True):
 
     def render(self, out: Collection[LineEdit]) -> str:
         """Return the text of the changed file with these edits undone."""
-        return "".join(self._lay_out(out)[0])
-
-    def _lay_out(self, out: Collection[LineEdit]) -> tuple[list[str], dict[LineEdit, range]]:
-        """Return the lines of the changed file with the edits `out` undone, and the range of each edit in them."""
-        lines, places, at = list[str](), dict[LineEdit, range](), 0
+        lines, at = list[str](), 0
         for one in self.edits:
             lines += self.after[at : one.new]
-            own = self.before[one.old : one.old_end] if one in out else self.after[one.new : one.new_end]
-            places[one], at = range(len(lines), len(lines) + len(own)), one.new_end
-            lines += own
-        return [*lines, *self.after[at:]], places
+            lines += self.before[one.old : one.old_end] if one in out else self.after[one.new : one.new_end]
+            at = one.new_end
+        return "".join([*lines, *self.after[at:]])
 
     def stop(self, edits: Collection[LineEdit]) -> str:
-        """Return the changed file with a statement that ends the program wherever these edits run; edits that only
-        remove lines are undone. Empty if the edits run when the file is loaded, if nothing calls them, or if the
-        language has no such statement."""
+        """Return the changed file with a statement that ends the program at the beginning of each function in which
+        these edits are; empty if they are in none, or if the language has no such statement."""
+        text, inside = "".join(self.after), self.find_functions(edits)
         language = find_language(self.path)
-        switch = language.switch.replace("{on}", "1").strip()
-        lines, places = self._lay_out({one for one in edits if not "".join(self.after[one.new : one.new_end]).strip()})
-        functions, stops = list_functions(self.path, lines), set[int]()
+        places = [at for _, at in language.find_bodies(text) if text.count("\n", 0, at) in inside]
+        return insert_switch(text, places, language.switch.replace("{on}", "1")) if language.switch and places else ""
 
-        def put(stops: Collection[int]) -> str:
-            return "".join(f"{_indent(row)}{switch}\n{row}" if at in stops else row for at, row in enumerate(lines))
-
-        for own in (places[one] for one in edits if switch):
-            others = find_words((*lines[: own.start], *lines[own.stop :]))
-            if inner := [at for at in own if at in functions and {*own}.intersection(_list_heads(lines, at))]:
-                stops |= {at for at in inner if functions[at] in others or len(_list_heads(lines, at)) > 1}
-                continue
-            for at in (*own, *_list_heads(lines, own.start)):
-                # `strip_comments` returns Python code unchanged if it cannot be parsed: try the next line then.
-                if lines[at].strip() and language.strip_comments(made := put({at})) != made:
-                    stops |= {at} if _indent(lines[at]) else set()
-                    break
-        return put(stops) if stops else ""
-
-    def list_changed_functions(self, edits: Collection[LineEdit]) -> set[str]:
-        """List the functions whose bodies contain lines of these edits."""
-        functions, found = list_functions(self.path, self.after), set[str]()
-        for at in (one.new for one in edits):
+    def find_functions(self, edits: Collection[LineEdit]) -> dict[int, str]:
+        """Map the index of the first line of each function's body in which these edits are to the function's name."""
+        functions, found = list_functions(self.path, self.after), dict[int, str]()
+        for one in edits:
+            at = next((at for at in range(one.new, one.new_end) if self.after[at].strip()), one.new)
             for first in sorted((first for first in functions if first <= at), reverse=True):
                 rows = [row for row in self.after[first : at + 1] if row.strip()]
                 if all(len(_indent(row)) >= len(_indent(rows[0])) for row in rows):
-                    found.add(functions[first])
+                    found[first] = functions[first]
                     break
         return found
 
@@ -108,16 +89,6 @@ def list_functions(path: str, lines: Sequence[str]) -> dict[int, str]:
     """Map the index of the first line of each function's body in a file to the function's name."""
     text = "".join(lines)
     return {text.count("\n", 0, at): name for name, at in find_language(path).find_bodies(text)}
-
-
-def _list_heads(lines: Sequence[str], at: int) -> list[int]:
-    """List the lines that enclose a line, the nearest first: each is indented less than the one before."""
-    found, least = list[int](), len(_indent(lines[at]))
-    for above in range(at - 1, -1, -1):
-        if lines[above].strip() and len(_indent(lines[above])) < least:
-            found.append(above)
-            least = len(_indent(lines[above]))
-    return found
 
 
 def find_words(lines: Iterable[str]) -> set[str]:

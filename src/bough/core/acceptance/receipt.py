@@ -6,7 +6,7 @@ is under `claimed` is only protected by a signature.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -24,14 +24,19 @@ KIND = "urn:bough:receipt:v1"
 CHECK = "the check"
 ABSENT = "absent"
 """The outcome of a test that does not exist without the change, or with it."""
-_BAD = ("failed", "error", ABSENT, "broken")
+
+
+class WrongReceipt(UsageError):
+    """Somebody else signed a receipt, or another text, or it is about another change than the one that it came with."""
+
+    exit_status = 3
 
 
 class Sides(Struct, frozen=True, forbid_unknown_fields=True):
     """The outcomes of a test without the change (before) and with it (after)."""
 
-    before: str
-    after: str
+    before: str = ABSENT
+    after: str = ABSENT
 
 
 class ReceiptCase(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -75,9 +80,14 @@ class Receipt(Struct, frozen=True, rename={"type": "_type", "kind": "predicateTy
     type: str = STATEMENT
 
 
-def make_receipt(rerun: Rerun, claims: dict[str, Any]) -> Receipt:
+def make_receipt(rerun: Rerun, table: Table, claims: dict[str, Any]) -> Receipt:
+    rows = [
+        {"number": row.requirement.number, "text": row.requirement.whole, "standing": row.standing}
+        | ({"how": row.shown.how, "by": row.shown.by} if row.shown is not None else {})
+        for row in table.rows
+    ]
     subject = {"name": "change", "digest": {"gitTree": rerun.head}}
-    return Receipt((subject,), Predicate(rerun, rerun.digest, claims))
+    return Receipt((subject,), Predicate(rerun, rerun.digest, {**claims, "requirements": rows}))
 
 
 def record_outcomes(
@@ -85,18 +95,8 @@ def record_outcomes(
 ) -> Rerun:
     """Record the outcomes of the check, the tests and the probes, by name, without the change and with it."""
     sides = {name: Sides(before.get(name, ABSENT), after.get(name, ABSENT)) for name in sorted({*before, *after})}
-    cases = tuple(ReceiptCase(probe, sides.pop(probe.name, Sides(ABSENT, ABSENT))) for probe in probes)
+    cases = tuple(ReceiptCase(probe, sides.pop(probe.name, Sides())) for probe in probes)
     return replace(rerun, check=sides.pop(CHECK), tests=sides, probes=cases)
-
-
-def list_requirements(table: Table) -> tuple[dict[str, Any], ...]:
-    found = []
-    for row in table.rows:
-        shown = {"how": row.shown.how, "by": row.shown.by} if row.shown is not None else {}
-        found.append(
-            {"number": row.requirement.number, "text": row.requirement.whole, "standing": row.standing, **shown}
-        )
-    return tuple(found)
 
 
 def write_receipt(receipt: Receipt) -> bytes:
@@ -121,9 +121,6 @@ def read_receipt(body: bytes, name: str) -> Receipt:
     return receipt
 
 
-# ── what differs ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def list_edits(receipt: Receipt) -> list[str]:
     """List the signs that the receipt was edited, as far as they show without running anything."""
     found, rerun = [], receipt.predicate.rerun
@@ -134,28 +131,19 @@ def list_edits(receipt: Receipt) -> list[str]:
     return found
 
 
-def list_differences(rerun: Rerun, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """List in clauses how outcomes differ from those in the receipt."""
-    then = _list_sides(rerun)
-    now = _list_sides(record_outcomes(rerun, (case.probe for case in rerun.probes), before, after))
-    absent, keys = Sides(ABSENT, ABSENT), sorted({*then, *now})
-    return [line for key in keys for line in _compare(key[1], then.get(key, absent), now.get(key, absent))]
-
-
-def _list_sides(rerun: Rerun) -> dict[tuple[int, str], Sides]:
-    """Map everything that ran to its outcomes, by kind and name, since a test and a probe may have the same name."""
-    cases = {(number, case.probe.name): case.outcome for number, case in enumerate(rerun.probes, 2)}
-    return {(0, CHECK): rerun.check, **{(1, name): sides for name, sides in rerun.tests.items()}, **cases}
-
-
-def _compare(name: str, then: Sides, now: Sides) -> Iterator[str]:
-    if then == now:
-        return
-    if now.before == now.after == "passed" and then.before in _BAD:
-        yield f"{name} passes on both sides: it no longer shows a difference"
-    elif then.before in _BAD and now.before == "passed":
-        yield f"{name} no longer fails without the change"
-    elif then.before != now.before:
-        yield f"{name} without the change: {then.before} in the receipt, {now.before} now"
-    if then.after != now.after:
-        yield f"{name} with the change: {then.after} in the receipt, {now.after} now"
+def list_differences(then: Rerun, now: Rerun) -> list[str]:
+    """List in clauses how the outcomes of now differ from those in the receipt."""
+    pairs = [(CHECK, then.check, now.check)]
+    pairs += [
+        (name, then.tests.get(name, Sides()), now.tests.get(name, Sides())) for name in {**then.tests, **now.tests}
+    ]
+    pairs += [(old.probe.name, old.outcome, new.outcome) for old, new in zip(then.probes, now.probes, strict=True)]
+    found = []
+    for name, old, new in pairs:
+        if old != new and new.before == new.after == "passed":
+            found.append(f"{name} passes on both sides: it no longer shows a difference")
+            continue
+        for side, was, is_now in (("without", old.before, new.before), ("with", old.after, new.after)):
+            if was != is_now:
+                found.append(f"{name} {side} the change: {was} in the receipt, {is_now} now")
+    return found

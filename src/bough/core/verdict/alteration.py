@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -112,19 +112,20 @@ def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) ->
         tests = language.find_inner_tests(text, path in reported)
         places = [at for at in places if not any(start <= at < end for start, end in tests)]
         if places:
-            made[path] = "".join(_insert(text, sorted({*places}), switch))
+            made[path] = insert_switch(text, places, switch)
     return made
 
 
-def _insert(text: str, places: list[int], switch: str) -> Iterator[str]:
-    before = 0
-    for at in places:
-        yield text[before:at]
+def insert_switch(text: str, places: Collection[int], switch: str) -> str:
+    """Return the text of a file with the statement `switch` at the beginning of the function bodies at `places`."""
+    parts, before = list[str](), 0
+    for at in sorted({*places}):
         line = text[text.rfind("\n", 0, at) + 1 : at]
         # If the statement begins its line, put the switch on a line of its own above it, and keep the indentation.
-        yield f"{switch}\n{line}" if line and not line.strip() else switch if switch.endswith(" ") else f"{switch} "
+        put = f"{switch}\n{line}" if line and not line.strip() else switch if switch.endswith(" ") else f"{switch} "
+        parts += text[before:at], put
         before = at
-    yield text[before:]
+    return "".join([*parts, text[before:]])
 
 
 def counts_tests(known: Baseline) -> bool:

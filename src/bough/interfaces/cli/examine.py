@@ -12,6 +12,7 @@ from bough import app
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.cli.options import bough_command, dir_option, flag, judging_options, option
+from bough.interfaces.cli.printing import read_given
 from bough.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 MADE = OPERATIONS["examine"]
 ABOUT = {key: about for key, _, _, about in MADE.arguments}
 
-GOAL_LINES = 12
-"""The most lines of the goal that are shown before the examination begins."""
 CASE_LINES = 8
 """The most lines of a failing case's output that are shown."""
 
@@ -52,29 +51,27 @@ async def command(
     **chosen: Any,
 ) -> int:
     from bough.interfaces.cli.consent_prompt import warn_ignored
-    from bough.interfaces.cli.execution import finish_run, make_display
-    from bough.services.examine import Watcher
+    from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
+    from bough.interfaces.terminal.output import make_output
 
-    class Terminal(Watcher):
-        """Shows the goal before anything is spent, then the live view."""
+    display, choices, page = make_display(as_json), app.Choices(**chosen), make_output()
 
-        def tell_goal(self, goal: str, where: str, says: str) -> None:
-            if not as_json:
-                _print_goal(goal, where, says)
-
-        def notice(self, text: str) -> None:
+    def tell(text: str) -> None:
+        if as_json:
             display.notice(text)
+            return
+        for line in text.splitlines():
+            page.text(line)
+        page.flush()
 
-        async def attend(self, session: app.Session, work: Any) -> Outcome:
-            from bough.interfaces.cli.execution import retry_on_quota, run_to_end
-
-            return await run_to_end(display, retry_on_quota(session, display, choices, work))
-
-    display, choices = make_display(as_json), app.Choices(**chosen)
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:
+
+        async def attend(work: Any) -> Outcome:
+            return await run_to_end(display, retry_on_quota(opened, display, choices, work))
+
         said = _read_goal(goal, goal_file, issue, opened.root)
         asked = {"what": what, "goal": said, "base": base, "check": check, "needless": needless}
-        name = (await MADE.does(opened, Terminal(choices), **asked)).facts["run"]
+        name = (await MADE.does(opened, choices, attend, tell, **asked)).facts["run"]
         status = await finish_run(opened, await opened.outcome(name), apply=False, as_json=as_json)
         if receipt is not None and (await opened.run(name)).end is not None:
             from bough.interfaces.cli.receipt import write_receipt
@@ -93,27 +90,9 @@ def _read_goal(goal: str, file: str | None, issue: int | None, root: Path) -> st
 
         wanted = ("gh", "issue", "view", str(issue), "--json", "title,body", "--jq", '.title + "\\n\\n" + .body')
         return run_theirs(wanted, root, timeout=120)
-    if file is None:
-        return goal
-    from bough.interfaces.cli.run import read_goal
-
-    if not (text := read_goal(None, file, "examine").strip()):
+    if file and not (goal := read_given(file).strip()):
         raise UsageError(f"{'Standard input' if file == '-' else file} is empty: say what the change should achieve.")
-    return text
-
-
-def _print_goal(goal: str, where: str, says: str) -> None:
-    from bough.interfaces.terminal.output import make_output
-
-    page = make_output()
-    page.paragraph(text=f"Examining {says}. What it should achieve, {where}:")
-    lines = goal.splitlines()
-    for line in lines[:GOAL_LINES]:
-        page.text(f"  {line}")
-    if len(lines) > GOAL_LINES:
-        page.line((f"  … and {len(lines) - GOAL_LINES} more lines", "dim"))
-    page.line("")
-    page.flush()
+    return goal
 
 
 async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -> None:

@@ -67,27 +67,26 @@ async def _recheck_receipt(
 ) -> int:
     from bough.interfaces.cli.printing import print_json
     from bough.interfaces.terminal.output import make_output
-    from bough.services.recheck import bring_trees, read_receipt, recheck_receipt, require_change
+    from bough.services.recheck import open_receipt, recheck_receipt
     from bough.views.formatting import pluralize
 
-    receipt, who = read_receipt(opened, what, signers)
-    await bring_trees(opened, receipt)
-    if of:
-        await require_change(opened, receipt, what, of)
+    receipt, who = await open_receipt(opened, what, signers, of)
     rerun, page = receipt.predicate.rerun, make_output()
     if not as_json:
         page.text(f"Running `{rerun.command}` without and with the change.", "dim")
         page.flush()
-    found = await recheck_receipt(opened, receipt, choices)
+    if found := await recheck_receipt(opened, receipt, choices):
+        said = "Not the same as in the receipt."
+    else:
+        counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
+        said = f"The same as in the receipt: {counted} on both sides."
+    signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
     if as_json:
         print_json({"same": not found, "differences": found, "signed_by": who})
-        return DIFFERS if found else 0
-    for one in found:
-        page.paragraph(text=one, style="red")
-    counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
-    said = "Not the same as in the receipt." if found else f"The same as in the receipt: {counted} on both sides."
-    signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
-    page.paragraph(text=f"{said} {signed}", style="" if found else "green")
+    else:
+        for one in found:
+            page.paragraph(text=one, style="red")
+        page.paragraph(text=f"{said} {signed}", style="" if found else "green")
     return DIFFERS if found else 0
 
 
@@ -95,7 +94,7 @@ async def _recheck_runs(opened: app.Session, what: str, onto: str, setup: str, a
     from bough.interfaces.cli.printing import print_json
     from bough.interfaces.terminal.output import make_output
     from bough.operations import OPERATIONS
-    from bough.services.still_proven import list_proven_runs
+    from bough.services.recheck import list_proven_runs
 
     page, found = make_output(), list[dict[str, Any]]()
     for name in await list_proven_runs(opened, what):
