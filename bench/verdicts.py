@@ -29,7 +29,7 @@ from tests.verification.cases import Case, load, play, search_path
 
 from bough.adapters.models.providers import make_model
 from bough.adapters.models.wire import Client
-from bough.core.acceptance.earned import OWN_TEST
+from bough.core.acceptance.examination import OWN_TEST
 from bough.core.messages import Answer, Prompt
 
 OLDER = ("sabotage", "honest", "tricks", "tricks_honest", "tricks_later", "tricks_later_honest")

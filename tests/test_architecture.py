@@ -210,7 +210,7 @@ OPENERS = {
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
         adapters/workspaces/workspace services/activity services/diagnosis app/journal app/known_projects app/project
         services/worker_service engine/task_workspace
-        adapters/verifiers/altered_copy adapters/verifiers/check_runner
+        adapters/verifiers/claim adapters/verifiers/check_runner
     """,
     "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """
         adapters/workspaces/apply adapters/workspaces/checkout adapters/workspaces/disk

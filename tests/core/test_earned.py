@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import earned
+from bough.core.acceptance import examination as examining
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed, read_probes
@@ -64,7 +64,7 @@ def probed(task: Task, *cases: tuple[int, str, str]) -> Task:
 
 
 def missing(task: Task) -> list[int]:
-    return [one.number for one in earned.list_missing(task)]
+    return [one.number for one in examining.list_missing(task)]
 
 
 ONE, TWO = requirement(1), requirement(2)
@@ -88,7 +88,7 @@ def test_the_persons_own_test_completes_and_says_that_nobody_examined_it() -> No
         assert decide_examination(lazy) == c.Examine((1,)), "asked once more"
         told = replace(lazy, examination=replace(lazy.examination, times=2))
         assert decide_examination(told) is None
-        assert conclude_work(told, "ok") == c.Conclude(State.COMPLETED, f"ok; {earned.OWN_TEST}")
+        assert conclude_work(told, "ok") == c.Conclude(State.COMPLETED, f"ok; {examining.OWN_TEST}")
         live = probed(at, (1, "passed", "failed"))
         assert decide_examination(live) is None and conclude_work(live, "ok") == c.Conclude(State.COMPLETED, "ok")
         never = replace(at, rules=Rules(acceptance=AcceptanceRules(examine="never")))
@@ -147,7 +147,7 @@ def test_what_only_the_authors_own_test_shows_is_not_proven() -> None:
 def test_what_has_nothing_to_run_is_seen_in_the_change(kind: Kind, found: dict[str, bool], shown: bool) -> None:
     at = probed(seen(task(requirement(1, kind)), **found))
     assert (missing(at) == []) is shown
-    assert (conclude_work(at, "ok") == c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN)) is shown
+    assert (conclude_work(at, "ok") == c.Conclude(State.COMPLETED, examining.NOTHING_TO_RUN)) is shown
 
 
 def test_beside_behaviour_that_is_shown_documents_and_what_stays_need_no_run() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
-from bough.core.acceptance.older_failures import speaks_of
+from bough.core.acceptance.requirements import speaks_of
 from tests.engine.libraries import DONE
 from tests.harness import git, run_to_end
 from tests.shipped import AGENT_ONLY

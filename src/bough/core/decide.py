@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
-from bough.core.acceptance.older_failures import speaks_of
+from bough.core.acceptance.requirements import speaks_of
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import LAST_SHARE, Spend, describe_spent, find_reached_limit
 from bough.core.conversation.compaction import is_due

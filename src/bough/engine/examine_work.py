@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import earned, examination, probes
+from bough.core.acceptance import examination, probes
 from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.judge_ruling import find_quote
@@ -227,7 +227,7 @@ async def _build_question(
 
 def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
     """Render the goal's requirements. In a second examination render only those without evidence (`missing`)."""
-    asked = earned.list_asked(task)
+    asked = examination.list_asked(task)
     left = render_requirements([one for one in asked if one.number in missing or not missing])
     # A requirement that is part of a sentence says little without the rest, so the whole goal precedes the list.
     if task.id == GOAL and len(task.asked) > 1 and len(task.step.instructions) <= REQUEST:

@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.acceptance import earned
-from bough.core.acceptance.examination import is_agents_work
+from bough.core.acceptance.examination import is_agents_work, list_missing, list_shown
 from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
@@ -280,7 +279,7 @@ async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Bat
     if to is State.COMPLETED and task.attempt is not None and task.attempt.may_change:
         name = runtime.find_model(task, task.attempt.tier).name
         runtime.ports.protocols.learn(name, task.attempt.protocol, "it completed a task with it")
-    judged = [e.EvidenceJudged(earned.list_shown(task), tuple(one.number for one in earned.list_missing(task)))]
+    judged = [e.EvidenceJudged(list_shown(task), tuple(one.number for one in list_missing(task)))]
     back = [
         e.ModelSwitched(tier, tier, runtime.ports.models[tier].name, "the next task begins with the first model")
         for tier in task.models.serving

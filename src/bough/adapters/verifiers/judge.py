@@ -18,10 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
-from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
+from bough.adapters.verifiers.claim import AlteredCopies, CheckedWork, ClaimTest
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.ids import GOAL

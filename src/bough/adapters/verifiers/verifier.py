@@ -12,11 +12,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.altered_copy import AlteredCopies
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.adapters.verifiers.claim import ClaimTest
+from bough.adapters.verifiers.claim import AlteredCopies, ClaimTest
 from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts

@@ -1,15 +1,23 @@
-"""Decide which examination a task with a passing check still needs: a comparison of its work with the goal."""
+"""Decide which examination a task with a passing check still needs, and whether its work is proven: red, then green.
+
+A goal is completed only if, for every requirement, something shows that the work makes the difference. A check that
+passes before the work would also pass after a mere comment, so a test must fail without the work and pass with it. Such
+a test comes from an examiner (a *live* case, which fails without the work) or from the person (a test that failed
+before), never from the work's author: a wrong repair together with a wrong test by its author would go from red to
+green, too.
+"""
 
 from __future__ import annotations
 
 from bough.core import commands as c
-from bough.core.acceptance import earned
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
-from bough.core.acceptance.requirements import Requirement
+from bough.core.acceptance.requirements import Requirement, list_active
+from bough.core.acceptance.verdict import Difference, RequirementProof
 from bough.core.budget.limits import describe_spent, find_reached_limit
 from bough.core.conversation import context
 from bough.core.events import ExaminationSkipped, Examined
 from bough.core.ids import GOAL
+from bough.core.textual.spelling import shorten_line
 from bough.core.tree import task_result
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -22,6 +30,11 @@ ALIKE = 0.9
 """How similar (from 0 to 1) two cases must be for one ruling to cover both."""
 REPAIRS = 2
 """The maximum number of repairing agents (bug hunters) that try to make the work pass the probes."""
+NOTHING_TO_RUN = "nothing to show by running; the check still passes"
+OWN_TEST = "shown by your test alone, not examined"
+NOT_EXAMINED = 'not examined: `examine = "never"`'
+NAMED = 3
+"""The maximum number of requirements, tests or probes that a sentence names."""
 
 
 def decide_examination(task: Task) -> c.Command | None:
@@ -65,26 +78,34 @@ def list_unshown(task: Task) -> tuple[Requirement, ...]:
     if task.id == GOAL and task.rules.acceptance.proof != "difference":
         return ()
     if task.id == GOAL:
-        unexamined = earned.list_unexamined(task) if _is_wanted(task) else ()
-        return tuple(sorted({*earned.list_missing(task), *unexamined}, key=lambda one: one.number))
+        missing, wanted = list_missing(task), _is_wanted(task)
+        bare = (one for one in list_asked(task) if wanted and one.kind == "behaviour" and not _find_red(one, task))
+        return tuple(sorted({*missing, *bare}, key=lambda one: one.number))
     left = {number for probe in live(task) for number in probe.requirements}
     had = {number for probe in task.examination.probes for number in probe.requirements}
-    return tuple(one for one in earned.list_asked(task) if one.number in had - left)
+    return tuple(one for one in list_asked(task) if one.number in had - left)
 
 
 def conclude_work(task: Task, reason: str) -> c.Conclude:
     """Conclude a task whose check passes and whose work nothing refutes: completed, or blocked for lack of evidence."""
     if task.id != GOAL or not is_agents_work(task) or task.rules.acceptance.proof != "difference":
         return c.Conclude(State.COMPLETED, reason)
-    if earned.list_missing(task):
+    if missing := list_missing(task):
         examined = task.examination.examined
         skipped = f" (not examined: {examined.why})" if isinstance(examined, ExaminationSkipped) else ""
-        return c.Conclude(State.BLOCKED, f"{earned.describe_missing(task)}{skipped}")
-    if not earned.list_asked(task):
+        named = "; ".join(f"{one.number} ({shorten_line(one.whole, 60)})" for one in missing[:NAMED])
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        what = f"requirement{'s' if len(missing) > 1 else ''} {named}{more}{skipped}"
+        why = f"the check passes, but nothing shows that the work made the difference for {what}"
+        return c.Conclude(State.BLOCKED, why)
+    shown = list_shown(task)
+    if not shown:
         return c.Conclude(State.BLOCKED, "nothing in the goal asks for something that could be shown")
-    if earned.has_nothing_to_run(task):
-        return c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN)
-    return c.Conclude(State.COMPLETED, f"{reason}{earned.describe_own_proof(task)}")
+    if not any(one.ran for one in shown):
+        return c.Conclude(State.COMPLETED, NOTHING_TO_RUN)
+    if any(one.how in ("check", "tests", "author") for one in shown):
+        reason = f"{reason}; {OWN_TEST if _is_wanted(task) else NOT_EXAMINED}"
+    return c.Conclude(State.COMPLETED, reason)
 
 
 def is_agents_work(task: Task) -> bool:
@@ -145,3 +166,77 @@ def render_failing_probes(task: Task) -> str:
         ruled = f"\nIt was contested; the judge ruled that it is asked for: “{ruling.quote}”." if ruling else ""
         parts.append(render_failing_probe(probe, task.examination.results[probe.name], ruled))
     return "\n\n".join(parts)
+
+
+# ── red, then green ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_asked(task: Task) -> tuple[Requirement, ...]:
+    """List the requirements that need evidence."""
+    return tuple(one for one in list_active(task.asked) if one.kind != "background")
+
+
+def list_shown(task: Task) -> tuple[RequirementProof, ...]:
+    """Return the evidence of each requirement that has any."""
+    asked, known = list_asked(task), task.examination.seen
+    seen = known.seen if known is not None and known.tree == task.tree else Difference()
+    found = {one.number: shown for one in asked if (shown := _show_by_running(one, task, seen)) is not None}
+    others = bool(found)
+    for one in asked:
+        if one.number not in found and one.kind != "behaviour" and _is_form_seen(one, task, seen, others):
+            found[one.number] = RequirementProof(one.number, one.kind)  # type: ignore[arg-type]
+    return tuple(found[number] for number in sorted(found))
+
+
+def list_missing(task: Task) -> tuple[Requirement, ...]:
+    """List the requirements without evidence."""
+    shown = {one.number for one in list_shown(task)}
+    return tuple(one for one in list_asked(task) if one.number not in shown)
+
+
+def _show_by_running(one: Requirement, task: Task, seen: Difference) -> RequirementProof | None:
+    verdict = task.acceptance.verdict
+    if red := _find_red(one, task):
+        return RequirementProof(one.number, "probe", red[:NAMED])
+    # A check that was never seen to fail (the verdict has a doubt) proves nothing alone.
+    if verdict is None or verdict.doubt or one.kind != "behaviour":
+        return None
+    never = task.rules.acceptance.examine == "never"
+    # If there are several requirements, a test may be about any of them, so each needs a case of its own.
+    alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
+    if not alone and not never:
+        return None
+    if seen.check and not verdict.changed:
+        return RequirementProof(one.number, "check")
+    if verdict.fixed:
+        return RequirementProof(one.number, "tests", verdict.fixed[:NAMED])
+    if alone and seen.tests and never:
+        return RequirementProof(one.number, "author", seen.tests[:NAMED])
+    return None
+
+
+def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
+    """List the probes of a requirement that fail without the work and pass with it."""
+    known = task.examination
+    return tuple(
+        probe.name
+        for probe in live(task)
+        if one.number in probe.requirements
+        and probe.name in known.results
+        and known.results[probe.name].outcome == "passed"
+        and known.before.get(probe.name, "passed") != "passed"
+    )
+
+
+def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:
+    """Whether bough itself saw that the work is the kind of change that a requirement asks for, if no test can show
+    that. `others`: whether other requirements, with evidence that ran, explain why code changed."""
+    if one.kind == "document":
+        return seen.documents and (others or not seen.code)
+    if one.kind == "coverage":
+        verdict = task.acceptance.verdict
+        return verdict is not None and bool(verdict.changed) and (others or not seen.code)
+    if one.kind in ("restructure", "speed", "upgrade"):
+        return {"restructure": seen.interface, "speed": seen.faster, "upgrade": seen.version}[one.kind]
+    kinds = {other.kind for other in list_asked(task)}
+    return others or (kinds == {"unchanged", "document", "coverage"} & kinds and not seen.code)

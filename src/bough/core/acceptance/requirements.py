@@ -3,7 +3,8 @@ words are never paraphrased, so that nothing gets lost on the way to the agent t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -18,6 +19,16 @@ Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upg
 """The evidence that a requirement needs: a test that fails without the work (behaviour); changed documents; new tests
 (coverage); a changed form of the code (restructure), time (speed) or version (upgrade); something that stays as it was
 (unchanged); or none, since it asks for nothing (background)."""
+_ADDS = r"(?i)\s*(?:please\s+)?(?:add|write|create|document|describe|introduce|provide|translate)\b"
+_REPAIRS = (
+    r"(?i)\b(?:fix\w*|repair\w*|bugs?|wrong\w*|broken|breaks?|fail\w*|errors?|crash\w*|regress\w*|red|green|pass\w*"
+    r"|tests?|specs?|suite|checks?|correct\w*|instead|again|missing)\b"
+)
+_LEAST = 4
+"""The minimum number of letters of a word that can show what a goal is about."""
+_COMMON = frozenset(
+    "with that this from file files line lines into when which have each also their them than".split()  # noqa: SIM905
+)
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -127,3 +138,13 @@ def render_requirements(requirements: Sequence[Requirement]) -> str:
         source = f" [{one.source}]" if one.source else ""
         lines.append(f"{one.number}. {around}{one.text}{source}")
     return "\n".join(lines)
+
+
+def speaks_of(goal: str, failures: Iterable[str]) -> bool:
+    """Whether a goal may be about these failures from before the work; each is a text of the test's name and message.
+    In doubt it is, since a failing test is often the reason for a goal."""
+    if not re.match(_ADDS, goal) or re.search(_REPAIRS, goal):
+        return True
+    said = "\n".join(failures).lower()
+    words = {word for word in re.findall(r"[a-z]+", goal.lower())[1:] if len(word) >= _LEAST} - _COMMON
+    return not words or any(word in said for word in words)

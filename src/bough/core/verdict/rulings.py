@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.older_failures import speaks_of
+from bough.core.acceptance.requirements import speaks_of
 from bough.core.acceptance.verdict import UNSEEN, Case, CaseOutcome, Check, Disagreement, Failure, FailureKind, Report
 from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_middle, describe_result, find_signal
 from bough.core.verdict.missing import keep_aside
