@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
 from bough.operations.runs import RunResult
-from bough.operations.table import operation
+from bough.operations.table import OperationResult, operation
+from bough.views.formatting import pluralize
 from bough.views.vocabulary import describe_recheck, describe_verdict, list_shortcomings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bough.app.choices import Choices
     from bough.app.session import Session
 
-NOT_PROVEN = 5
-"""The exit status of unproven work."""
+NOT_PROVEN, DIFFERS = 5, 3
+"""The exit statuses of unproven work, and of evidence that is not the same again."""
 
 
 class JudgedRun(RunResult, frozen=True, kw_only=True):
@@ -31,6 +36,12 @@ class RecheckedRun(RunResult, frozen=True, kw_only=True):
     """`proven`, `conflicts` or `broken`."""
     culprit: str
     why: str
+
+
+class RecheckedReceipt(OperationResult, frozen=True, kw_only=True):
+    same: bool
+    differences: list[str]
+    signed_by: str
 
 
 class RunReceipt(RunResult, frozen=True, kw_only=True):
@@ -88,7 +99,26 @@ async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "")
     from bough.services.recheck import recheck_run
 
     event = await recheck_run(opened, run, onto, Choices(setup=setup or None))
-    return RecheckedRun(run=run, said=describe_recheck(event), **asdict(event))
+    status = 0 if event.standing == "proven" else DIFFERS
+    return RecheckedRun(run=run, said=describe_recheck(event), exit_status=status, **asdict(event))
+
+
+async def recheck_file(
+    opened: Session, file: str, signers: Path | None, of: str, choices: Choices, tell: Callable[[str], None]
+) -> RecheckedReceipt:
+    """Run a receipt again, without a model. `signers`: the file of those whose signatures count; `of`: the change that
+    the receipt must be about."""
+    from bough.services.recheck import open_receipt, recheck_receipt
+
+    receipt, who = await open_receipt(opened, file, signers, of)
+    rerun = receipt.predicate.rerun
+    tell(f"Running `{rerun.command}` without and with the change.")
+    found = await recheck_receipt(opened, receipt, choices)
+    counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
+    said = "Not the same as in the receipt." if found else f"The same as in the receipt: {counted} on both sides."
+    signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
+    said, status = "\n".join([*found, f"{said} {signed}"]), DIFFERS if found else 0
+    return RecheckedReceipt(said=said, exit_status=status, same=not found, differences=found, signed_by=who)
 
 
 @operation(json="")

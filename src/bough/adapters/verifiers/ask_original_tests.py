@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.check_runner import CheckRunner
-from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict import original_tests, test_files
 from bough.core.verdict.check_run import MixedRun
@@ -19,7 +18,6 @@ from bough.core.verdict.project_check import find_file_check
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, narrow
 from bough.core.verdict.renames import apply_new_names
-from bough.ports import Workspaces
 from bough.ports.verifier import Work
 
 RERUN_MOST = 20
@@ -45,10 +43,8 @@ class Question(Struct, frozen=True):
 
 
 class OriginalTests:
-    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner) -> None:
-        self._workspaces = workspaces
-        self._texts = texts
-        self._runner = runner
+    def __init__(self, runner: CheckRunner) -> None:
+        self._runner, self._workspaces, self._texts = runner, runner.workspaces, runner.texts
 
     async def make_question(self, work: Work, base: str, product: str = "") -> Question | None:
         """Make a tree of new code with the test side of `base`. Return None if the test side has not changed since

@@ -180,13 +180,11 @@ class _Key(NamedTuple):
 
 
 class CheckRunner:
-    def __init__(
-        self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path, environment: CheckEnvironment
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, home: Path, environment: CheckEnvironment) -> None:
         self._environment = environment
-        self._sandbox = sandbox
-        self._workspaces = workspaces
-        self._texts = texts
+        self.sandbox = sandbox
+        self.workspaces = workspaces
+        self.texts = Texts(workspaces)
         self._sweeping: dict[str, asyncio.Task[None]] = {}
         self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
         self._lenders: dict[tuple[str, str], Path] = {}
@@ -232,21 +230,21 @@ class CheckRunner:
         name = _name_checkout(task)
         start, lender = run.base or task.base, self._find_lender(work, tree)
         try:
-            workspace = await self._workspaces.open(run.name, name, tree, run.folder, start=start, lender=lender)
+            workspace = await self.workspaces.open(run.name, name, tree, run.folder, start=start, lender=lender)
             await workspace.clear(tree)
             workspace.folder.mkdir(parents=True, exist_ok=True)
             await workspace.furnish()
             # A reused checkout has older files: times would reveal which files were restored.
-            changed = await self._workspaces.changes(start, task.tree)
+            changed = await self.workspaces.changes(start, task.tree)
             await asyncio.to_thread(touch_files, workspace, [change.path for change in changed])
             yield workspace
         finally:
-            await self._workspaces.discard(run.name, name)
+            await self.workspaces.discard(run.name, name)
 
     async def reserve(self, run: Run, task: Task) -> None:
         """Prepare a checkout for the verdict while the model thinks."""
         with suppress(BoughError):  # The next open meets the same obstacle, and reports it.
-            await self._workspaces.reserve(run.name, _name_checkout(task), task.base)
+            await self.workspaces.reserve(run.name, _name_checkout(task), task.base)
 
     def at_tree(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
         """Return the check's result at a tree: known from before, or measured alongside other work."""
@@ -255,8 +253,8 @@ class CheckRunner:
             ran = await asyncio.shield(self.once(work, tree, say))
             if ran.finished.exit_status == 0:
                 return ran.known
-            paths = await self._workspaces.paths(tree)
-            texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
+            paths = await self.workspaces.paths(tree)
+            texts = await self.workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
             facts = ProjectFacts(texts, paths, work.task.step.instructions, tree != work.run.base)
             return self._environment.examined(ran, work.check, facts)
 
@@ -269,7 +267,7 @@ class CheckRunner:
         shows first when all tests pass, unlike at the base: it is no bug of the work, and no agent could repair it."""
         if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.root is None:
             return
-        base = ProjectFacts({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
+        base = ProjectFacts({}, await self.workspaces.paths(work.task.base), work.task.step.instructions)
         lacks = find_missing(ran.finished.exit_status, work.check.command, ran.text, ran.report, base)
         if lacks is not None and lacks.kind == "command":
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
@@ -278,7 +276,7 @@ class CheckRunner:
         """Remove checkouts in which a bough process that has ended ran checks, which then run again when needed. One
         removal serves all callers, so that it continues even if a caller is cancelled."""
         if run.name not in self._sweeping:
-            self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
+            self._sweeping[run.name] = asyncio.create_task(self.workspaces.sweep(run.name, BASELINE))
         await asyncio.shield(self._sweeping[run.name])
 
     async def close(self) -> None:
@@ -331,7 +329,7 @@ class CheckRunner:
             if so_far.done or (work.check.runner and re.fullmatch(MARKS, line)):
                 work.seen()
 
-        return await self._sandbox.run(
+        return await self.sandbox.run(
             to_argv(command),
             workspace=workspace,
             timeout=rules.check_timeout,

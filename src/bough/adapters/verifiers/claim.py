@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.decoding import UNREADABLE
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.alteration import (
@@ -38,7 +37,6 @@ from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.registry import narrow
 from bough.core.verdict.test_files import is_configuration
-from bough.ports import Workspace, Workspaces
 from bough.ports.verifier import Work
 from bough.trust.files import Place
 
@@ -53,13 +51,41 @@ MOST_SINGLE = 6
 NOT_FOUND = "no value was found whose change could make them fail"
 
 
+class CheckedWork(Work, eq=False, kw_only=True):
+    """A check that ran on a task's tree, with everything that its verdict is based on."""
+
+    say: Say
+    question: Question | None
+    """None: the original tests do not run."""
+    ran: CheckRun
+    flaky: tuple[str, ...]
+    known: Baseline
+    """The check's result at the task's base."""
+    canary: str = ""
+    """Whether the check was seen to fail with a changed value, as a sentence; empty until that was tried."""
+    changed: tuple[str, ...] = ()
+    """What changed on the test side."""
+    merged: bool = False
+    """Whether the work was judged before it was merged: then only the check's result counts."""
+    doubt: str = ""
+    """Why the tests that carry the claim prove nothing alone: none was seen to fail."""
+
+
+class Sight(Struct, frozen=True):
+    """The outcomes of tests whose values were changed."""
+
+    failed: dict[str, canary.Value] = {}
+    """Tests that failed, and the change with which they did."""
+    passed: dict[str, canary.Value] = {}
+    """Tests that passed with every change, and the surest change of each."""
+
+
 class AlteredCopies:
-    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, home: Path) -> None:
-        self._workspaces = workspaces
-        self._texts = texts
-        self._runner = runner
+    def __init__(self, runner: CheckRunner, home: Path) -> None:
+        self._runner, self._workspaces, self._texts = runner, runner.workspaces, runner.texts
         self._home = home / "beliefs"
         self._known: dict[str, asyncio.Task[Belief]] = {}
+        self._drawn: dict[tuple[str, ...], list[str]] = {}
 
     async def run(self, work: Work, tree: str, texts: Mapping[str, str], say: Say = lambda line: None) -> CheckRun:
         """Run the check on a tree with these files altered."""
@@ -124,47 +150,7 @@ class AlteredCopies:
             return Belief("nothing", "there is no product code yet that could be broken")
         return Belief("unknown", f"it was cut off on a broken product after {limit:g} s")
 
-    async def close(self) -> None:
-        for task in self._known.values():
-            task.cancel()
-        await asyncio.gather(*self._known.values(), return_exceptions=True)
-
-
-class CheckedWork(Work, eq=False, kw_only=True):
-    """A check that ran on a task's tree, with everything that its verdict is based on."""
-
-    workspace: Workspace
-    say: Say
-    question: Question | None
-    """None: the original tests do not run."""
-    ran: CheckRun
-    flaky: tuple[str, ...]
-    known: Baseline
-    """The check's result at the task's base."""
-    canary: str = ""
-    """Whether the check was seen to fail with a changed value, as a sentence; empty until that was tried."""
-    changed: tuple[str, ...] = ()
-    """What changed on the test side."""
-    merged: bool = False
-    """Whether the work was judged before it was merged: then only the check's result counts."""
-    doubt: str = ""
-    """Why the tests that carry the claim prove nothing alone: none was seen to fail."""
-
-
-class Sight(Struct, frozen=True):
-    """The outcomes of tests whose values were changed."""
-
-    failed: dict[str, canary.Value] = {}
-    """Tests that failed, and the change with which they did."""
-    passed: dict[str, canary.Value] = {}
-    """Tests that passed with every change, and the surest change of each."""
-
-
-class ClaimTest:
-    def __init__(self, texts: Texts, altered: AlteredCopies) -> None:
-        self._texts = texts
-        self._altered = altered
-        self._drawn: dict[tuple[str, ...], list[str]] = {}
+    # ── the tests that carry the claim ────────────────────────────────────────────────────────────────────────────────
 
     async def ask(self, work: CheckedWork) -> str:
         """Return why the claim is not proven, or an empty text if it is, and record the outcomes in the work."""
@@ -198,7 +184,7 @@ class ClaimTest:
             wrong = canary.apply_changes(texts, [one for each in now.values() for one in each])
             names = sorted({original_tests.strip_parameters(test) for test in now})
             alone = work.with_command(narrow(work.check.command, work.check.runner, names))
-            ran = await self._altered.run(alone, tree, wrong)
+            ran = await self.run(alone, tree, wrong)
             failed = canary.find_failed(ran.report, ran.finished.exit_status, names)
             for test, each in now.items():
                 name = original_tests.strip_parameters(test)
@@ -254,7 +240,7 @@ class ClaimTest:
         most = max(min(MOST_SINGLE, int(SINGLY / max(work.known.seconds, 1.0))), 1)
         green: list[canary.Value] = []
         for value in random.SystemRandom().sample(values, min(len(values), most)):
-            ran = await self._altered.run(work, ground, canary.apply_changes(texts, [value]))
+            ran = await self.run(work, ground, canary.apply_changes(texts, [value]))
             if ran.finished.exit_status == 0:
                 green.append(value)
             else:
@@ -265,7 +251,7 @@ class ClaimTest:
         if (seen and not sure) or not paths:
             return ""
         read = [sure[0][0]] if seen else paths
-        ran = await self._altered.run(work, ground, dict.fromkeys(read, canary.NONSENSE))
+        ran = await self.run(work, ground, dict.fromkeys(read, canary.NONSENSE))
         if ran.finished.exit_status == 0 and seen:
             return ""  # The check reads other files.
         if ran.finished.exit_status == 0:
@@ -274,3 +260,8 @@ class ClaimTest:
             known = named or any(path.rpartition("/")[2] in work.known.said for path in paths)
             return f"it passes even if {paths[0]} is not valid code: it does not read its tests" if known else ""
         return f"it also passes with {canary.describe_value(sure[0])}: it proves nothing" if sure else ""
+
+    async def close(self) -> None:
+        for task in self._known.values():
+            task.cancel()
+        await asyncio.gather(*self._known.values(), return_exceptions=True)

@@ -20,20 +20,19 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.adapters.verifiers.claim import AlteredCopies, CheckedWork, ClaimTest
-from bough.adapters.verifiers.tree_texts import Texts
+from bough.adapters.verifiers.claim import AlteredCopies, CheckedWork
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.ids import GOAL
 from bough.core.tree.file_overlap import ADDS
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.alteration import Belief
-from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.check_run import CheckRun
 from bough.core.verdict.discover import is_given
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
-from bough.ports import Workspace, Workspaces
+from bough.ports import Workspace
 from bough.ports.verifier import Judgement, Work
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or ask for tests in the goal)"
@@ -50,27 +49,13 @@ class Objection(Struct, frozen=True):
     ruling: Literal["passed", "failed", "needs_approval"] = "failed"
     """`passed`: a person allowed it in advance; then the search ends."""
     disagreements: tuple[Disagreement, ...] = ()
-    ran: CheckRun | None = None
-    """The run that shows the reason, if it is not the check's own, and (`known`) that check's result at the base."""
-    known: Baseline | None = None
 
 
 class Judge:
-    def __init__(
-        self,
-        workspaces: Workspaces,
-        texts: Texts,
-        runner: CheckRunner,
-        originals: OriginalTests,
-        claim: ClaimTest,
-        altered: AlteredCopies,
-    ) -> None:
-        self._altered = altered
-        self._workspaces = workspaces
-        self._texts = texts
-        self._runner = runner
+    def __init__(self, runner: CheckRunner, originals: OriginalTests, altered: AlteredCopies) -> None:
+        self._runner, self._workspaces, self._texts = runner, runner.workspaces, runner.texts
         self._originals = originals
-        self._claim = claim
+        self._altered = altered
 
     async def judge(self, work: Work, workspace: Workspace, say: Say, merged: bool = False) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
@@ -81,21 +66,19 @@ class Judge:
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
         await self._runner.require_commands(work, ran, known)
-        judgement = await self._make_verdict(
-            CheckedWork(
-                run,
-                task,
-                check,
-                workspace=workspace,
-                say=say,
-                question=question,
-                ran=ran,
-                flaky=flaky,
-                known=known,
-                changed=changed,
-                merged=merged,
-            )
+        checked = CheckedWork(
+            run,
+            task,
+            check,
+            say=say,
+            merged=merged,
+            question=question,
+            changed=changed,
+            ran=ran,
+            flaky=flaky,
+            known=known,
         )
+        judgement = await self._make_verdict(checked)
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
             self._runner.baselines.know(task.tree, check, first.known)
@@ -137,8 +120,7 @@ class Judge:
         ruling: Literal["passed", "failed", "needs_approval"] = "passed" if passed else "failed"
         ran, known, found = work.ran, work.known, tuple[Disagreement, ...]()
         if objection is not None:
-            ruling, reason = objection.ruling, objection.reason or reason
-            ran, known, found = objection.ran or ran, objection.known or known, objection.disagreements
+            ruling, reason, found = objection.ruling, objection.reason or reason, objection.disagreements
         doubt = ""
         if ruling == "passed":
             belief = await self._find_belief(work)
@@ -193,7 +175,7 @@ class Judge:
             await self._find_disagreements(work)
             # This comes after the original tests: a test that they cover is not missing, wherever it is now.
             or await self._find_dropped(work)
-            or _object(await self._claim.ask(work))
+            or _object(await self._altered.ask(work))
         )
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from secrets import token_hex
 
 from bough.adapters.tools.output_text import decode_output, pluralize
 from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
-from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
@@ -21,7 +20,7 @@ from bough.core.verdict import case_programs
 from bough.core.verdict.discover import find_check
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_language
-from bough.ports import Sandbox, Workspace, Workspaces
+from bough.ports import Workspace
 from bough.ports.verifier import Work
 from bough.trust.files import Place
 
@@ -54,11 +53,8 @@ def write_kept(probe: Probe, check: Check) -> str:
 
 
 class Prober:
-    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, runner: CheckRunner) -> None:
-        self._sandbox = sandbox
-        self._workspaces = workspaces
-        self._texts = texts
-        self._runner = runner
+    def __init__(self, runner: CheckRunner) -> None:
+        self._runner, self._workspaces = runner, runner.workspaces
         self._passed: dict[tuple[str, str], set[Probe]] = {}
         """Passing probes, by run and tree. A merge, and the task above it, are often about the same tree."""
 
@@ -104,7 +100,7 @@ class Prober:
             return Probed(probe.name, "broken", "Nothing here runs a case like this one.")
         at = "" if workspace.folder == workspace.root else str(workspace.root)
         timeout, argv = min(SECONDS, rules.check_timeout), to_argv(run_in_folder(at, command))
-        finished = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
+        finished = await self._runner.sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
         text = await asyncio.to_thread(decode_output, finished.output)
         return case_programs.read_probe(probe, check, finished, text, mark)
 
@@ -112,6 +108,6 @@ class Prober:
         """Find a check that names a test runner: `check` itself or, if that is a plain command, the project's own."""
         if check.runner:
             return check
-        read = (await self._texts.of(task.tree)).get
+        read = (await self._runner.texts.of(task.tree)).get
         own = find_check(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
         return own if own is not None and own.runner else check

@@ -15,10 +15,9 @@ from msgspec.structs import replace
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.adapters.verifiers.claim import AlteredCopies, ClaimTest
+from bough.adapters.verifiers.claim import AlteredCopies
 from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
-from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
 from bough.core.decoding import UNREADABLE
 from bough.core.events import BaseChecked
@@ -46,10 +45,8 @@ MOST_TOLD = 60
 class CheckFinder:
     """Finds the check that proves a task."""
 
-    def __init__(self, workspaces: Workspaces, texts: Texts, environment: CheckEnvironment) -> None:
-        self._environment = environment
-        self._workspaces = workspaces
-        self._texts = texts
+    def __init__(self, runner: CheckRunner, environment: CheckEnvironment) -> None:
+        self._environment, self._workspaces, self._texts = environment, runner.workspaces, runner.texts
         self.preferred = ""
         """The project's own command that was found to work; empty: none was tried, or the first candidate works."""
         self._told: dict[str, Mapping[str, str]] = {}
@@ -165,19 +162,16 @@ class ProjectVerifier:
         home: Path,
         environment: CheckEnvironment = CheckEnvironment(),  # noqa: B008 - it is frozen
     ) -> None:
-        texts = Texts(workspaces)
         self._environment = environment
-        self._finder = CheckFinder(workspaces, texts, environment)
+        self._runner = CheckRunner(sandbox, workspaces, home, environment)
+        self._finder = CheckFinder(self._runner, environment)
         self.find = self._finder.find
         self._kept = Place(home, "scout.json")
         if (kept := _read_proposal(self._kept)).command:
             self._finder.proposed = Check(kept.command, kept.why)
-        self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
-        originals = OriginalTests(workspaces, texts, self._runner)
-        self._altered = AlteredCopies(workspaces, texts, self._runner, home)
-        self._claim = ClaimTest(texts, self._altered)
-        self._judge = Judge(workspaces, texts, self._runner, originals, self._claim, self._altered)
-        prober = Prober(sandbox, workspaces, texts, self._runner)
+        originals, prober = OriginalTests(self._runner), Prober(self._runner)
+        self._altered = AlteredCopies(self._runner, home)
+        self._judge = Judge(self._runner, originals, self._altered)
         self.form, self.probe = prober.form, prober.probe
         self.run_tests, self.regressions = originals.run_tests, self._judge.regressions
         self._begun: set[asyncio.Task[None]] = set()
@@ -323,7 +317,7 @@ class ProjectVerifier:
         return await self._judge.judge(Work(run, task, check), workspace, progress, merged)
 
     async def see_failing(self, work: Work, tests: Sequence[str]) -> tuple[str, ...]:
-        return tuple((await self._claim.change_values(work, work.task.tree, tests)).failed)
+        return tuple((await self._altered.change_values(work, work.task.tree, tests)).failed)
 
     async def measure_base(self, work: Work) -> Baseline:
         return await self._runner.at_tree(work, work.task.base)

@@ -10,8 +10,6 @@ import click
 from bough import app
 from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option, setup_option
 
-DIFFERS = 3
-
 
 @bough_command(
     "bough recheck receipt.json --signers ~/.ssh/allowed_signers",
@@ -48,6 +46,12 @@ async def command(
 
     Exit status: 0 the same or still proven, 3 something differs, 2 cannot run here.
     """
+    from bough.interfaces.cli.printing import print_json
+    from bough.interfaces.terminal.output import make_output
+    from bough.operations import OPERATIONS
+    from bough.operations.proof import recheck_file
+    from bough.services.recheck import list_proven_runs
+
     receipt = what.endswith(".json") or "/" in what
     if every == bool(what):
         raise click.UsageError("name a receipt, a run or a backlog, or pass --all")
@@ -55,55 +59,24 @@ async def command(
         raise click.UsageError(f"{'--of' if of else '--signers'} needs a receipt")
     if onto is not None and receipt:
         raise click.UsageError("--onto needs a run: a receipt is run on its own trees")
-    choices = app.Choices(**chosen, network="off" if receipt else None)
+    choices, page = app.Choices(**chosen, network="off" if receipt else None), make_output()
+
+    def tell(text: str, style: str = "dim", name: str = "") -> None:
+        for line in () if as_json else text.splitlines():
+            page.paragraph(*([(f"{name}  ", "bold")] if name else []), text=line, style=style)
+            page.flush()
+
     async with app.open_session(folder, create=receipt, choices=choices) as opened:
         if receipt:
-            return await _recheck_receipt(opened, what, signers, of, choices, as_json)
-        return await _recheck_runs(opened, what, onto or "", chosen["setup"] or "", as_json)
-
-
-async def _recheck_receipt(
-    opened: app.Session, what: str, signers: Path | None, of: str, choices: app.Choices, as_json: bool
-) -> int:
-    from bough.interfaces.cli.printing import print_json
-    from bough.interfaces.terminal.output import make_output
-    from bough.services.recheck import open_receipt, recheck_receipt
-    from bough.views.formatting import pluralize
-
-    receipt, who = await open_receipt(opened, what, signers, of)
-    rerun, page = receipt.predicate.rerun, make_output()
-    if not as_json:
-        page.text(f"Running `{rerun.command}` without and with the change.", "dim")
-        page.flush()
-    if found := await recheck_receipt(opened, receipt, choices):
-        said = "Not the same as in the receipt."
-    else:
-        counted = f"{pluralize(len(rerun.tests), 'test')} and {pluralize(len(rerun.probes), 'case')}"
-        said = f"The same as in the receipt: {counted} on both sides."
-    signed = f"Signed by {who}." if who else "Not signed: what it claims beside is anybody's word."
-    if as_json:
-        print_json({"same": not found, "differences": found, "signed_by": who})
-    else:
-        for one in found:
-            page.paragraph(text=one, style="red")
-        page.paragraph(text=f"{said} {signed}", style="" if found else "green")
-    return DIFFERS if found else 0
-
-
-async def _recheck_runs(opened: app.Session, what: str, onto: str, setup: str, as_json: bool) -> int:
-    from bough.interfaces.cli.printing import print_json
-    from bough.interfaces.terminal.output import make_output
-    from bough.operations import OPERATIONS
-    from bough.services.recheck import list_proven_runs
-
-    page, found = make_output(), list[dict[str, Any]]()
-    for name in await list_proven_runs(opened, what):
-        done = await OPERATIONS["recheck"].does(opened, name, onto=onto, setup=setup)
-        found.append({"said": done.said, **done.facts})
-        if not as_json:
-            style = "green" if found[-1]["standing"] == "proven" else "red"
-            page.paragraph((f"{name}  ", "bold"), text=done.said, style=style)
-            page.flush()
-    if as_json:
-        print_json(found)
-    return 0 if all(one["standing"] == "proven" for one in found) else DIFFERS
+            done = await recheck_file(opened, what, signers, of, choices, tell)
+            tell(done.said, "red" if done.exit_status else "green")
+            if as_json:
+                print_json(done.facts)
+            return done.exit_status
+        found = []
+        for name in await list_proven_runs(opened, what):
+            found.append(await OPERATIONS["recheck"].does(opened, name, onto=onto or "", setup=chosen["setup"] or ""))
+            tell(found[-1].said, "red" if found[-1].exit_status else "green", name)
+        if as_json:
+            print_json([{"said": one.said, **one.facts} for one in found])
+        return max(one.exit_status for one in found)
