@@ -3,7 +3,7 @@ Disputes are decided by a judge: a strong model in a fresh conversation that see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -125,12 +125,11 @@ def _build_ruling(task: Task, by: e.ChangesBy, changes: tuple[AllowedChange, ...
     return e.ChangesRuled(by, task.tree, changes, why=why, verdict=changed_tests.approve_verdict(task, changes))
 
 
-def render_dispute(found: Iterable[Disagreement], task: Task) -> str:
+def render_dispute(found: Sequence[Disagreement], task: Task) -> str:
     """Describe each test by its old and new expectation, its current result, and the agent's reason for the change."""
-    found = tuple(found)
     claimed = context.render_section("What the agent says about its work", task.acceptance.claim or "")
     disputed = context.render_section("What the agent says against these tests", _render_evidence(task))
-    return f"{context.render_disagreements(found)}\n{claimed}{disputed}".strip()
+    return f"{context.render_disagreements(tuple(found))}\n{claimed}{disputed}".strip()
 
 
 def _render_evidence(task: Task) -> str:

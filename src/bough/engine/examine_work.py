@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import examination, probes
-from bough.core.acceptance.changed_tests import collect_later
+from bough.core.acceptance.changed_tests import collect_request
 from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.acceptance.probes import PROBE, SCRIPT, Examination, Form, Probe
@@ -160,21 +160,16 @@ async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
         return ""
     if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
         return "the budget is spent"
-    if _is_share_spent(task):
-        return f"examinations have used their share of the budget ({task.rules.acceptance.share:.0%})"
+    share, spent, limits = task.rules.acceptance.share, task.budget.examining, task.budget.limits
+    # One more question may not exceed the share of the budget that examinations may use.
+    rounds = spent.rounds and spent.rounds + 1 > share * limits.rounds
+    tokens = limits.tokens is not None and spent.tokens > share * limits.tokens
+    if rounds or tokens or (limits.cost is not None and spent.cost > share * limits.cost):
+        return f"examinations have used their share of the budget ({share:.0%})"
     changed = [change.path for change in await runtime.ports.workspaces.changes(task.base, task.tree)]
     if task.id != GOAL and all(is_test_path(path) or is_document(path) for path in changed):
         return "only tests and documents were changed"
     return ""
-
-
-def _is_share_spent(task: Task) -> bool:
-    """Return whether one more question would exceed the share of the budget that examinations may use."""
-    share, spent, limits = task.rules.acceptance.share, task.budget.examining, task.budget.limits
-    if spent.rounds and spent.rounds + 1 > share * limits.rounds:
-        return True
-    tokens = limits.tokens is not None and spent.tokens > share * limits.tokens
-    return tokens or (limits.cost is not None and spent.cost > share * limits.cost)
 
 
 # ── what the examiner sees ───────────────────────────────────────────────────────────────────────────────────────────
@@ -210,7 +205,8 @@ async def _build_question(
         return values | await _build_subject_values(task, runtime)
     if helper == REVIEWER:
         diff = await workspaces.diff(task.base, task.tree)
-        return values | {"diff": _render_change(diff), "evidence": _render_evidence(task)}
+        stands = (f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
+        return values | {"diff": _render_change(diff), "evidence": "\n".join(stands)}
     texts = await workspaces.texts(task.tree, [*code, *docs])
     before = await workspaces.texts(task.base, [*code, *docs])
     written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
@@ -289,23 +285,17 @@ def _render_change(diff: str) -> str:
 
 
 def _render_form(form: Form, example: str) -> str:
-    place = f"A probe is an ordinary program; it becomes the file `{form.path}`. {form.how}"
+    said = f"A probe is an ordinary program; it becomes the file `{form.path}`. {form.how}"
     if form.language != SCRIPT:
-        place += " Where a command line is what users have, write a shell script instead (`#!/bin/sh` first; `sh -e`)."
+        said += " Where a command line is what users have, write a shell script instead (`#!/bin/sh` first; `sh -e`)."
     if form.runner:
-        place += (
+        said += (
             f"\n\nNo test runner is there. Only what no program can show is a test for {form.runner} "
             f"(`{form.runner_path}`; {form.runner_how}): then `runner` says why."
         )
-    return (
-        f"{place}\n\nThe beginning of an existing test, for how it is used:\n\n{fence_text(example)}"
-        if example
-        else place
-    )
-
-
-def _render_evidence(task: Task) -> str:
-    return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
+    if example:
+        said += f"\n\nThe beginning of an existing test, for how it is used:\n\n{fence_text(example)}"
+    return said
 
 
 async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
@@ -347,11 +337,7 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
     """Let a judge rule on the next disputed probe, together with those that hardly differ from it."""
     contested = examination.list_alike_contests(task)
-    # Only the person's own words count: the goal, their later messages, and the step if they wrote the plan.
-    goal = runtime.run.plan.goal
-    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-    words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))
-    request = "\n\n".join(part for part in words if part)
+    request = collect_request(runtime.run.plan, task.asked)
     paths = [change.path for change in await runtime.ports.workspaces.changes(task.base, task.tree)]
     texts = await runtime.ports.workspaces.texts(task.tree, paths)
     dispute = "\n\n".join(_render_contest(probe, task, request, texts) for probe in contested)

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import Question
@@ -71,21 +70,12 @@ class CheckedWork(Work, eq=False, kw_only=True):
     """Why the tests that carry the claim prove nothing alone: none was seen to fail."""
 
 
-class Sight(Struct, frozen=True):
-    """The outcomes of tests whose values were changed."""
-
-    failed: dict[str, canary.Value] = {}
-    """Tests that failed, and the change with which they did."""
-    passed: dict[str, canary.Value] = {}
-    """Tests that passed with every change, and the surest change of each."""
-
-
 class AlteredCopies:
     def __init__(self, runner: CheckRunner, home: Path) -> None:
         self._runner, self._workspaces, self._texts = runner, runner.workspaces, runner.texts
         self._home = home / "beliefs"
         self._known: dict[str, asyncio.Task[Belief]] = {}
-        self._drawn: dict[tuple[str, ...], list[str]] = {}
+        self._secret = random.SystemRandom().random()
 
     async def run(self, work: Work, tree: str, texts: Mapping[str, str], say: Say = lambda line: None) -> CheckRun:
         """Run the check on a tree with these files altered."""
@@ -155,28 +145,25 @@ class AlteredCopies:
     async def ask(self, work: CheckedWork) -> str:
         """Return why the claim is not proven, or an empty text if it is, and record the outcomes in the work."""
         repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
-        tests = self._draw(work, [*repaired, *added])
+        # Try those that the goal names first, then others by chance, so that nobody can foresee them. The same claim
+        # always gets the same ones.
+        claims, request = [*repaired, *added], f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
+        shuffled = random.Random(f"{self._secret}{claims}").sample(claims, len(claims))
+        tests = canary.choose_claim(shuffled, request)
         if not tests and work.ran.report.cases:
             return ""
         old, new = [test for test in tests if test in repaired], [test for test in tests if test not in repaired]
         return await self._ask_tests(work, old, new) if tests else await self._ask_whole(work)
 
-    def _draw(self, work: CheckedWork, claims: list[str]) -> list[str]:
-        """Choose the tests to try: those that the goal names first, then others by chance, so that nobody can foresee
-        them. The same claim always gets the same ones."""
-        key = tuple(claims)
-        if key not in self._drawn:
-            shuffled = random.SystemRandom().sample(claims, len(claims))
-            request = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
-            self._drawn[key] = canary.choose_claim(shuffled, request)
-        return self._drawn[key]
-
-    async def change_values(self, work: Work, tree: str, tests: Sequence[str]) -> Sight:
-        """Run tests with one value of each changed, and again until each was seen to fail or has no value left."""
+    async def change_values(
+        self, work: Work, tree: str, tests: Sequence[str]
+    ) -> tuple[dict[str, canary.Value], dict[str, canary.Value]]:
+        """Run tests with one value of each changed, and again until each was seen to fail or has no value left. Return
+        those that failed, with the change, and those that passed with every change, with the surest one."""
         texts = await self._texts.of(tree, work.check.command)
         values = await asyncio.to_thread(canary.list_test_changes, texts, tests)
         left = {test: canary.plan_rounds(each) for test, each in values.items() if each}
-        sight = Sight({}, {})
+        red, green = dict[str, canary.Value](), dict[str, canary.Value]()
         for number in range(canary.ROUNDS):
             now = {test: rounds[number] for test, rounds in left.items() if number < len(rounds)}
             if not now:
@@ -189,12 +176,12 @@ class AlteredCopies:
             for test, each in now.items():
                 name = original_tests.strip_parameters(test)
                 if failed.get(name):
-                    sight.failed[test] = each[0]
-                    sight.passed.pop(test, None)
+                    red[test] = each[0]
+                    green.pop(test, None)
                     del left[test]
                 elif name in failed:
-                    sight.passed.setdefault(test, each[0])
-        return sight
+                    green.setdefault(test, each[0])
+        return red, green
 
     async def _ask_tests(self, work: CheckedWork, old: list[str], new: list[str]) -> str:
         """Try the claim's tests: those that failed before (`old`) in their original version, `new` ones as they are."""
@@ -203,8 +190,7 @@ class AlteredCopies:
         ground = work.question.tree if work.question is not None else tree
         groups = ((ground, old), (tree, new)) if ground != tree else ((tree, tests),)
         seen = await asyncio.gather(*(self.change_values(work, where, group) for where, group in groups if group))
-        failed = {test: value for sight in seen for test, value in sight.failed.items()}
-        passed = {test: value for sight in seen for test, value in sight.passed.items()}
+        failed, passed = ({test: value for one in seen for test, value in one[at].items()} for at in (0, 1))
         # Some runners report only files: there a file counts as one test, whatever it asserts.
         if not failed and not passed and (not work.ran.report.cases or all(test in after for test in tests)):
             return await self._ask_whole(work)

@@ -171,12 +171,11 @@ class Judge:
         """Find the first objection to a check that passed, the cheap ones first."""
         if work.merged:
             return None
-        return (
-            await self._find_disagreements(work)
-            # This comes after the original tests: a test that they cover is not missing, wherever it is now.
-            or await self._find_dropped(work)
-            or _object(await self._altered.ask(work))
-        )
+        # Dropped tests come after the original ones: a test that they cover is not missing, wherever it is now.
+        if found := await self._find_disagreements(work) or await self._find_dropped(work):
+            return found
+        why = await self._altered.ask(work)
+        return Objection(f"the check passed, but {why}") if why else None
 
     async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
         """Find tests that the person had before the run and that pass because of this work: none of its agents wrote
@@ -315,10 +314,6 @@ def rule_without_check(task: Task) -> Verdict:
     if not is_for_agents(task.step):
         return Verdict("passed", ONLY_COMMANDS, tree=task.tree)
     return Verdict("not_verified", NOT_FOUND, tree=task.tree)
-
-
-def _object(why: str) -> Objection | None:
-    return Objection(f"the check passed, but {why}") if why else None
 
 
 def _find_aside(work: CheckedWork) -> set[str]:

@@ -74,13 +74,9 @@ def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict |
 
 def collect_request(plan: Plan, asked: Sequence[Requirement] = ()) -> str:
     """Collect all that the person asked for, also in later messages, in their own words, without planners' texts."""
-    return "\n\n".join([*_collect_texts(plan.goal), *collect_later(asked)])
-
-
-def collect_later(asked: Sequence[Requirement]) -> list[str]:
-    """Collect the requirements of the person's later messages under a heading; empty if there are none."""
     later = [one.text for one in asked if one.source and one.counts]
-    return ["The person said later (where it differs, this counts):", *later] if later else []
+    heading = ["The person said later (where it differs, this counts):"] if later else []
+    return "\n\n".join([*_collect_texts(plan.goal), *heading, *later])
 
 
 def _collect_texts(step: Step) -> list[str]:

@@ -89,11 +89,7 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
 class _Kept(Struct):
     step: Step = Step("")
     requirements: tuple[Requirement, ...] = ()
-    state: State = State.PENDING
-    verdict: Verdict | None = None
-    commit: str = ""
-    files: tuple[str, ...] = ()
-    examined: str = ""
+    proof: Proof = Proof("", State.PENDING)
     parent: bool = False
     attempts: bool = False
     """Whether the task's steps are alternative attempts, of which one has to succeed."""
@@ -150,17 +146,17 @@ def build_table(records: Iterable[e.Record]) -> Table:
             case e.Planned() as event:
                 task.parent, task.attempts = True, event.join == "any"
                 children = {name: tasks.get(child_path(record.task, name), _Kept()) for name in event.dropped}
-                task.dropped |= {name for name, child in children.items() if child.state is not State.COMPLETED}
+                task.dropped |= {name for name, child in children.items() if child.proof.state is not State.COMPLETED}
             case e.StateChanged() as event:
-                task.state = event.to
+                task.proof = replace(task.proof, state=event.to)
             case e.CheckFinished() as event:
-                task.verdict = event.verdict
+                task.proof = replace(task.proof, verdict=event.verdict)
             case e.CheckpointMade() as event:
-                task.commit, task.files = event.commit, event.files
+                task.proof = replace(task.proof, commit=event.commit, files=event.files)
             case e.ExaminationSkipped() as event:
-                task.examined = f"not examined: {event.why}"
+                task.proof = replace(task.proof, examined=f"not examined: {event.why}")
             case e.Examined() as event:
-                task.examined, task.notes = f"examined by the {event.by}", event.notes
+                task.proof, task.notes = replace(task.proof, examined=f"examined by the {event.by}"), event.notes
                 probes |= {probe.name: (record.task, probe) for probe in event.probes}
                 if record.task == GOAL:
                     asked = tuple(replace(one, kind=event.kinds.get(one.number, one.kind)) for one in asked)
@@ -238,7 +234,7 @@ def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
     name, _, times = path.rpartition("/")[2].partition("@")
     again = child_path(above, f"{name}@{int(times or 1) + 1}")
     over = tasks.get(above, _Kept())
-    lost = over.attempts and tasks[path].state is not State.COMPLETED
+    lost = over.attempts and tasks[path].proof.state is not State.COMPLETED
     gone = name in over.dropped or again in tasks or lost or is_merge_task(path, tasks[path].step)
     return not gone and _is_current(above, tasks)
 
@@ -257,11 +253,9 @@ def _build_row(
         if not task.parent
     ]
     proofs = tuple(
-        Proof(path, task.state, task.verdict, task.commit, task.files, task.examined, alone=len(covers) == 1)
-        for path, task, covers in leaves
-        if one.number in covers
+        replace(task.proof, task=path, alone=len(covers) == 1) for path, task, covers in leaves if one.number in covers
     )
-    whole = tasks.get(GOAL, _Kept()).state is State.COMPLETED
+    whole = tasks.get(GOAL, _Kept()).proof.state is State.COMPLETED
     cases = tuple(case for probe, case in probes if one.number in probe.requirements)
     outcomes = [case.outcome for case in cases]
     if not one.counts:

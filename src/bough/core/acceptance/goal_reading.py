@@ -57,18 +57,14 @@ _WISH = re.compile(r"\b(?:(?<!you )wants?|would (?:like|prefer|expect)|please)\b
 """Words of a wish, which may be mere politeness."""
 _ENDS = re.compile(r"[.!?][\"')\]`*_]*\s*$")
 """End of a sentence, which a heading, a row of a table or a line of a log does not have."""
-_COURTESY = re.compile(
+_ASIDE = re.compile(
     r"\W*(?:hi|hello|hey|dear|thanks|thank you|cheers|(?:kind |best )?regards|great|nice)\b[^.!?:`]{0,60}\W*"
-    r"|\W*why\b[^.!`]*(?:`[^`]*`[^.!`]*)*\?\W*",
-    re.IGNORECASE,
-)
-"""A greeting, thanks or a question why."""
-_COMPLAINT = re.compile(
-    r"\W{0,20}(?:\S{1,60}\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
+    r"|\W*why\b[^.!`]*(?:`[^`]*`[^.!`]*)*\?\W*"
+    r"|\W{0,20}(?:\S{1,60}\s+){0,4}(?:tests?|checks?|suite|build|CI)\b[^.!?:`]{0,60}"
     r"\b(?:fails?|failing|(?:is|are) (?:red|broken|failing))\b[^.!?:`]{0,40}[.!]?\s*",
     re.IGNORECASE,
 )
-"""A sentence that only says that tests fail: beside a demand it asks for nothing."""
+"""A greeting, thanks, a question why, or a sentence that only says that tests fail: beside a demand, no demand."""
 _GOES_ON = re.compile(r"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bthen)(?<=[\w`])$")
 """Part of a sentence that the next part completes."""
 _CONDITION = re.compile(r"(?:with|without|when|while|if|for|in|on|after|before|given)\b[^.!?]*:", re.IGNORECASE)
@@ -79,8 +75,6 @@ _QUOTED = re.compile(
     r"|“[^”]{0,400}”|`[^`\n]{1,400}`|(?<![\w'])'(?=\S)[^'\n]{1,400}(?<=\S)'(?![\w'])"
 )
 """Quoted text: one thing, even with commas, line breaks or ends of sentences."""
-
-
 _FENCED = re.compile(r"(```|~~~).*?(\1|\Z)", re.DOTALL)
 
 
@@ -105,15 +99,10 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
     blocks = _refine(text, form, places)
     asking = [block for block in blocks if block.kind != "code"]
     kept = [block for block in asking if _is_asked(text, block, places, idle)] or asking or blocks
-    kept = [block for block in kept if not _is_aside(text, block)] or kept
-    asides = [text[block.start : block.end] for block in blocks if block not in kept]
+    kept = [block for block in kept if not _ASIDE.fullmatch(text, block.start, block.end)] or kept
+    others = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
-    return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
-
-
-def _is_aside(text: str, block: _Block) -> bool:
-    """Whether a passage only says that tests fail, greets, thanks or asks why."""
-    return any(pattern.fullmatch(text, block.start, block.end) for pattern in (_COMPLAINT, _COURTESY))
+    return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *others))
 
 
 def _list_siblings(form: Sequence[_Block], places: Sequence[int], idle: Sequence[int]) -> Iterator[int]:
