@@ -29,7 +29,7 @@ from bough.core.textual.python_source import parse_python
 from bough.core.textual.reading import make_call, read_calls
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
-from bough.engine.consult import consult, switch_model
+from bough.engine.consult import switch_model, try_consult
 from bough.engine.task_workspace import TaskRuntime, collect_brief_values
 
 HELPER = "trial"
@@ -50,12 +50,11 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
     if known or find_agent(task, runtime, role, tier):
         return Tried()
     write = next(spec for spec in runtime.ports.tools.specs if spec.name == "write")
-    try:
-        asked = await consult(task, runtime, HELPER, tier, {}, write)
-    except TooLong:
+    asked = await try_consult(task, runtime, HELPER, tier, {}, write)
+    if isinstance(asked.refused, TooLong):
         return Tried()
-    except Refused as error:  # The model may accept no tools. Any other cause recurs with the first real question.
-        return Tried((e.HelperFailed(HELPER, str(error)),), "text")
+    if isinstance(asked.refused, Refused):  # The model may accept no tools; other causes recur with the first question.
+        return Tried(asked.events, "text")
     if asked.answer is None:
         return Tried(asked.events)
     fit = any(map(_is_right, asked.answer.calls))

@@ -35,9 +35,11 @@ class Consulted(Struct, frozen=True):
     halt: tuple[e.TaskHalted, ...] = ()
     """The event that halts a task which cannot continue without an answer. Empty if there is an answer, or if it is
     missing because a person stops the run."""
+    refused: Unavailable | None = None
+    """The error that trying again cannot remove, such as a wrong key."""
 
 
-async def consult(
+async def try_consult(
     task: Task,
     runtime: TaskRuntime,
     helper: str,
@@ -46,8 +48,7 @@ async def consult(
     tool: Tools = (),
     more: str = "",
 ) -> Consulted:
-    """Ask a model the question in the prompt template `helper`, with `more` after it. Transport errors are retried;
-    `Refused` (for example for a wrong key) is raised."""
+    """Ask a model the question in the prompt template `helper`, with `more` after it. Transport errors are retried."""
     ports = runtime.ports
     question = context.render(ports.prompt(helper), values)
     # Recordings find the call by this key. The rounds spent so far make it unique within the task.
@@ -56,28 +57,29 @@ async def consult(
     prompt = helper_prompt(name, question, ports, key, tool, more)
     shown = measure_messages((Said(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
-    tries, problem = 0, ""
+    tries = 0
     show = partial(ports.streamed, task.id)
     while True:
-        began = ports.timer()
+        began, wait = ports.timer(), 0.0
         try:
             answer = await ports.models[key].ask(prompt, show)
         except WaitEnded as error:
-            return Consulted(tuple(failed), None, str(error))
+            problem, again, switched = str(error), False, None
         except TransientError as error:
             tries, problem = tries + 1, str(error)
             usage = estimate_broken_usage(error, shown, prompt.tools)
             switched = switch_model(task, runtime, tier, key, error, tries)
             again = switched is not None or tries < task.rules.max_transport_failures
             wait = compute_backoff(task.rules, tries - 1, error) if again and not switched else 0.0
-            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage, wait))
+            failed.append(e.HelperFailed(helper, problem, ports.timer() - began, usage, wait))
             if again and runtime.record is None:
                 show(f"\n{error} Retrying in {wait:.0f} s.\n")
-        except Refused as error:
-            switched, again, wait = switch_model(task, runtime, tier, key, error, tries), True, 0.0
-            if not switched and (prompt.schema is None or isinstance(error, TooLong)):
-                raise
-            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
+        except Unavailable as error:
+            problem, again, switched = str(error), True, switch_model(task, runtime, tier, key, error, tries)
+            failed.append(e.HelperFailed(helper, problem, ports.timer() - began))
+            plain = isinstance(error, Refused) and not isinstance(error, TooLong) and prompt.schema is not None
+            if not switched and not plain:
+                return Consulted(tuple(failed), None, problem, (build_halt(error, task),), error)
             prompt = replace(prompt, schema=None)  # The server may not support schemas, but it accepts plain text.
         else:
             answer = fill_usage(answer, shown, prompt.tools)
@@ -92,26 +94,8 @@ async def consult(
             await runtime.record(failed)
             failed = []
         if not again or await ports.stop.wait(wait):
-            return Consulted(tuple(failed), None, problem)
-
-
-async def try_consult(
-    task: Task,
-    runtime: TaskRuntime,
-    helper: str,
-    tier: Tier,
-    values: Mapping[str, str],
-    tool: Tools = (),
-    more: str = "",
-) -> Consulted:
-    """Call `consult`, but return a result without an answer, and with a halt, if the model is unavailable."""
-    try:
-        asked = await consult(task, runtime, helper, tier, values, tool, more)
-    except Unavailable as error:
-        return Consulted((e.HelperFailed(helper, str(error)),), None, str(error), (build_halt(error, task),))
-    if asked.answer is None and not runtime.ports.stop.requested:
-        return replace(asked, halt=(e.TaskHalted("unavailable", asked.error),))
-    return asked
+            halt = () if ports.stop.requested else (e.TaskHalted("unavailable", problem),)
+            return Consulted(tuple(failed), None, problem, halt)
 
 
 TRIES = 3

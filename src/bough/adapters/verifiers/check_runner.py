@@ -18,7 +18,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -111,7 +112,8 @@ class Baselines:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
 
-_MEASURING: dict[Path, asyncio.Task[Any]] = {}
+_LOCKS: WeakValueDictionary[tuple[Path, asyncio.AbstractEventLoop], asyncio.Lock] = WeakValueDictionary()
+"""One for each measurement that somebody waits for, so that all runs of this process share it."""
 _FAILED: dict[Path, tuple[float, Baseline]] = {}
 """Failures of this process's measurements with their times, for all of its runs."""
 SHARED = 3600.0
@@ -119,28 +121,20 @@ SHARED = 3600.0
 
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
-    loop = asyncio.get_running_loop()
-    while (other := _MEASURING.get(path)) is not None and not other.done() and other.get_loop() is loop:
-        await asyncio.wait((other,))  # If that run ends first, this one measures.
-    if (kept := _load(path)) is not None and kept.exit_status == 0:
-        return kept
-    failed_at, failed = _FAILED.get(path, (0.0, None))
-    if failed is not None and time.monotonic() - failed_at < SHARED:
-        return failed
-    own = asyncio.current_task()
-    assert own is not None, "every coroutine runs in a task"
-    _MEASURING[path] = own
-    try:
+    async with _LOCKS.setdefault((path, asyncio.get_running_loop()), asyncio.Lock()):
+        if (kept := _load(path)) is not None and kept.exit_status == 0:
+            return kept
+        failed_at, failed = _FAILED.get(path, (0.0, None))
+        if failed is not None and time.monotonic() - failed_at < SHARED:
+            return failed
         known = await measure()
-    finally:
-        del _MEASURING[path]
-    if known.red:
-        now = time.monotonic()
-        for old in [other for other, (at, _) in _FAILED.items() if now - at >= SHARED]:
-            del _FAILED[old]
-        _FAILED[path] = now, known
-    _save(path, known)
-    return known
+        if known.red:
+            now = time.monotonic()
+            for old in [other for other, (at, _) in _FAILED.items() if now - at >= SHARED]:
+                del _FAILED[old]
+            _FAILED[path] = now, known
+        _save(path, known)
+        return known
 
 
 def _load(path: Path) -> Baseline | None:
