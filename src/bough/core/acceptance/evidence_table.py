@@ -10,17 +10,11 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.requirements import (
-    Requirement,
-    add_requirements,
-    drop_requirements,
-    list_covered,
-    restore_requirement,
-)
+from bough.core.acceptance.requirements import Requirement, list_covered
 from bough.core.acceptance.verdict import RequirementProof, Verdict
 from bough.core.conversation.context import is_merge_task
 from bough.core.ids import GOAL, child_path, parent_path
-from bough.core.journal.task_fold import drop_rewound
+from bough.core.journal.task_fold import change_asked, drop_rewound
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -133,7 +127,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
             case e.RequirementsRead() as event:
                 asked, background = event.requirements, event.background
             case e.MessageRead() | e.RequirementRestored() | e.RequirementsDropped() as event:
-                asked = _change_asked(asked, event)
+                asked = change_asked(asked, event)
             case e.EvidenceJudged() as event:
                 judged = event
             case e.Judged():
@@ -199,18 +193,6 @@ def _list_places(row: Evidence, needless: e.NeedlessFound | None, alone: bool) -
     found = [str(part) for part in parts if part.by and (alone or names & {*part.by})]
     files = (path for proof in row.proofs for path in proof.files if not is_test_path(path))
     return tuple(found or dict.fromkeys(files))
-
-
-def _change_asked(
-    asked: tuple[Requirement, ...], event: e.MessageRead | e.RequirementRestored | e.RequirementsDropped
-) -> tuple[Requirement, ...]:
-    match event:
-        case e.MessageRead():
-            return add_requirements(asked, event.requirements, event.replaces)
-        case e.RequirementRestored():
-            return restore_requirement(asked, event.number)
-        case e.RequirementsDropped():
-            return drop_requirements(asked, event.numbers, event.by)
 
 
 KINDS = e.list_named(build_table, _add_parts, drop_rewound)

@@ -120,16 +120,6 @@ def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tupl
     return tuple(replace(one, number=after + place) for place, one in enumerate(requirements, 1))
 
 
-def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requirement, ...]:
-    """Return the requirements, with the replaced or dropped one of this number restored."""
-    return tuple(replace(one, superseded=0, dropped="") if one.number == number else one for one in known)
-
-
-def drop_requirements(known: Sequence[Requirement], numbers: Sequence[int], by: str) -> tuple[Requirement, ...]:
-    """Return the requirements, with those of these numbers marked as dropped."""
-    return tuple(replace(one, dropped=by or "you") if one.number in numbers else one for one in known)
-
-
 def render_requirements(requirements: Sequence[Requirement]) -> str:
     """Render the requirements in full for planners, agents and examiners; replaced and dropped ones are left out."""
     lines = []

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.acceptance.requirements import add_requirements, drop_requirements, restore_requirement
+from bough.core.acceptance.requirements import Requirement, add_requirements
 from bough.core.budget.limits import Spend
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
 from bough.core.journal.fold_changes import Apply, change, charge, clear_trouble, get_attempt, keep_notes
@@ -35,16 +35,25 @@ def _note_said(task: Task, text: str) -> Task:
     return keep_notes(task, (*task.talk.notes, Note("decision", quote_person(text))))
 
 
+def change_asked(
+    asked: Sequence[Requirement], event: e.MessageRead | e.RequirementRestored | e.RequirementsDropped
+) -> tuple[Requirement, ...]:
+    """Return the requirements after a person's message, with some restored, or with some marked as dropped."""
+    match event:
+        case e.MessageRead():
+            return add_requirements(asked, event.requirements, event.replaces)
+        case e.RequirementRestored(number=number):
+            return tuple(replace(one, superseded=0, dropped="") if one.number == number else one for one in asked)
+        case e.RequirementsDropped(numbers=numbers, by=by):
+            return tuple(replace(one, dropped=by or "you") if one.number in numbers else one for one in asked)
+
+
 def _apply_wish(task: Task, event: e.MessageRead | e.RequirementRestored) -> Task:
-    if isinstance(event, e.MessageRead):
-        asked = add_requirements(task.asked, event.requirements, event.replaces)
-    else:
-        asked = restore_requirement(task.asked, event.number)
-    return change(task, plan={"requirements": asked}, talk={"read": event.said})
+    return change(task, plan={"requirements": change_asked(task.asked, event)}, talk={"read": event.said})
 
 
 def _apply_requirements_dropped(task: Task, event: e.RequirementsDropped) -> Task:
-    asked = {"requirements": drop_requirements(task.asked, event.numbers, event.by)}
+    asked = {"requirements": change_asked(task.asked, event)}
     if not task.plan.requirements:
         return change(task, inherited=asked)
     return change(task, plan=asked, talk={"read": max(task.talk.read, event.said)})
