@@ -123,7 +123,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # Probes may quote any of this. The goal's whole text is included, because a quotation may span two requirements.
     request = "\n\n".join((task.step.instructions, *said))
-    known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
+    known = sum(probe.name.startswith(f"{task.id}/probe-") for probe in task.examination.probes)
     asked = await try_consult(task, runtime, helper, tier, values, (PROBE,))
     found = _read_answer(asked, task, form, request, known)
     if asked.answer is not None and isinstance(found, Problems):

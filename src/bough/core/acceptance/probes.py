@@ -58,11 +58,6 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     why: str = ""
     """Why the probe has to be a test for a runner and cannot be a program."""
 
-    @property
-    def group(self) -> str:
-        """Return the probe's name without the name of its case, which only old journals have."""
-        return self.name.removesuffix(f"/{self.case}") if self.case else self.name
-
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The result of running a probe."""

@@ -297,9 +297,7 @@ def tell_examination(event: e.AnyEvent) -> Told | None:
         case e.Examined():
             left = pluralize(len(event.left_out), "probe")
             aside = f"; {left} dropped: nothing in the goal asks for it" if event.left_out else ""
-            groups = len({probe.group for probe in event.probes})
-            cases = f" with {pluralize(len(event.probes), 'case')}" if len(event.probes) > groups else ""
-            return f"the {event.by} wrote {pluralize(groups, 'probe')}{cases}{aside}", ""
+            return f"the {event.by} wrote {pluralize(len(event.probes), 'probe')}{aside}", ""
         case e.ExaminationSkipped():
             return f"not examined: {event.why}", "dim"
         case e.ProbesStarted():
