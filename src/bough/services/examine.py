@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from functools import partial
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
@@ -32,16 +32,6 @@ FEWEST_WORDS = 3
 """The fewest words that a goal must have: fewer cannot ask for anything."""
 
 
-class PullRequest(Struct, frozen=True):
-    """A pull request as `gh` reports it, with the field names of `gh`."""
-
-    title: str = ""
-    body: str = ""
-    baseRefName: str = ""
-    baseRefOid: str = ""
-    headRefOid: str = ""
-
-
 JUDGED = ("completed", "not_proven", "failed")
 """The statuses of completed examinations: the change is proven, neither proven nor refuted, or refuted."""
 
@@ -59,15 +49,15 @@ def _find_request(session: Session, number: str, against: str) -> GivenChange:
     ask, commits = partial(run_theirs, root=session.root), PersonCommits(session.root)
     says = f"the pull request #{number}"
     try:
-        wanted = ("gh", "pr", "view", number, "--json", ",".join(PullRequest.__struct_fields__))
-        told = msgspec.json.decode(ask(wanted), type=PullRequest)
+        wanted = ("gh", "pr", "view", number, "--json", "title,body,baseRefName,baseRefOid,headRefOid")
+        told = defaultdict(str, msgspec.json.decode(ask(wanted), type=dict[str, str]))
     except UNREADABLE as error:
         raise UsageError(f"The answer of `gh` about {says} cannot be read ({error}): update `gh`.") from None
-    messages = (f"{told.title}\n\n{told.body}".strip(),)
-    names = (against, told.baseRefOid, f"origin/{told.baseRefName}", told.baseRefName)
+    messages, head = (f"{told['title']}\n\n{told['body']}".strip(),), told["headRefOid"]
+    names = (against, told["baseRefOid"], f"origin/{told['baseRefName']}", told["baseRefName"])
     base = next((found for name in names if name and (found := commits.find(name))), "") or commits.require("HEAD")
-    if commits.find(told.headRefOid):
-        change = commits.compare(base, told.headRefOid, says)
+    if head and commits.find(head):
+        change = commits.compare(base, head, says)
         return GivenChange(says, change.base, change.head, messages=messages)
     return GivenChange(says, base, "", f"{ask(('gh', 'pr', 'diff', number))}\n".encode(), messages)
 

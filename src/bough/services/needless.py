@@ -22,6 +22,7 @@ from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.receipt import CHECK
 from bough.core.acceptance.verdict import ChangePart
 from bough.core.errors import UsageError
+from bough.core.journal.run_fold import Run
 from bough.services.recheck import Measuring, open_finished
 
 NAMED = 20
@@ -42,7 +43,7 @@ async def find_needless(session: Session, name: str, choices: Choices, limit: in
         before, after = [await session.workspaces.files(tree, changed) for tree in (run.base, task.tree)]
         edited = [edit_file(path, *(side.get(path, ("", None))[1] for side in (before, after))) for path in changed]
         files = {file.path: file for file in edited if file is not None}
-        search = NeedlessSearch(session, name, measuring, task.tree, run.plan.goal.instructions, files, probes, limit)
+        search = NeedlessSearch(session, run, task.tree, measuring, files, probes, limit)
         for record in await session.store.read(name, kinds=("PartTried",)):
             if isinstance(record.event, e.PartTried):
                 search.tried[record.event.tree] = record.event
@@ -53,10 +54,9 @@ async def find_needless(session: Session, name: str, choices: Choices, limit: in
 
 class NeedlessSearch(Struct, eq=False):
     session: Session
-    run: str
-    measuring: Measuring
+    run: Run
     head: str
-    goal: str
+    measuring: Measuring
     files: dict[str, EditedFile]
     probes: tuple[Probe, ...]
     limit: int
@@ -72,10 +72,9 @@ class NeedlessSearch(Struct, eq=False):
     """The tests of `passing` that also pass without the change."""
 
     async def search(self) -> e.NeedlessFound:
-        base = self.measuring.run.base
-        after, before = await self._run_all(self.head), await self._run_all(base)
+        after, before = await self._run_all(self.head), await self._run_all(self.run.base)
         # A test that the change alters may have passed before, and test something else now.
-        altered = await self.measuring.measure(base, tests=self.head)
+        altered = await self.measuring.measure(self.run.base, tests=self.head)
         self.checks = 3
         self.passing = [name for name, outcome in after.items() if outcome == "passed"]
         failed = {name for name, outcome in altered.items() if outcome in ("failed", "error")}
@@ -114,8 +113,7 @@ class NeedlessSearch(Struct, eq=False):
         out = self._without(parts)
         whole = [path for path, edits in out.items() if len(edits) == len(self.files[path].edits)]
         texts = {path: self.files[path].render(edits) for path, edits in out.items() if path not in whole}
-        base = self.measuring.run.base
-        loss = await self._try(await self.session.workspaces.graft(self.head, base, whole, texts))
+        loss = await self._try(await self.session.workspaces.graft(self.head, self.run.base, whole, texts))
         return loss if loss.asked or loss.others else None
 
     async def _try(self, tree: str) -> e.PartTried:
@@ -125,7 +123,7 @@ class NeedlessSearch(Struct, eq=False):
             lost = [name for name in self.passing if now.get(name) != "passed"]
             asked, others = ([name for name in lost if (name in self.both) == old][:NAMED] for old in (False, True))
             self.tried[tree] = e.PartTried(tree, tuple(asked), tuple(others))
-            await self.session.record(self.run, self.tried[tree])
+            await self.session.record(self.run.name, self.tried[tree])
         return self.tried[tree]
 
     async def _run_all(self, tree: str) -> dict[str, str]:
@@ -176,7 +174,7 @@ class NeedlessSearch(Struct, eq=False):
         words of the goal, and functions that these parts change or no longer use."""
         files = self.files.values()
         before = Counter(word for file in files for row in file.before for word in find_words([row]))
-        rare = {word for word in find_words([self.goal]) if before[word] <= RARE}
+        rare = {word for word in find_words([self.run.plan.goal.instructions]) if before[word] <= RARE}
         gone = {name for file in files for name in list_functions(file.path, file.before).values()}
         gone -= {word for file in files for word in find_words(file.after)}
         added, removed = set[str](), set[str]()
