@@ -90,7 +90,7 @@ async def try_consult(
             failed.append(switched)
             key, tries = switched.to, 0
             prompt = helper_prompt(name, question, ports, key, tool, more)
-        if runtime.record is not None:  # Record failures now, so that observers see what the wait is for.
+        if failed and runtime.record is not None:  # Record failures now, so that observers see what the wait is for.
             await runtime.record(failed)
             failed = []
         if not again or await ports.stop.wait(wait):
