@@ -109,11 +109,11 @@ COULD_NOT_RUN = [
     (1, "1 failed: expected `Temporary failure`", ""),
     (127, "sh: 1: vendor/bin/phpunit: not found", "the command `vendor/bin/phpunit` is not found"),
     (127, "pyenv: python3: command not found\n\nThe `python3' command exists in these versions:", "`python3`"),
-    (127, "bash: line 1: ./run-tests: No such file or directory", ""),
+    (127, "bash: line 1: ./run-tests: No such file or directory", "first test"),
     (127, "", "the command `mvn` is not found"),
     (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
     (2, "make: dune: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`dune`"),
-    (2, "bash: test1.sh: No such file or directory\nmake: *** [Makefile:2: test] Error 127", ""),
+    (2, "bash: test1.sh: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "first test"),
     (2, "bash: line 1: aclocal-1.14: command not found\nmake: *** [aclocal.m4] Error 127", "it starts nothing"),
     (2, "Could not execute (raku t/a.t): open3: exec of raku -Ilib t/a.t failed: No such file or dir", "`raku`"),
     (1, "busted: error: LuaCov not found on the system, try running without --coverage", "LuaCov is not installed"),
@@ -122,14 +122,17 @@ COULD_NOT_RUN = [
     (2, "ok 3 tests\nError: Cannot find module '/w/test/__tad'\n", ""),
     (
         1,
-        "go: errors parsing go.mod:\ngo.mod:3: invalid go version '1.21.0': must match format 1.23",
-        "it needs go 1.21.0 or newer",
+        "go: go.mod requires go >= 1.23.0 (running go 1.21.4; GOTOOLCHAIN=local)",
+        "first test: go: go.mod requires go >= 1.23.0",
     ),
-    (1, "go: go.mod requires go >= 1.23.0 (running go 1.21.4; GOTOOLCHAIN=local)", "it needs go 1.23.0 or newer"),
-    (1, "x.go:4:2: undefined: atomic.Pointer\nnote: module requires Go 1.20", "it needs Go 1.20 or newer"),
-    (101, "error: package `a v1.0.0` cannot be built because it requires rustc 1.99 or newer", "needs rustc 1.99"),
-    (1, "CMake Error at CMakeLists.txt:1:\n  CMake 3.28 or higher is required.  You are running", "needs CMake 3.28"),
-    (1, "meson.build:1:0: ERROR: Meson version is 1.0.1 but project requires >= 1.4.0", "needs Meson 1.4.0"),
+    (1, "x.go:4:2: undefined: atomic.Pointer\nnote: module requires Go 1.20", "first test: note: module requires Go"),
+    (101, "error: package `a v1.0.0` cannot be built because it requires rustc 1.99 or newer", "requires rustc 1.99"),
+    (
+        1,
+        "CMake Error at CMakeLists.txt:1:\n  CMake 3.28 or higher is required.  You are running",
+        "first test: CMake Error at CMakeLists.txt:1: CMake 3.28",
+    ),
+    (1, "meson.build:1:0: ERROR: Meson version is 1.0.1 but project requires >= 1.4.0", "requires >= 1.4.0"),
     (
         1,
         f"{CHILD}    raise error(number, said)\nFileNotFoundError: [Errno 2] No such file or directory: 'lint'",
@@ -138,11 +141,11 @@ COULD_NOT_RUN = [
     (2, 'Can\'t exec "autopoint": No such file or directory at FileUtils.pm line 293.', "`autopoint`"),
     (1, 'generate.go:3: running "stringer": exec: "stringer": executable file not found in $PATH', "`stringer`"),
     (1, "spawn: No such file or directory - ditaa (Errno::ENOENT)", "`ditaa`"),
-    (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "`gperf`"),
+    (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "Program 'gperf' not found"),
     (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),
     (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
     (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
-    (1, "<internal:kernel>: cannot load such file -- pair/other (LoadError)", ""),
+    (1, "<internal:kernel>: cannot load such file -- pair/other (LoadError)", "first test"),
     (1, "cannot load such file -- rack/test (LoadError)", "rack is not installed (Gemfile names it)"),
     (4, "error: unrecognized arguments: --cov=pair", "pytest-cov is not installed (tox.ini names it)"),
     (1, "PermissionError: [Errno 13] Permission denied: '/var/run/docker.sock'", "/var/run/docker.sock"),
@@ -154,38 +157,47 @@ COULD_NOT_RUN = [
     ),
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
     (1, "lua: t.lua:1: module 'luaunit' not found:", "luaunit is not installed"),
-    (1, "lua: t.lua:1: module 'pair.other' not found:", ""),
+    (1, "lua: t.lua:1: module 'pair.other' not found:", "first test"),
     (1, "lua: t.lua:1: module 'other' not found:", "other is not installed"),
-    (1, "lua: t.lua:1: module 'pair_of' not found:", ""),
+    (1, "lua: t.lua:1: module 'pair_of' not found:", "first test"),
     (1, "lua: t.lua:1: module 'lxp.lom' not found:", "luaexpat is not installed"),
-    (1, "Can't locate Any/Pair.pm in @INC (you may need to install the Any::Pair module)", ""),
+    (1, "Can't locate Any/Pair.pm in @INC (you may need to install the Any::Pair module)", "first test"),
     (255, 'Base class package "Class::Accessor" is empty.', "Class::Accessor is not installed"),
-    (1, "Package required but not available: ‘formatR’\n", "formatR is not installed"),
-    (1, "ocamlfind: Package `ounit2' not found", "ounit2 is not installed"),
-    (1, "    Could not find module ‘Test.Hspec’", "Test.Hspec is not installed"),
-    (1, "a.java:3: error: package org.junit.jupiter.api does not exist", "junit is not installed"),
-    (255, "Cannot open load file: No such file or directory, dash", "dash is not installed"),
-    (1, "can't find package tcllib", "tcllib is not installed"),
-    (1, "can't find package pair", ""),
+    (1, "Package required but not available: ‘formatR’\n", "not available: ‘formatR’"),
+    (1, "ocamlfind: Package `ounit2' not found", "Package `ounit2'"),
+    (1, "    Could not find module ‘Test.Hspec’", "module ‘Test.Hspec’"),
+    (1, "a.java:3: error: package org.junit.jupiter.api does not exist", "org.junit.jupiter"),
+    (255, "Cannot open load file: No such file or directory, dash", "directory, dash"),
+    (1, "can't find package tcllib", "package tcllib"),
+    (1, "can't find package pair", "first test"),
     (1, 'a.go:3:8: cannot find package "github.com/a/b" in any of:\n\t/usr/lib', "github.com/a/b is not installed"),
-    (2, "cc: error: unrecognized command-line option ‘-m64’\nmake: *** [a.o] Error 1", "before it builds: cc: error"),
-    (1, "configure.ac:4: error: required file './config.rpath' not found", "it stops before it builds: configure.ac:4"),
+    (2, "cc: error: unrecognized command-line option ‘-m64’\nmake: *** [a.o] Error 1", "first test: cc: error"),
+    (1, "configure.ac:4: error: required file './config.rpath' not found", "first test: configure.ac:4"),
     (
         2,
         "Can't locate Test/Nginx/Socket.pm in @INC (you may need to install it)",
         "Test::Nginx::Socket is not installed",
     ),
-    (1, 'Error: Library "qcheck" not found.', "qcheck is not installed"),
-    (1, "Error in loadNamespace(x) : there is no package called ‘testthat’", "testthat is not installed"),
-    (1, 'Component "chunga" not found, required by #<SYSTEM "web">', "chunga is not installed"),
-    (1, '  add_subdirectory given source "gtest-1.7.0" which is not an existing', "gtest-1.7.0 is not installed"),
-    (1, 'This needs Tcl.\nMake sure that "tclsh8.5" or "tclsh85" is in your $PATH', "`tclsh8.5`"),
+    (1, 'Error: Library "qcheck" not found.', 'Library "qcheck" not found'),
+    (1, "Error in loadNamespace(x) : there is no package called ‘testthat’", "‘testthat’"),
+    (1, 'Component "chunga" not found, required by #<SYSTEM "web">', 'Component "chunga"'),
+    (1, '  add_subdirectory given source "gtest-1.7.0" which is not an existing', '"gtest-1.7.0"'),
+    (1, 'This needs Tcl.\nMake sure that "tclsh8.5" or "tclsh85" is in your $PATH', '"tclsh8.5"'),
+    (
+        1,
+        "ERROR: Not the project root: first statement must be a call to project()",
+        "first test: ERROR: Not the project",
+    ),
+    (2, "a.cpp:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1", "first test: a.cpp:7:3"),
+    (2, "a.c:7: error: old\nPASS: adds\nmake: *** [all] Error 1", ""),
+    (134, "t: t.c:5: main: Assertion `add(2, 3) == 5' failed.\nmake: *** [test] Aborted", ""),
+    (2, "cppcheck -v . 2> err.txt\nmake: *** [Makefile:208: check] Error 127", "the command `cppcheck`"),
     (1, "emacs: standard input is not a tty", "it needs a terminal"),
-    (1, "configure: error: Your intltool is too old.", "it stops before it builds: configure: error: Your"),
+    (1, "configure: error: Your intltool is too old.", "first test: configure: error: Your"),
     (1, "pattern ./...: directory prefix . does not contain main module", "go.mod is not there"),
     (1, "assert 1 == 2, about psycopg2", ""),
     (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
-    (1, '  Could not find a package configuration file provided by "GTest" with', "GTest is not installed"),
+    (1, '  Could not find a package configuration file provided by "GTest" with', '"GTest"'),
 ]
 
 
@@ -196,6 +208,25 @@ def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lack
     base = ProjectFacts(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune", "tests/testthat.R", "configure.ac"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None
+
+
+@pytest.mark.parametrize(
+    ("goal", "work", "given", "stops"),
+    [
+        ("Add a shop.", False, False, True),
+        ("Replace memcpy.", False, False, False),
+        ("Repair the build.", False, False, False),
+        ("Add a shop.", True, False, False),
+        ("Add a shop.", False, True, False),
+    ],
+)
+def test_a_check_that_stops_early_cannot_run_unless_somebody_means_it(
+    goal: str, work: bool, given: bool, stops: bool
+) -> None:
+    base = ProjectFacts({}, ["a.cpp"], goal, work)
+    said = "a.cpp:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1"
+    found = find_missing(2, "make check", said, Report("exit status"), base, given=given)
+    assert (found is not None) == stops
 
 
 def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:
@@ -286,15 +317,13 @@ def test_advice_names_a_service_and_a_version_as_they_are_known(monkeypatch: pyt
         CheckEnvironment().for_missing(missing, none)
         for missing in (
             Missing("service", "localhost:5432"),
-            Missing("version", "Perl 5.40"),
             Missing("network", "another host"),
             Missing("script", "go.mod", language="go", module="github.com/a/b"),
         )
     ]
     assert "`[services.postgresql] run" in said[0]
-    assert said[1].startswith("Install Perl 5.40 or newer")
-    assert "`--network allow:HOST`" in said[2]
-    assert "`go mod init github.com/a/b && go mod tidy`" in said[3]
+    assert "`--network allow:HOST`" in said[1]
+    assert "`go mod init github.com/a/b && go mod tidy`" in said[2]
     bake = find_missing(127, "bundle exec bake test", "bundler: command not found: bake", Report("exit status"), GEMS)
     assert bake is not None and "set-up is `bundle install` (gems.rb)" in CheckEnvironment().for_missing(bake, GEMS)
 

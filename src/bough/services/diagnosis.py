@@ -182,7 +182,7 @@ async def run_check(folder: Path | str) -> e.BaseChecked:
     is_new = not home.exists()
     try:
         async with open_session(folder, create=True) as opened:
-            found, _ = await opened.check(build_goal_step("Check it."), Choices(), RunObserver())
+            found, _ = await opened.check(build_goal_step("Go."), Choices(), RunObserver())
             return found
     finally:
         if is_new:

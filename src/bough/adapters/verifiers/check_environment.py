@@ -19,20 +19,21 @@ from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.tree.task import Task
 from bough.core.verdict.alteration import Belief
-from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun
+from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, cut_middle
+from bough.core.verdict.discover import GIVEN, SET
 from bough.core.verdict.language import Missing
-from bough.core.verdict.missing import ProjectFacts, find_idle, find_missing, keep_aside, set_aside
+from bough.core.verdict.missing import ProjectFacts, find_idle, find_missing, keep_aside, list_packages, set_aside
 from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
-from bough.core.verdict.stated_commands import list_setups
+from bough.core.verdict.stated_commands import list_commands, list_setups
 from bough.core.verdict.texts import Read
 from bough.trust.files import Place
 from bough.trust.programs import make_environment, run_program
 
 _ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
-SHOWN_TEXT, SHOWN_LINES = 2_000, 20
-"""Characters and lines of a failing check's output that are shown before a run."""
+MOST_READ, SHOWN_TEXT, SHOWN_LINES = 200_000, 2_000, 20
+"""Characters of a failing check's output that are read; characters and lines of it that are shown before a run."""
 
 
 class CheckEnvironment(Struct, frozen=True):
@@ -71,17 +72,19 @@ class CheckEnvironment(Struct, frozen=True):
 
     def examined(self, ran: CheckRun, check: Check, base: ProjectFacts) -> Baseline:
         """Return the check's result at the base, with what the check lacks there."""
-        known = ran.known
+        known, text = ran.known, cut_middle(ran.text, MOST_READ)
         if known.exit_status == 0 or self.root is None:
             return known
-        last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
-        absent = find_idle(known.exit_status, check.command, ran.text, ran.report) is not None
-        known = replace(known, left_out=self._find_mentioned(ran.text), said=last, absent=absent)
-        lacks = self._find_hidden(ran.text) or self._find_ignored(known, ran.text)
-        lacks = lacks or find_missing(known.exit_status, check.command, ran.text, ran.report, base, ran.finished.killed)
+        last = "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
+        absent = find_idle(known.exit_status, check.command, text, ran.report) is not None
+        known = replace(known, left_out=self._find_mentioned(text), said=last, absent=absent)
+        lacks = self._find_hidden(text) or self._find_ignored(known, text)
+        given, killed = check.why in (GIVEN, SET), ran.finished.killed
+        lacks = lacks or find_missing(known.exit_status, check.command, text, ran.report, base, killed, given)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
-        lacks = _look_around(lacks)
+        own = next((each.name for each in LANGUAGES for one in each.runners if one.name == check.runner), "")
+        lacks = _look_around(replace(lacks, language=lacks.language or own))
         absent = lacks.kind in ("target", "tests", "program")
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base), absent=absent)
 
@@ -127,8 +130,9 @@ class CheckEnvironment(Struct, frozen=True):
     def for_missing(self, missing: Missing, base: ProjectFacts) -> str:
         """Explain in one or two sentences how to provide the missing thing."""
         # A program in a folder of the project comes from its set-up (`vendor/bin/phpunit`), not from the system.
-        program = missing.name if missing.kind == "command" else missing.module * (missing.kind == "configure")
-        if program and "/" not in program and (get := self._get_program(program)):
+        program = missing.name if missing.kind == "command" else missing.module * (missing.kind == "start")
+        get = self._get_program(program) if program and "/" not in program and not missing.why else ""
+        if get := get or (self._get_packages(missing.name, base) if missing.kind == "start" else ""):
             return f"{get}{self._mention_left_out()}"
         kind = "package" if missing.kind == "command" and missing.language else missing.kind
         name = "HOST" if missing.name == "another host" else missing.name
@@ -136,7 +140,7 @@ class CheckEnvironment(Struct, frozen=True):
         how = _PROVIDED[kind].format(name) if kind in _PROVIDED else self._explain_install(missing)
         if not missing.declared:
             how += " Should the work write it, name it in the goal."
-        if kind in ("network", "package"):
+        if kind in ("network", "package") or (kind == "start" and missing.language):
             # The project's set-up does not install what the project does not declare.
             offered = self._offer_setup(missing, base) if missing.declared else ""
             how = how if offered.startswith("Install") and "`apt-get" in how else offered or how
@@ -144,7 +148,7 @@ class CheckEnvironment(Struct, frozen=True):
 
     def _offer_setup(self, missing: Missing, base: ProjectFacts) -> str:
         """Offer the project's own set-up command, and how to have bough run it."""
-        look = ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
+        look = self._look(base)
         fitting = (
             (fit, where)
             for language in LANGUAGES
@@ -161,6 +165,34 @@ class CheckEnvironment(Struct, frozen=True):
         return f"{first} " * bool(first) + (
             f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
             f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
+        )
+
+    def _look(self, base: ProjectFacts) -> ProjectFiles:
+        return ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
+
+    def _get_packages(self, said: str, base: ProjectFacts) -> str:
+        """Explain how to get what the lines with which a check stopped name: by the packages that apt lists here, or
+        those that the project's CI installs; empty: unknown."""
+        rows = list_packages(said, base.paths)
+        known = (
+            get
+            for name, _, _ in rows
+            if any(name in each.provided for each in LANGUAGES) and (get := self._get_program(name))
+        )
+        if found := next(known, ""):
+            return found
+        if found := _find_debian(*(debian for _, debian, _ in rows)):
+            name, get = next((name, get) for name, debian, get in rows if _is_package(found, debian))
+            return f"Install {name}: `apt-get install {found}` as root{f', or `{get}`' if get else ''}."
+        if way := next((f"`{get}`" for _, _, get in rows if get), ""):
+            return f"Install {rows[0][0]}: {way}."
+        return next(
+            (
+                f"The project's CI installs its packages with `{hit[0]}` as root ({one.path})."
+                for one in list_commands(self._look(base))
+                if (hit := re.search(r"\bapt(?:-get)? (?:-\S+ )*install(?: +[\w.+:-]+)+$", one.command))
+            ),
+            "",
         )
 
     def _get_program(self, program: str) -> str:
@@ -208,6 +240,8 @@ class CheckEnvironment(Struct, frozen=True):
 
 MOST_LEFT_OUT = 8
 """The most ignored files and folders that a piece of advice names."""
+_MOST_ASKED = 40
+"""The most packages that apt is asked about at once."""
 ANSWER = 0.3
 """Seconds in which a service on this machine must answer."""
 
@@ -219,14 +253,13 @@ _PROVIDED = {
     "service": 'Start it, or have bough start one for each checkout: `[services.{}] run = "…"` in bough.toml; '
     "`--accept-failing` continues without it.",
     "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
-    "version": "Install {} or newer; `[workspace] env` can set PATH where it is elsewhere than the one in use.",
     "submodule": "Fetch it with `git submodule update --init --recursive`.",
     "permission": "Let commands read it with `[sandbox] readable` in your settings (a list of folders), or pass a "
     "check that does without it: `--check CMD`.",
     "target": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
     "tests": "Pass the command that runs the tests: `--check CMD` (or `[check] command` in bough.toml).",
-    "configure": "Install what it asks for, or pass another check with `--check CMD` (or `[check] command` in "
-    "bough.toml).",
+    "start": "Provide what it asks for, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
+    "should the work repair this, say so in the goal.",
     "ignored": 'Let every checkout have it: `[workspace] copy = ["{}"]` in bough.toml, or put it under git.',
     "terminal": "Pass a check that runs without a terminal: `--check CMD` (or `[check] command` in bough.toml).",
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
@@ -241,16 +274,30 @@ _PROVIDED = {
 
 def _find_debian(*names: str) -> str:
     """Find the first of these packages in the lists of packages that apt has here; empty: none."""
-    asked = [name for name in names if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name)]
+    asked = [name for name in names if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name)][:_MOST_ASKED]
     if not asked or not (shutil.which("apt-get") and shutil.which("apt-cache")):
         return ""
-    env = make_environment(LC_ALL="C")
-    try:
-        said = run_program(["apt-cache", "policy", *asked], project=None, env=env, timeout=30).stdout.decode()
-    except (OSError, UnicodeError, subprocess.TimeoutExpired):
-        return ""  # The advice then names no package.
+    every = _ask_apt("pkgnames").split() if any(name.endswith("-dev") for name in asked) else []
+    near = sorted(name for name in every if name.endswith("-dev"))
+    asked = [one for name in asked for one in (name, *(one for one in near if _is_package(one, name)))]
+    said = _ask_apt("policy", *dict.fromkeys(asked))
     known = re.findall(r"(?m)^(\S+):\n +Installed: .*\n +Candidate: (?!\(none\))", said)
     return next((name for name in asked if name in known), "")
+
+
+def _is_package(package: str, wanted: str) -> bool:
+    """Whether a package is the wanted one, with its version in its name (`guile-3.0-dev`) or spelled with `++`."""
+    stem = re.escape(wanted.removeprefix("lib").removesuffix("-dev").replace("+", "p"))
+    near = wanted.endswith("-dev") and re.fullmatch(rf"(?:lib)?{stem}[\d.-]*-dev", package.replace("+", "p"))
+    return package == wanted or bool(near)
+
+
+def _ask_apt(*words: str) -> str:
+    try:
+        done = run_program(["apt-cache", *words], project=None, env=make_environment(LC_ALL="C"), timeout=30)
+        return done.stdout.decode()
+    except (OSError, UnicodeError, subprocess.TimeoutExpired):
+        return ""  # The advice then names no package.
 
 
 def _name_service(address: str) -> str:

@@ -113,7 +113,7 @@ def count_told(output: str) -> int:
     """Count the tests in the output of an unknown runner: the largest number before a word for tests, or else the lines
     that state an outcome."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
-    output = re.sub(r"(?m)^(?:checking |-- ).*", "", output[-_READ:])  # Lines of configure and CMake.
+    output = re.sub(r"(?m)^(?:[Cc]hecking |-- ).*", "", output[-_READ:])  # Lines of configure and CMake.
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)

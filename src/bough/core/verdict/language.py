@@ -54,11 +54,11 @@ class Missing(Struct, frozen=True):
     """A command, package, service or host that a check needs and does not find."""
 
     kind: Literal[
-        "command", "package", "version", "service", "loopback", "network", "permission", "submodule",
-        "target", "tests", "time", "output", "program", "script", "terminal", "configure", "ignored",
+        "command", "package", "service", "loopback", "network", "permission", "submodule",
+        "target", "tests", "time", "output", "program", "script", "terminal", "start", "ignored",
     ]  # fmt: skip
     name: str
-    """The missing thing: a command, a package, a program with its required version, a service's address, or a host."""
+    """The missing thing: a command, a package, the lines with which it stops, a service's address, or a host."""
     why: str = ""
     """The manifest that declares the missing thing."""
     language: str = ""
@@ -79,7 +79,6 @@ class Missing(Struct, frozen=True):
 
 _LACKING = {
     "command": "the command `{}` is not found",
-    "version": "it needs {} or newer, and the one here is older",
     "network": "it needs network access ({}), which commands do not have",
     "service": "nothing answers at {}: a service the tests need is not running",
     "loopback": "{} answers on this machine, but commands cannot reach it",
@@ -89,7 +88,7 @@ _LACKING = {
     "tests": "no test was collected: {}",
     "time": "it did not end, and was cut off {}",
     "output": "it printed more than is kept, and was ended",
-    "configure": "it stops before it builds: {}",
+    "start": "it stops before its first test: {}",
     "ignored": "{} is ignored by git, so no checkout has it",
     "terminal": "it needs a terminal, which commands do not have",
     "program": "{} cannot be executed",
@@ -145,11 +144,6 @@ class Language:
     """Map from a program to the command that installs it."""
     installs: ClassVar[str] = ""
     """Pattern for the beginning of command lines that install a project's packages."""
-    stops: ClassVar[str] = ""
-    """Pattern for lines with which a build stops before it compiles anything."""
-    too_old: ClassVar[str] = ""
-    """Pattern for messages that a tool is older than a project allows; its groups are the tool and the required
-    version."""
     frames: ClassVar[str] = ""
     """Pattern for locations in a trace that are outside the project, in runners and libraries."""
     noise: ClassVar[str] = ""

@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.check_run import NOT_STARTED, count_told
+from bough.core.verdict.check_run import NOT_STARTED, count_told, find_signal
 from bough.core.verdict.language import Missing, is_test_path
+from bough.core.verdict.languages.build_tools import PACKAGES
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
-from bough.core.verdict.registry import LANGUAGES, MANIFESTS
+from bough.core.verdict.registry import LANGUAGES, MANIFESTS, find_runner, recognise
 
 _SUBMODULES = ".gitmodules"
 _DEPENDENCY_FILES = "|".join((r"^\.gitmodules$", *(one.dependency_files for one in LANGUAGES if one.dependency_files)))
@@ -44,10 +45,16 @@ def names_dependencies(path: str) -> bool:
 
 
 def find_missing(
-    exit_status: int | None, command: str, text: str, report: Report, base: ProjectFacts, killed: str = ""
+    exit_status: int | None,
+    command: str,
+    text: str,
+    report: Report,
+    base: ProjectFacts,
+    killed: str = "",
+    given: bool = False,
 ) -> Missing | None:
     """Find what keeps a check from running as a whole, before or after the work; None if nothing does. `killed`: when
-    the check was cut off, as a phrase."""
+    the check was cut off, as a phrase; `given`: a person chose the check."""
     if exit_status == 0:
         return None
     if exit_status is None:
@@ -55,12 +62,8 @@ def find_missing(
         return None if hangs else Missing("output" if killed.endswith("of output") else "time", killed)
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
-    idle = None if found else find_idle(exit_status, command, text, report)
-    found = found or (idle if idle is not None and not _is_written(idle, base) else None)
-    # Find a program that is older than the project allows, and the required version.
-    patterns = (language.too_old for language in LANGUAGES if language.too_old and not report.passed)
-    older = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
-    found = found or (Missing("version", " ".join(filter(None, older.groups()))) if older else None)
+    if found is None and (idle := find_idle(exit_status, command, text, report)) is not None:
+        return None if _is_written(idle, base) else idle
     if found is not None:
         return found
     failing = report.failing
@@ -75,13 +78,80 @@ def find_missing(
         return most if most is not None and few and not _is_named(most.name, base.goal) else None
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = _find_package([*said, text], base, _list_own_names(base.paths))
-    if found is not None:
-        # No test ran. A missing module that no manifest declares may be the one that the task has to write.
-        written = not found.declared and _may_be_ours(found, base)
-        return None if written or _is_named(found.name, base.goal) else found
-    if any(_find_elsewhere(each) is None for each in said):
+    # No test ran. A missing module that no manifest declares may be the one that the task has to write.
+    if found is not None and (found.declared or not _may_be_ours(found, base)):
+        return None if _is_named(found.name, base.goal) else found
+    if report.passed or any(_find_elsewhere(each) is None for each in said):
         return None
-    return None if report.passed else _find_elsewhere(text)
+    found = None if found is not None else _find_elsewhere(text)
+    return found or (None if given or base.has_work else find_stop(exit_status, command, text, report, base.goal))
+
+
+# ── a check that stops before its first test ───────────────────────────────────────────────────────────────────────
+
+_ABSENCE = (
+    r"(?i)(?:can ?no|couldn'|could no|can')t (?:\w+ )?(?:find|locate|load|open|read|resolve|import|exec|build)\w*\b"
+    r"|(?:unable|failed) to (?:find|locate|load|open|read|resolve|import|exec|build|download|get)\w*\b"
+    r"|\bnot (?:found|installed|available|an existing)\b|\bno (?:such file|rule to make|package|module|code for)\b"
+    r"|\bundefined (?:reference|symbol|macro)|\b(?:is|are) required\b|\brequires\b.*\d|\btoo old\b"
+    r"|\bin your \$?PATH|unrecogni[sz]ed"
+)
+"""Pattern for what tools say about something that is not there."""
+_STOPS = (
+    r"\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?(?:error|ERROR)\b.*|[\w.+-]+: (?:fatal )?error: (?!in [`']).*"
+    r"|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
+)
+"""Pattern for lines with which compilers and build tools stop."""
+_ABOUT_BUILDING = r"(?i)\b(?:build|builds|building|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
+_COMMON = frozenset(
+    """cannot could directory does error errors fatal file files find found from have line locate make module open
+    package perhaps program required requires such test tests that this with your""".split()  # noqa: SIM905
+)
+
+
+def find_stop(exit_status: int | None, command: str, text: str, report: Report, goal: str) -> Missing | None:
+    """Find the lines with which a check stopped before its first test: those of a compiler or a build tool, those that
+    say that something is absent, or the last ones of a runner that always counts its tests. A test program may fail
+    without counting anything, so any other output is a failure of the product. None also if the goal speaks of it."""
+    if report.cases or report.passed + report.failed or count_told(text) or find_signal(exit_status):
+        return None
+    lines = [line.strip() for line in text[-_READ:].splitlines() if line.strip()]
+    hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
+    weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(_ABSENCE, line)), None)
+    runner = find_runner(recognise(command))
+    at = hard if hard is not None else weak
+    if at is None and (runner is None or not runner.closes or not lines):
+        return None
+    said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])[:300]
+    words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w{3,}", said)} - _COMMON
+    about = re.search(_ABOUT_BUILDING, goal) or any(_is_named(word, goal) for word in words)
+    # configure says what it looked for last.
+    sought = re.findall(r"^checking for ([\w.+-]+)\.\.\. no$", "\n".join(lines[: at or 0]), re.MULTILINE)
+    program = sought[-1] if sought and said.startswith("configure:") else ""
+    return None if about else Missing("start", said, module=program)
+
+
+_NAMES = (
+    r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|macro: ([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
+    r"|\b([\w.+:-]+) (?:\w+ )?(?:is |are )?(?:not found|required|not installed|not available)"
+    r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
+)
+
+
+def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
+    """List what the lines with which a check stopped may miss: a name, the Debian package that may contain it, and the
+    language's own command that installs it. Only the lists of packages show which of them exist."""
+    suffixes = {path.rpartition(".")[2] for path in paths} if re.search(_ABSENCE, said) else set()
+    forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
+    forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]
+    named = [next(filter(None, found.groups()), "") for found in re.finditer(_NAMES, said)]
+    bare = [re.sub(r"\W*(?:\.(?:h\w*|pm))?$", "", name) for name in named]
+    names = [name for name in dict.fromkeys(bare) if len(name) > 1 and name.casefold() not in _COMMON]
+    return [
+        (name, debian.format(re.sub(r"::|[_/:.]", "-", re.sub(r"^lib(?=\w\w)", "", name))).lower(), get.format(name))
+        for name in names
+        for debian, get in ([*forms, ("lib{}-dev", ""), ("{}", "")] if suffixes else ())
+    ]
 
 
 _HANGS = r"(?i)\b(?:hang|hung|time.?out|deadlock|slow|infinite|freez|stuck|endless|never (?:end|return))"
@@ -229,14 +299,14 @@ _NOT_FOUND = re.compile(
     r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
     r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
     r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
-    r"|[Mm]ake sure (?:that )?\"?([\w.+-]+)\"?.* (?:is )?in your \$?PATH"
     r"|open3: exec of ([\w.+-]+)\b"
-    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? not found or not exec",
+    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT"
+    r"|^([\w.+-]+)(?: .*)?\ng?make(?:\[\d+\])?: \*\*\* .* Error 127",
     re.MULTILINE,
 )
 _ENDED = (
     r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
-    r"|Can't exec \"|executable file not found|in your \$?PATH|Errno::ENOENT|open3: exec of|ERROR: Program .* not found"
+    r"|Can't exec \"|executable file not found|Errno::ENOENT|open3: exec of"
 )
 
 
@@ -261,8 +331,13 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
             # Find the language whose package manager installs the program, by its own list or by a manifest.
             program = last_segment(name)
             known = (language.name for language in LANGUAGES if program in language.programs - {*language.interpreters})
-            named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
-            return Missing("command", name, language=next(known, "") or next(named, ""))
+            named = (
+                (where, each.name) for each in LANGUAGES if (where := each.find_declaration(program, base.manifests))
+            )
+            why, language = next(named, ("", ""))
+            # What a manifest names comes from the project's set-up, unless it is a program for the whole machine.
+            why = "" if any(program in each.provided for each in LANGUAGES) or "/" in name else why
+            return Missing("command", name, why, language if why else next(known, "") or language)
     return None
 
 
@@ -289,16 +364,10 @@ _DENIED = re.compile(
 )
 
 
-_STOPPED = "|".join(language.stops for language in LANGUAGES if language.stops)
-
-
 def _find_elsewhere(said: str) -> Missing | None:
     """Find a host, service, terminal or path that is not available here, or that commands may not use."""
     if re.search(r"(?i)(?:standard input|stdin|input device) is not a (?:tty|terminal)", said):
         return Missing("terminal", "")
-    if found := re.search(_STOPPED, said, re.MULTILINE):
-        sought = re.findall(r"(?m)^checking for ([\w.+-]+)\.\.\. no$", said[: found.start()])
-        return Missing("configure", found[0], module=sought[-1] if sought else "")
     if found := _UNRESOLVED.search(said):
         return Missing("network", found[1])
     if found := _REFUSED.search(said):

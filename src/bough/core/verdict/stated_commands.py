@@ -115,8 +115,8 @@ def _list_blocks(lines: Sequence[str]) -> Iterator[list[str]]:
         inner = list(takewhile(partial(_is_inside, column), lines[at + 1 :]))
         if rest[:1] in ("|", ">"):
             yield [" ".join(map(str.strip, inner))] if rest[0] == ">" else inner
-        else:
-            yield [rest] if rest else inner
+        else:  # Keys below it have their own values.
+            yield [rest] if rest else [line for line in inner if not re.match(r"\s*[\w-]+:(?:\s|$)", line)]
 
 
 def _is_inside(column: int, line: str) -> bool:

@@ -61,7 +61,7 @@ async def command(folder: Path, check: str | None, cached: bool, scout: bool, as
             page.flush()
 
     async with app.open_session(folder, create=True, choices=choices) as opened:
-        step, watch = build_goal_step("Check it.", check=check), app.RunObserver(recorded=recorded)
+        step, watch = build_goal_step("Go.", check=check), app.RunObserver(recorded=recorded)
         found, at = await opened.check(step, choices, watch, cached=cached, scout=scout)
     if as_json:
         print_json(found)

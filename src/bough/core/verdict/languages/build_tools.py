@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
-from bough.core.verdict.language import Language, Missing
+from bough.core.verdict.language import Language
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
@@ -24,30 +23,18 @@ _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-as
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
 
 
-_PACKAGES = (
-    (
-        r"Library \"([\w.-]+)\" not found|ocamlfind: Package [`'‘]([\w.-]+)['’] not found",
-        "opam install {}",
-        "lib{}-ocaml-dev",
-    ),
-    (
-        r"there is no package called .(\w[\w.]*\w)"
-        r"|[Pp]ackages? (?:required|suggested)\b.{1,20} not available:\s+.(\w[\w.]*\w)",
-        """Rscript -e 'install.packages("{}")'""",
-        "r-cran-{}",
-    ),
-    (r"Component \"?:?([\w./-]+?)\"? not found", """sbcl --eval '(ql:quickload "{}")'""", "cl-{}"),
-    (r"Package not found in any repo: ([\w-]+)", "rebar3 get-deps", ""),
-    (r"Could not (?:find|load) module .([A-Z][\w.]*)", "", "libghc-{}-dev"),
-    (r"package org\.(junit)\b[\w.]* does not exist", "", "{}4"),
-    (r"Cannot open load file(?:: |, )No such file or directory, ([\w-]+)", "", "elpa-{}"),
-    (r"can't find package ([\w:]+)", "", "tcl-{}"),
-    (r"no code for module \(([\w -]+)\)", "", "guile-{}"),
-    (r"Package [`'‘]([\w.+-]+)['’] not found in specified Vala", "", "lib{}-dev"),
-    (r"[Cc]an't find unit (\w+)|cannot open file: (\w+)\b(?!\.)", "", "fp-units-{}"),
+PACKAGES = (
+    ("ml", "lib{}-ocaml-dev", "opam install {}"),
+    ("R", "r-cran-{}", """Rscript -e 'install.packages("{}")'"""),
+    ("asd", "cl-{}", """sbcl --eval '(ql:quickload "{}")'"""),
+    ("hs", "libghc-{}-dev", ""),
+    ("el", "elpa-{}", ""),
+    ("tcl", "tcl-{}", ""),
+    ("scm", "guile-{}", ""),
+    ("pas", "fp-units-{}", ""),
+    ("java", "lib{}-java", ""),
 )
-"""Patterns for messages about a missing package, with the command that installs it and Debian's name for it. Manifests
-that bough reads do not declare such packages, so the work may have to write them."""
+"""Debian's names for a language's packages and the command that installs one, by the suffix of the language's files."""
 
 
 class BuildTool(Runner):
@@ -133,7 +120,7 @@ _DEBIAN = dict(
     cabal=cabal-install stack=haskell-stack dune=ocaml-dune Rscript=r-base-core lein=leiningen libtoolize=libtool
     aclocal=automake luarocks shellcheck dub nim nimble=nim gnatgcc=gnat gnatmake=gnat gprbuild emacs=emacs-nox
     cpanm=cpanminus phpize=php-dev R=r-base-core go-md2man octave guile=guile-3.0 swipl=swi-prolog-nox runtest=dejagnu
-    dot=graphviz a2x=asciidoc-base
+    dot=graphviz a2x=asciidoc-base qmake=qt5-qmake
     """.split()  # noqa: SIM905
 )
 """Names of Debian packages by a program that each contains."""
@@ -155,12 +142,3 @@ class BuildTools(Language):
     )
     programs = frozenset(command.split()[0] for _, _, command in BuildTool.starts)
     provided = MappingProxyType({program: f"apt-get install {name}" for program, name in _DEBIAN.items()})
-
-    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        for text, (pattern, get, debian) in product(texts, _PACKAGES):
-            hit = re.search(pattern, text)
-            name = next(filter(None, hit.groups()), "") if hit else ""
-            if name:
-                ways = {"get": get.format(name), "debian": debian.format(name).lower()}
-                return Missing("package", name, "", self.name, declared=False, module=name, **ways)
-        return None

@@ -136,23 +136,6 @@ class C(Language):
     manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")
     programs = frozenset({"ctest", "cmake", "meson", "ninja"})
     debian = "lib{}-dev"
-    stops = (
-        r"^configure: error: (?!in [`']).{1,200}"
-        r"|^[\w+-]*(?:cc|\+\+|clang)(?:-\d+)?: (?:fatal )?error: unrecogni[sz]ed .{1,200}"
-        r"|^\S+: error: required file '[^']+' not found$|^automake: error: cannot open < .{1,200}"
-    )
-    too_old = (
-        r"(?i)\b(cmake|autoconf|automake) (?:version )?(\d+(?:\.\d+)*) or (?:higher|newer) is required"
-        r"|\b(meson) version is \S+ but project requires >= ?(\d+(?:\.\d+)*)"
-    )
-    no_module = r"fatal error: ([\w+-]+(?:/[\w.+-]+)*)\.h(?:pp|xx)?: No such file"
-    no_package = (
-        r"(?m)^(?!.*\btests?/)\S+\.(?:c|cc|cpp|cxx|h\w*):\d+:\d+: fatal error: (\S+\.h\w*): No such file"
-        r"|Could NOT find (\w+)|package configuration file provided by \"([\w.+-]+)\"|possibly undefined macro: (\w+)"
-        r"|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
-        r"|add_subdirectory given source \"([^\"]+)\" which is not|Cannot find source file:\s+(\S+)"
-        r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found"
-    )
     body = (
         r"^(?!(?:typedef|struct|enum|union|class|namespace|extern|constexpr|template|else|do)\b)[A-Za-z_][^;{}()#=]{0,999}?(\w+)"
         r"\([^;{}]{0,999}\)\s*(?:const\s*)?\{"

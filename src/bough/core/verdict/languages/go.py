@@ -147,7 +147,6 @@ class GoLanguage(Language):
         r"|(go\.mod)(?= file not found)"
         r"|does not contain (main module)|cannot find (main module)|expects (import \"[^\s\"]+)"
     )
-    too_old = r"\b(?:requires|invalid) ([Gg]o)\b(?: version)?[ '>=]*(\d+(?:\.\d+)*)"
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
 

@@ -61,7 +61,6 @@ class Perl(Language):
     runners = (Prove(),)
     manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})
-    too_old = r"\b(Perl) v(\d+(?:\.\d+)*) required"
     dependency_files = r"(^|/)(cpanfile|Makefile\.PL|Build\.PL|META\.(json|yml)|dist\.ini)$"
     no_module = (
         r"Can't locate ([\w/]+)\.pm in @INC|Base class package \"([\w:]+)\" is empty"

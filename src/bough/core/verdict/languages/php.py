@@ -72,7 +72,6 @@ class Php(Language):
     runners = (PhpUnit(),)
     manifests = ("phpunit.xml", "composer.json")
     programs = frozenset({"phpunit", "pest", "simple-phpunit"})
-    too_old = r"\brequires (php) [>=~^ ]*(\d+(?:\.\d+)*)"
     task_files = r"composer\.json"
     dependency_files = r"(^|/)composer\.json$"
     no_package = (

@@ -136,7 +136,6 @@ class Ruby(Language):
     manifests = ("Gemfile", "Rakefile")
     programs = frozenset({"rspec", "rake", "minitest", "cucumber", "bundle"})
     dependency_files = r"(^|/)(Gemfile|gems\.rb|[^/]+\.gemspec)$"
-    too_old = r"\brequires (Ruby) version [>=~ ]*(\d+(?:\.\d+)*)"
     no_module = r"cannot load such file -- ([\w-][\w./-]*)"
     no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
     setups = ((r"Gemfile|gems\.rb", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))

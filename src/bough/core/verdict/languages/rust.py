@@ -125,7 +125,6 @@ class Rust(Language):
         r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
         r"|info: syncing channel updates for (\S+)"
     )
-    too_old = r"\brequires (rustc) (\d+(?:\.\d+)*)"
     setups = ((r"Cargo\.toml", "cargo fetch"),)
     installs = "cargo fetch"
 

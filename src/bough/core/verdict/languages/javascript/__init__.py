@@ -46,7 +46,6 @@ class JavaScriptLanguage(Language):
     rank = 1
     runners = (Npm(), Vitest(), Jest(), Mocha(), NodeTestRunner())
     manifests = ("package.json",)
-    too_old = r"\brequires (node|npm)(?: version)?[ '\"v>=~^]*(\d+(?:\.\d+)*)"
     dependency_files = r"(^|/)package\.json$"
     settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
     sections = tuple(("package.json", name) for name in ("ava", "nyc", "c8", "tap"))
