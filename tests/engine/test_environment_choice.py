@@ -190,6 +190,12 @@ COULD_NOT_RUN = [
     ),
     (2, "a.cpp:7:3: error: 'memcpy' was not declared in this scope\nmake: *** [a.o] Error 1", "first test: a.cpp:7:3"),
     (2, "a.c:7: error: old\nPASS: adds\nmake: *** [all] Error 1", ""),
+    (
+        2,
+        "Error: it has type string\nmake: *** [Makefile:55: setup.data] Error 2",
+        "first test: Error: it has type string",
+    ),
+    (1, "expected 5, got 6\nmake: *** [Makefile:5: test] Error 1", ""),
     (134, "t: t.c:5: main: Assertion `add(2, 3) == 5' failed.\nmake: *** [test] Aborted", ""),
     (2, "cppcheck -v . 2> err.txt\nmake: *** [Makefile:208: check] Error 127", "the command `cppcheck`"),
     (1, "emacs: standard input is not a tty", "it needs a terminal"),
@@ -352,6 +358,7 @@ def test_what_debian_has_is_named_by_its_package(tmp_path: Path, monkeypatch: py
     assert "`apt-get install libtext-csv-xs-perl`" in advise("Can't locate Text/CSV_XS.pm in @INC")
     assert "`apt-get install bash-completion`" in advise('ERROR: Dependency "bash-completion" not found')
     assert "`apt-get install lua-expat` as root, or `luarocks install luaexpat`" in advise("module 'lxp' not found:")
+    assert "`apt-get install qt5-qmake`" in advise("*** ERROR: qmake not found. Make sure it is in your PATH.")
     assert "apt-get" not in advise("/usr/bin/ld: cannot find -lold: No such file")
 
 

@@ -102,6 +102,7 @@ _STOPS = (
     r"|(?:error(?:\[\w+\])?:|\[?ERROR[:\]]|CMake Error\b|make(?:\[\d+\])?: \*\*\* [^\[]).*"
 )
 """Pattern for lines with which compilers and build tools stop."""
+_UNBUILT = r"(?i)g?make(?:\[\d+\])?: \*\*\* \[(?!\S* ?\S*(?:test|check|spec|run|verify))(?:\S+: )?\S+\] Error"
 _ABOUT_BUILDING = r"(?i)\b(?:build|builds|building|built|compil\w+|linker|configure|makefile|cmake|warnings?)\b"
 _COMMON = frozenset(
     """cannot could directory does error errors fatal file files find found from have line locate make module open
@@ -119,7 +120,9 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
     hard = next((at for at, line in enumerate(lines) if re.match(_STOPS, line)), None)
     weak = next((at for at, line in reversed([*enumerate(lines)]) if re.search(_ABSENCE, line)), None)
     runner = find_runner(recognise(command))
-    at = hard if hard is not None else weak
+    # Of make, only the goals that are named like tests run the product.
+    ended = next((at for at, line in enumerate(lines) if re.match(_UNBUILT, line)), None)
+    at = next((at for at in (hard, weak) if at is not None), max(ended - 1, 0) if ended is not None else None)
     if at is None and (runner is None or not runner.closes or not lines):
         return None
     said = " ".join(lines[-2:] if at is None else lines[at : at + (3 if lines[at].endswith(":") else 1)])[:300]
@@ -133,7 +136,7 @@ def find_stop(exit_status: int | None, command: str, text: str, report: Report, 
 
 _NAMES = (
     r"[\"'`‘]([\w.+@/:-]+)[\"'’`]|(?<= )-l(\w+)|macro: ([A-Z]+)_|([\w+-]+)(?:/[\w+.-]+)*\.h\w*: No|, ([\w-]+)$"
-    r"|\b([\w.+:-]+) (?:\w+ )?(?:is |are )?(?:not found|required|not installed|not available)"
+    r"|\b([\w.+:-]+) (?:(?:library|package|headers?) )?(?:is |are )?(?:not found|required|not installed|not available)"
     r"|(?:package|library|module|unit|find|locate|load|import|resolve) [(]?([\w:.+-]+)"
 )
 
