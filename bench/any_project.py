@@ -113,7 +113,7 @@ def judge(project: dict[str, str], status: int, found: dict[str, object]) -> str
     if project["result"] == "environment":
         if status not in (2, 5):
             return f"not seen as an environment failure (exit status {status})"
-        told = project.get("says", "") in str(found.get("way_out", ""))
+        told = re.search(project.get("says", ""), str(found.get("way_out", "")))
         return "" if told else f"the way out does not say {project['says']}: {found.get('way_out')}"
     if project["result"] == "fails":
         return "" if status == 1 else f"it fails by hand, and here ends with exit status {status}"
