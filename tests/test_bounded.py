@@ -35,18 +35,16 @@ from bough.core.textual.cleaning import clean_markdown, clean_message, escape_te
 from bough.core.textual.task_files import extract_errors
 from bough.core.tree.file_overlap import list_touched_files
 from bough.core.verdict.alteration import alter
-from bough.core.verdict.build_files import only_adds, restore_registration
 from bough.core.verdict.canary import list_file_changes, list_test_changes
-from bough.core.verdict.check_run import count_told
+from bough.core.verdict.check_run import Progress, count_progress, count_told
 from bough.core.verdict.discover import list_checks
+from bough.core.verdict.literals import make_other_literal
 from bough.core.verdict.missing import ProjectFacts, find_missing
-from bough.core.verdict.other_literals import make_other_literal
-from bough.core.verdict.progress import Progress, count_progress
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.references import behaves, expects, list_defined, loads, names_file
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, has_refused, make_readable, read_results
 from bough.core.verdict.stated_commands import list_setups
-from bough.core.verdict.test_files import restore_test_side
+from bough.core.verdict.test_files import only_adds, restore_registration, restore_test_side
 from bough.core.verdict.texts import FileChange
 from bough.trust.files import Place
 from tests.sampling import sample

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict import registry
-from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.check_run import Progress, count_progress
 from bough.core.verdict.registry import make_readable, read_closing_lines, read_results
 from bough.core.verdict.rulings import describe_failure
 from bough.core.verdict.runner import ClosingLine

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.check_run import Progress, count_progress
 from bough.core.verdict.registry import make_readable, read_results
 
 GO_JSON = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bough.core.verdict import renames
+from bough.core.verdict import original_tests
 from bough.core.verdict.texts import FileChange
 
 BEFORE = {
@@ -16,7 +16,7 @@ RENAMED = "from calc import plus\n\n\ndef test_add():\n    assert plus(2, 3) == 
 
 def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Sequence[str]) -> dict[str, str]:
     changes = [FileChange("M", path) for path in {*before, *after} if before.get(path) != after.get(path)]
-    return renames.apply_new_names(before, after, restored, changes)
+    return original_tests.apply_new_names(before, after, restored, changes)
 
 
 def asked(calc: str, test: str, **more: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.check_run import Progress, count_progress
 from bough.core.verdict.registry import (
     has_refused,
     instrument,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict.progress import Progress, count_progress
+from bough.core.verdict.check_run import Progress, count_progress
 from bough.core.verdict.registry import RUNNERS, instrument, narrow, read_results, recognise
 from bough.core.verdict.runner import Runner
 from tests.sampling import long

@@ -13,11 +13,10 @@ from bough.adapters.verifiers.check_runner import CheckRunner
 from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict import original_tests, test_files
 from bough.core.verdict.check_run import MixedRun
-from bough.core.verdict.original_tests import find_file
+from bough.core.verdict.original_tests import apply_new_names, find_file
 from bough.core.verdict.project_check import find_file_check
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, narrow
-from bough.core.verdict.renames import apply_new_names
 from bough.ports.verifier import Work
 
 RERUN_MOST = 20

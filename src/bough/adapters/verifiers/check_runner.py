@@ -34,10 +34,18 @@ from bough.core.journal.run_fold import Run
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests
-from bough.core.verdict.check_run import NOT_STARTED, Baseline, CheckRun, count_told, does_nothing, strip_root
+from bough.core.verdict.check_run import (
+    NOT_STARTED,
+    Baseline,
+    CheckRun,
+    Progress,
+    count_progress,
+    count_told,
+    does_nothing,
+    strip_root,
+)
 from bough.core.verdict.junit import LARGEST
 from bough.core.verdict.missing import ProjectFacts, find_missing, names_dependencies
-from bough.core.verdict.progress import Progress, count_progress
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
     has_refused,

@@ -300,9 +300,5 @@ def list_failures(
     )
 
 
-_KINDS: Mapping[CaseOutcome, FailureKind] = {
-    "passed": "regression",
-    "failed": "pre-existing",
-    "error": "pre-existing",
-}
+_KINDS: Mapping[CaseOutcome, FailureKind] = {"passed": "regression", "failed": "pre-existing", "error": "pre-existing"}
 """Kinds of failure, by the test's outcome at the base."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, takewhile
 from shlex import quote
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -31,7 +31,7 @@ from bough.core.shell_syntax import (
     insert_arguments,
     split_commands,
 )
-from bough.core.verdict.check_run import make_case
+from bough.core.verdict.check_run import deduplicate, make_case
 from bough.core.verdict.junit import LARGEST, read_junit
 from bough.core.verdict.project_files import ProjectFiles
 
@@ -336,14 +336,11 @@ def strip_file(id: str) -> str:
     return id.split("::", 1)[1]
 
 
-Shape = TypeVar("Shape")
-
-
-def decode_report(report: bytes, shape: type[Shape]) -> Shape | None:
-    """Decode a report that is JSON of this shape; None if it is not."""
+def read_json(report: bytes, list_cases: Callable[[Any], Iterable[Case]]) -> tuple[Case, ...] | None:
+    """Read a report in JSON; None if it is not of the form that `list_cases` takes apart."""
     if len(report) > LARGEST:
         return None
     try:
-        return msgspec.json.decode(report, type=shape)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return deduplicate(list_cases(msgspec.json.decode(report)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError, KeyError, TypeError):
         return None

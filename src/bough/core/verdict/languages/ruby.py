@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
-
-import msgspec
+from typing import Any
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.language import AT_LOAD, Language
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
+from bough.core.verdict.runner import ProjectCommand, Runner, read_json, strip_file
 
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
@@ -39,18 +38,7 @@ class RSpec(Runner):
         return self.append(command, " ".join(f"--example {quote(strip_file(one))}" for one in ids))
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        if (read := decode_report(report, _Report)) is None:
-            return None
-        cases = []
-        for each in read.examples[:MOST_CASES]:
-            own = (frame for frame in each.exception.backtrace or () if "/gems/" not in frame)
-            message, trace = each.exception.message.strip(), "\n".join(own)[:MOST_TEXT]
-            name = f"{each.file_path.removeprefix('./')}::{each.full_description}"
-            outcome = _OUTCOMES.get(each.status, "skipped")
-            cases.append(make_case(name, outcome, message, trace, each.run_time or 0.0, root))
-        for number in range(read.summary.errors_outside_of_examples_count):
-            cases.append(make_case(f"outside of examples {number + 1}", "error", "\n".join(read.messages)))
-        return deduplicate(cases)
+        return read_json(report, lambda found: _list_cases(found, root))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if any(re.fullmatch(r"spec/.*_spec\.rb", path) for path in look):
@@ -64,27 +52,16 @@ def make_bundle_prefix(look: ProjectFiles) -> str:
     return "bundle exec " if "Gemfile" in look.files else ""
 
 
-class _Exception(msgspec.Struct, frozen=True):
-    message: str = ""
-    backtrace: list[str] | None = None
-
-
-class _Example(msgspec.Struct):
-    full_description: str = ""
-    status: str = ""
-    file_path: str = ""
-    run_time: float | None = None
-    exception: _Exception = _Exception()
-
-
-class _Summary(msgspec.Struct, frozen=True):
-    errors_outside_of_examples_count: int = 0
-
-
-class _Report(msgspec.Struct):
-    examples: list[_Example]
-    summary: _Summary = _Summary()
-    messages: list[str] = []
+def _list_cases(read: dict[str, Any], root: str) -> Iterator[Case]:
+    for each in read["examples"]:
+        error = each.get("exception") or {}
+        own = (frame for frame in error.get("backtrace") or () if "/gems/" not in frame)
+        message, trace = error.get("message", "").strip(), "\n".join(own)[:MOST_TEXT]
+        name = f"{each['file_path'].removeprefix('./')}::{each['full_description']}"
+        outcome = _OUTCOMES.get(each["status"], "skipped")
+        yield make_case(name, outcome, message, trace, each.get("run_time") or 0.0, root)
+    for number in range(read.get("summary", {}).get("errors_outside_of_examples_count", 0)):
+        yield make_case(f"outside of examples {number + 1}", "error", "\n".join(read.get("messages", ())))
 
 
 class Minitest(Runner):

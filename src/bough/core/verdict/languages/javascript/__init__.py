@@ -1,22 +1,145 @@
-"""JavaScript and TypeScript, with their package managers and test runners."""
+"""JavaScript and TypeScript, with their package managers and test runners.
+
+The runner of node itself gets a reporter that writes JUnit XML including each test's file and groups. The reporter that
+comes with node 20 does not name a test's file, and reports a file without a single test as a passing test. So bough
+brings its own, as a `data:` address: no file has to be readable from inside the sandbox, and nothing in the workspace
+can replace it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
 from types import MappingProxyType
+from urllib.parse import quote as url_quoted
 
+from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.language import AT_LOAD, Language
-from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
 from bough.core.verdict.languages.javascript.runners import (
     SUFFIXES,
+    JavaScript,
     Jest,
     Mocha,
     Npm,
     Vitest,
+    escape_regex,
+    find_manager,
+    find_test_tool,
     get_table,
+    list_dependencies,
     read_package,
 )
 from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, join_options, strip_file
+
+_FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
+
+
+class NodeTestRunner(JavaScript):
+    name = "node"
+    by_environment = True
+    # The closing lines of TAP (also tape's shorter form) and of the spec reporter, which lists failures after them.
+    closes = (
+        r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"
+        r"|cancelled +(?P<failed2>\d{1,9})|skipped +(?P<skipped>\d{1,9})|todo +(?P<skipped2>\d{1,9})))*"
+    )
+    near_end = 100_000
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        is_node = get_program_name(part, at) in self.interpreters
+        return at if is_node and any(word.text == "--test" for word in part[at + 1 :]) else None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        if "--test-reporter" in command:
+            return command, dict(env)
+        # If there are several reporters, each needs its own destination.
+        path = '"' + re.sub(r'(["\\])', r"\\\1", f"--test-reporter-destination={report}") + '"'
+        options = f"--test-reporter={_REPORTER} {path} --test-reporter=spec --test-reporter-destination=stdout"
+        return command, {**env, "NODE_OPTIONS": join_options(env.get("NODE_OPTIONS"), options)}
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        if self.place(command) is None:
+            return None
+        # node 20 matches the test's name alone, later versions its groups and name.
+        leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
+        patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
+        return self.put_in(command, " ".join(patterns))
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        # A file without tests is reported as a passing test, under its own name.
+        ended, files = super().closing(lines), sum(1 for line in lines if re.fullmatch(_FILE, line))
+        return ended._replace(doubtful=files) if ended is not None else None
+
+    def chosen(self, look: ProjectFiles) -> bool:
+        others = find_manager(look) == "bun" or {"deno.json", "deno.jsonc"} & look.files
+        return not find_test_tool(look) and not others
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return f"node {'--import tsx ' if 'tsx' in list_dependencies(look) else ''}--test{path}"
+
+
+_SOURCE = r"""
+import { readFileSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { inspect } from 'node:util';
+
+// Escape newlines too: in an attribute they would be read as spaces.
+const clean = (text) => String(text ?? '')
+  .replace(/\u001b\[[0-9;]*[A-Za-z]/g, '')
+  .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?')
+  .replace(/[&<>"\n\r\t]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+// A plain script that asserts is one test, as node counts it; a script that asserts nothing proves nothing.
+const asserts = (file) => {
+  try {
+    return /\b(assert|expect|should|chai|tape?|uvu)\b/.test(readFileSync(file, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+const outcome = (type, data, whole, stderr) => {
+  if (data.skip !== undefined && data.skip !== false) return '<skipped/>';
+  if (data.todo !== undefined && data.todo !== false) return '<skipped type="todo"/>';
+  if (type === 'test:pass') return whole && !asserts(data.file) ? '<skipped message="the file has no tests"/>' : '';
+  const error = data.details?.error;
+  const cause = error?.cause ?? error;
+  const said = whole ? stderr.get(data.file) ?? '' : '';
+  const message = said.match(/^\w*Error\b.*/m)?.[0] ?? cause?.message ?? cause;
+  const trace = said || cause?.stack || inspect(cause);
+  const tag = whole ? 'error' : 'failure';
+  return `<${tag} message="${clean(message)}">${clean(trace)}</${tag}>`;
+};
+
+export default async function* report(source) {
+  const names = [];
+  const stderr = new Map();
+  yield '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="node">\n';
+  for await (const { type, data } of source) {
+    if (type === 'test:start') {
+      names.length = data.nesting;
+      names[data.nesting] = data.name;
+    } else if (type === 'test:stderr') {
+      stderr.set(data.file, ((stderr.get(data.file) ?? '') + data.message).slice(-4000));
+    } else if (type === 'test:pass' || type === 'test:fail') {
+      // Leave out a group that failed because a test in it failed: that test is reported itself.
+      const group = data.details?.type === 'suite';
+      if (group && (type === 'test:pass' || data.details?.error?.failureType === 'subtestsFailed')) continue;
+      const file = data.file ? relative(process.cwd(), data.file) : '';
+      const whole = data.nesting === 0 && data.file !== undefined && resolve(data.name) === data.file;
+      const groups = names.slice(0, data.nesting).join(' > ');
+      const seconds = (data.details?.duration_ms ?? 0) / 1000;
+      yield `<testcase file="${clean(file)}" classname="${clean(groups)}" name="${whole ? '' : clean(data.name)}"`
+        + ` time="${seconds}">${outcome(type, data, whole, stderr)}</testcase>\n`;
+    }
+  }
+  yield '</testsuites>\n';
+}
+"""
+
+_REPORTER = "data:text/javascript," + url_quoted(_SOURCE.strip(), safe="")
+"""A value of `--test-reporter` without spaces, quotes or backslashes, so that it can appear in NODE_OPTIONS."""
 
 
 class JavaScriptLanguage(Language):

@@ -4,19 +4,17 @@ package.json; and what all of them have in common."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import Any
 
-import msgspec
-
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name, get_word
-from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.paths import find_stem, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
+from bough.core.verdict.runner import ProjectCommand, Runner, read_json, strip_file
 from bough.core.verdict.texts import parse_object
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
@@ -145,42 +143,23 @@ class Jest(_ByTitle):
         return super().recognise(part, at)
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        if (read := decode_report(report, _Jest)) is None:
-            return None
-        cases: list[Case] = []
-        for file in read.testResults[:MOST_CASES]:
-            where = file.name.replace("\\", "/")
-            if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
-                # The file itself could not run, so jest lists no failed test in it.
-                cases.append(make_case(where, "error", trace=file.message, root=root))
-            for test in file.assertionResults:
-                trace = "\n".join(test.failureMessages)[:MOST_TEXT]
-                name = f"{where}::{' > '.join([*test.ancestorTitles, test.title])}"
-                seconds = (test.duration or 0) / 1000
-                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), None, trace, seconds, root))
-        return deduplicate(cases)
+        return read_json(report, lambda found: _list_jest_cases(found["testResults"], root))
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return super().command(look, f" --runTestsByPath{path}" if path else "")
 
 
-class _Assertion(msgspec.Struct):
-    status: str = ""
-    title: str = ""
-    ancestorTitles: list[str] = []
-    failureMessages: list[str] = []
-    duration: float | None = None
-
-
-class _File(msgspec.Struct):
-    name: str = ""
-    status: str = ""
-    message: str = ""
-    assertionResults: list[_Assertion] = []
-
-
-class _Jest(msgspec.Struct):
-    testResults: list[_File]
+def _list_jest_cases(files: Iterable[dict[str, Any]], root: str) -> Iterator[Case]:
+    for file in files:
+        where, tests = file["name"].replace("\\", "/"), file.get("assertionResults", [])
+        if file.get("status") == "failed" and not any(test["status"] == "failed" for test in tests):
+            # The file itself could not run, so jest lists no failed test in it.
+            yield make_case(where, "error", trace=file.get("message", ""), root=root)
+        for test in tests:
+            trace = "\n".join(test.get("failureMessages", ()))[:MOST_TEXT]
+            name = f"{where}::{' > '.join([*test.get('ancestorTitles', ()), test['title']])}"
+            seconds = (test.get("duration") or 0) / 1000
+            yield make_case(name, _OUTCOMES.get(test["status"], "skipped"), None, trace, seconds, root)
 
 
 class Vitest(_ByTitle):
@@ -222,37 +201,22 @@ class Mocha(JavaScript):
         return self.append(command, f"--grep {quote('^(' + '|'.join(names) + ')$')}")
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        if (read := decode_report(report, _Mocha)) is None:
-            return None
-        pending = {test.key for test in read.pending}
-        failed = {test.key for test in read.failures}
-        cases = []
-        # A failed hook is not a test, and appears only among the failures.
-        for test in [*read.tests, *(each for each in read.failures if each.title.startswith('"'))][:MOST_CASES]:
-            outcome: CaseOutcome = "skipped" if test.key in pending else "failed" if test.key in failed else "passed"
-            group = test.fullTitle.removesuffix(test.title).strip()
-            name = f"{test.file}::{f'{group} > ' if group else ''}{test.title}"
-            message, trace = str(test.err.get("message", "")), str(test.err.get("stack", ""))[:MOST_TEXT]
-            cases.append(make_case(name, outcome, message, trace, (test.duration or 0) / 1000, root))
-        return deduplicate(cases)
+        return read_json(report, lambda found: _list_mocha_cases(found, root))
 
 
-class _MochaTest(msgspec.Struct):
-    title: str = ""
-    fullTitle: str = ""
-    file: str = ""
-    duration: float | None = None
-    err: dict[str, object] = {}
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.file, self.fullTitle
-
-
-class _Mocha(msgspec.Struct):
-    tests: list[_MochaTest]
-    pending: list[_MochaTest] = []
-    failures: list[_MochaTest] = []
+def _list_mocha_cases(read: dict[str, Any], root: str) -> Iterator[Case]:
+    failures = read.get("failures", [])
+    pending, failed = (
+        {(test["file"], test["fullTitle"]) for test in each} for each in (read.get("pending", []), failures)
+    )
+    # A failed hook is not a test, and appears only among the failures.
+    for test in [*read["tests"], *(each for each in failures if each["title"].startswith('"'))]:
+        key, error = (test["file"], test["fullTitle"]), test.get("err", {})
+        outcome: CaseOutcome = "skipped" if key in pending else "failed" if key in failed else "passed"
+        group = test["fullTitle"].removesuffix(test["title"]).strip()
+        name = f"{test['file']}::{f'{group} > ' if group else ''}{test['title']}"
+        message, trace = str(error.get("message", "")), str(error.get("stack", ""))[:MOST_TEXT]
+        yield make_case(name, outcome, message, trace, (test.get("duration") or 0) / 1000, root)
 
 
 _PLACEHOLDER = "no test specified"

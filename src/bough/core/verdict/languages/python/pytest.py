@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
+from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case
 from bough.core.shell_syntax import Part, get_program_name, insert_arguments, split_commands
-from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import make_plain_id, read_junit
 from bough.core.verdict.languages.python.interpreter import (
     PATH_PYTHON,
@@ -107,7 +107,6 @@ _VALUED = frozenset(
     --deselect --durations --override-ini --import-mode --log-level --log-cli-level --basetemp --color --dist --cov
     --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
 )
-_FAILED = r"(FAILED|ERROR) (.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
 _DEPENDENCIES = (
     r"pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py"
     r"|[\w-]*requirements[\w-]*\.txt|requirements/[^/]+\.txt"
@@ -130,6 +129,9 @@ class Pytest(PythonRunner):
         r"(?:=+ )?(?P<counts>no tests ran|(?:\d{1,9} (?:(?:subtests )?(?:passed|failed|skipped)|errors?|xfailed|xpassed"
         r"|deselected|warnings?|reruns?)(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
     )
+    named = r"(?P<outcome>FAILED|ERROR) (?P<test>.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (?P<said>.*))?"
+    outcomes: ClassVar = {"ERROR": "error"}
+    repeated = r"=.*"
     by_environment = True
     probe_path = "{at}test_{name}.py"
     probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
@@ -164,15 +166,10 @@ class Pytest(PythonRunner):
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         return read_junit(report, root, _make_id, self.unique_ids)
 
-    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         """List the failed tests from the short summary at the end of the output."""
         starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ short test summary info =+", line)]
-        matches = [re.fullmatch(_FAILED, line) for line in (lines[starts[-1] :] if starts else [])]
-        return [
-            make_case(match[2], "error" if match[1] == "ERROR" else "failed", match[3] or "", root=root)
-            for match in matches
-            if match
-        ]
+        return super().cases(lines[starts[-1] :] if starts else [], root)
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests, sign = list_python_tests(look), find_pytest_sign(look)
