@@ -51,7 +51,6 @@ class Belief(Struct, frozen=True):
 
 
 def find_script_language(path: str, text: str) -> Language:
-    """Find the language of a file by its suffix or, without one, by its first line."""
     if find_suffix(path) or not text.startswith("#!"):
         return find_language(path)
     name = re.sub(r"[\d.]+$", "", text.split("\n", 1)[0].rstrip().rsplit("/", 1)[-1].rsplit(" ", 1)[-1])
@@ -129,7 +128,6 @@ def insert_switch(text: str, places: Collection[int], switch: str) -> str:
 
 
 def counts_tests(known: Baseline) -> bool:
-    """Whether a readable report or closing line says that tests ran."""
     return known.report.how != "exit status" and known.report.passed + known.report.failed > 0
 
 

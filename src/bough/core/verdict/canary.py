@@ -125,7 +125,6 @@ def find_failed(report: Report, exit_status: int | None, tests: Collection[str])
 
 
 def apply_changes(texts: Mapping[str, str], changes: Collection[Value]) -> dict[str, str]:
-    """Return the files with these changes made."""
     made: dict[str, str] = {}
     for path, one in sorted({*changes}, key=lambda each: each[1].start, reverse=True):
         text = made.get(path, texts[path])
@@ -134,7 +133,6 @@ def apply_changes(texts: Mapping[str, str], changes: Collection[Value]) -> dict[
 
 
 def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[str]]:
-    """Find the tests in each file; files without any are left out."""
     files = {test: find_file(test) for test in tests}
     held = {
         path: {
@@ -151,7 +149,6 @@ def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, l
 
 
 def _split_name(test: str, path: str) -> list[str]:
-    """Split a test's name into its groups, the outermost first, and its own name."""
     name = re.sub(r"\[.*", "", test)
     module = path.rpartition(".")[0].replace("/", ".")
     rest = name.partition("::")[2] if "::" in name else name

@@ -118,7 +118,6 @@ def read_probe(probe: Probe, check: Check, finished: Finished, text: str, mark: 
 
 
 def _is_unreadable(probe: Probe, text: str) -> bool:
-    """Whether the compiler, interpreter or shell reports a syntax error in the program itself."""
     own = re.escape(last_segment(probe.path))
     said = (
         # Python and Node print the location (without a function name), the source line, a caret below it, the error.

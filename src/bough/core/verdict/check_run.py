@@ -25,7 +25,6 @@ _RANK: dict[CaseOutcome, int] = {"skipped": 0, "passed": 1, "failed": 2, "error"
 
 
 def strip_ansi(text: str) -> str:
-    """Remove colours and other control sequences from a text."""
     return re.sub(_UNPRINTABLE, "", re.sub(_ANSI, "", text))
 
 
@@ -194,7 +193,6 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fails_throughout(self) -> bool:
-        """Whether the check failed, and no test passed."""
         return self.exit_status != 0 and not self.report.passed
 
     @property
@@ -241,7 +239,6 @@ class MixedRun(Struct, frozen=True):
 
 
 def describe_result(finished: Finished) -> str:
-    """Describe the result of the check for people, in one clause."""
     status, took = finished.exit_status, f"{finished.seconds:.1f} s"
     if status == 0:
         return f"the check passed (exit status 0 in {took})"
@@ -291,7 +288,6 @@ class Progress(Struct, frozen=True):
 
 
 def count_progress(so_far: Progress, line: str) -> Progress:
-    """Return the progress after one more line."""
     line = strip_ansi(line[:_LONGEST_STEP]).rstrip()
     if total := re.fullmatch(_TOTAL, line):
         return replace(so_far, total=so_far.total + int(total[1] or total[2]), over=False)  # A second runner

@@ -247,7 +247,6 @@ class Language:
         return undeclared
 
     def _complete(self, missing: Missing) -> Missing:
-        """Return the missing package together with the command that installs it."""
         own = f"|{self.name}-?" if len(self.name) > 2 else ""
         bare = re.sub(rf"^(?:lib{own})(?=\w\w)|\.h\w*$", "", missing.name.replace("::", "-").replace("_", "-"))
         debian = self.debian.format(bare)
@@ -304,5 +303,4 @@ def is_test_folder(folder: str) -> bool:
 
 
 def is_test_path(path: str) -> bool:
-    """Whether a file belongs to the tests, by names and folders that mean tests in any language."""
     return is_test_folder(parent_folder(path)) or is_test_name(path)

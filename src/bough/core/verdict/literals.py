@@ -180,7 +180,6 @@ def read_tokens(text: str, language: Language) -> list[Token]:
 
 
 def _open(before: list[Token], token: Token, text: str) -> Frame:
-    """Return the frame (pair of brackets) that this opening bracket begins."""
     at, last = len(before), before[-1] if before else None
     close = last is not None and last.end == token.start
     kind: Literal["call", "data", "index", "block"] = "block" if token.text == "{" else "data"
@@ -257,7 +256,6 @@ class TestText:
         return [one for _, one in sorted(found, key=lambda each: each[0])]
 
     def _say(self, token: Token) -> str:
-        """Return the text of the statement that contains a token."""
         if (at := token.statement) not in self._said:
             self._said[at] = self._text[self._tokens[at].start : self._ends[at]]
         return self._said[at]
@@ -352,7 +350,6 @@ class TestText:
         return before in ("}", "result") and _finds(r"test\b", said, True)
 
     def _is_refused(self, first: int, said: str) -> bool:
-        """Whether the statement or the two lines after it report a failure."""
         follows = self._text[self._tokens[first].start :][:400].split("\n")
         return re.search(_FAILS, "\n".join((said.partition("\n")[0], *follows[:3]))) is not None
 
@@ -404,7 +401,6 @@ class TestText:
         return not negated
 
     def _is_alone(self, at: int, step: int) -> bool:
-        """Whether the other side of a comparison is a literal as well."""
         if not 0 <= at < len(self._tokens) or self._tokens[at].kind not in ("string", "number"):
             return False
         beyond = self._tokens[at + step] if 0 <= at + step < len(self._tokens) else None
@@ -432,7 +428,6 @@ class TestText:
 
 
 def _change_examples(token: Token) -> Iterator[Replacement]:
-    """Change the results in the interactive examples (`>>>`) in a docstring."""
     lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", token.text)
     for line in lines:
         if not re.search(r"#.*\+SKIP", line[0]):

@@ -65,7 +65,6 @@ def find_disagreements(
 
 
 def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:
-    """Find the tests that passed at the base and are now missing or skipped."""
     outcomes = {case.id: case.outcome for case in then.report.cases}
     names = {strip_parameters(id) for id in outcomes}
     unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
@@ -139,7 +138,6 @@ def find_file(id: str) -> str:
 
 
 def strip_parameters(id: str) -> str:
-    """Return a test's id without its parameters, which may contain anything."""
     return id.partition("[")[0]
 
 
@@ -252,7 +250,6 @@ def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
 def _find_names(
     tests: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str], changed: Sequence[str]
 ) -> dict[str, str]:
-    """Find the new names of definitions that the product no longer has."""
     gone = _list_defined(before, changed) - _list_words(after, changed)
     gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
     gone -= _list_words(after, filter(is_product, after)) if gone else set()

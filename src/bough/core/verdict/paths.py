@@ -18,7 +18,6 @@ def last_segment(path: str) -> str:
 
 
 def parent_folder(path: str) -> str:
-    """Return the folder of a path; empty for a path at the top."""
     return path.rpartition("/")[0]
 
 

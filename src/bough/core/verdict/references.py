@@ -35,7 +35,6 @@ def behaves(text: str) -> bool:
 
 
 def asserts(path: str, text: str) -> bool:
-    """Whether a line of a file asserts something."""
     return re.search(rf"(?m)^[ \t]*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b", text) is not None
 
 
@@ -58,7 +57,6 @@ def names_path(text: str, path: str) -> bool:
 
 
 def is_loading(line: str) -> bool:
-    """Whether a line of code imports or includes something."""
     return re.search(_LOADS, line) is not None
 
 

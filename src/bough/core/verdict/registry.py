@@ -115,7 +115,6 @@ def is_placeholder(case: Case, runner: str) -> bool:
 
 
 def make_readable(output: str, runner: str) -> str:
-    """Return a runner's output in the form that is shown to people and models."""
     known = find_runner(runner)
     return known.readable(output) if known else output
 

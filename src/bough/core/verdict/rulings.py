@@ -146,7 +146,6 @@ def describe_aside(aside: Mapping[str, str]) -> str:
 
 
 def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner: str = "") -> str:
-    """Describe the check's result before the work to the agent that starts the work."""
     report, aside = known.report, keep_aside(known.aside, goal)
     failing = [case for case in report.failing if not is_placeholder(case, runner) and case.id not in aside]
     apart = f" It leaves out {describe_aside(aside)}: leave them alone." if aside else ""
@@ -252,7 +251,6 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
 
 
 def describe_disagreement(found: Sequence[Disagreement]) -> str:
-    """Describe in one clause how the original tests disagree with the work."""
     first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     if not any(one.asked for one in found):
         return f"the check passes, but the original tests no longer run: {first.test}: {first.said}{more}"
@@ -287,7 +285,6 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
 def list_failures(
     ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str]
 ) -> tuple[Failure, ...]:
-    """List the first failures, each with its kind; tests that cannot run here (`aside`) are left out."""
     failing = [case for case in ran.report.failing if case.id not in aside]
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(

@@ -193,7 +193,6 @@ class Runner:
         return insert_arguments(command, script.part[-1].end, f"{script.separator}{arguments}")
 
     def put_in(self, command: str, flag: str) -> str:
-        """Insert a flag right after the runner's name, unless it is there already."""
         found = self.place(command)
         if found is None or any(word.text == flag for word in found[0]):
             return command
@@ -222,7 +221,6 @@ class Runner:
         return ClosingLine(line, sum(s.passed for s in said), sum(s.failed for s in said), sum(s.skipped for s in said))
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
-        """List the single tests that the runner's output names."""
         found: list[tuple[re.Match[str], list[str]]] = []
         said: list[str] = []
         if self.unnamed:
@@ -240,7 +238,6 @@ class Runner:
             yield make_case(match["test"], outcome, told[0] if told else "", "\n".join(told[-MOST_LINES:]), root=root)
 
     def readable(self, output: str) -> str:
-        """Return the runner's output in the form that is shown to people and models."""
         return output
 
     # Projects
@@ -267,7 +264,6 @@ class Runner:
         return self.one_file.replace("{file}", quote(path)) or None
 
     def home(self, path: str, look: ProjectFiles) -> str:
-        """Find the folder in which a test file must be run."""
         return look.home(path, *self.manifests)
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
@@ -332,7 +328,6 @@ def join_options(before: str | None, added: str) -> str:
 
 
 def strip_file(id: str) -> str:
-    """Return a test's id without its file."""
     return id.split("::", 1)[1]
 
 

@@ -45,7 +45,6 @@ def _is_program(path: str) -> bool:
 
 
 def is_foreign(path: str) -> bool:
-    """Whether a file lies in a folder of installed code or version control data."""
     return is_installed_folder(parent_folder(path))
 
 
@@ -78,7 +77,6 @@ def _is_in_front(path: str) -> bool:
 
 
 def _holds_commands(path: str) -> bool:
-    """Whether a file defines what a runner runs."""
     return re.fullmatch(_SCRIPTS, last_segment(path)) is not None
 
 
@@ -103,7 +101,6 @@ def is_watched(path: str, command: str = "") -> bool:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a file configures test runs, perhaps among other things."""
     name = last_segment(path)
     return name in _SECTIONS or name in MANIFESTS or _is_setting(path) or is_build_file(path)
 
@@ -179,7 +176,6 @@ class _TestSide:
         self._request = request
 
     def is_test_only(self, path: str, added: bool) -> bool:
-        """Whether only a test run needs this file."""
         if is_foreign(path):
             return False
         if _is_setting(path) or (added and _is_in_front(path) and not names_file(self._request, path)):

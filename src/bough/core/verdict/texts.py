@@ -34,7 +34,6 @@ class LineCount(Struct, frozen=True):
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Parse a text as a JSON object; None if it is not one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -43,7 +42,6 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    """Return the differences between two lists of lines as `difflib` opcodes."""
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _LONG).get_opcodes()

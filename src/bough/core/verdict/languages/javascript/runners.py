@@ -66,7 +66,6 @@ def _is_test(path: str) -> bool:
 
 
 def read_package(look: ProjectFiles) -> dict[str, Any]:
-    """Return the content of package.json; empty if the file does not exist or is not an object."""
     return parse_object(look.text("package.json")) or {}
 
 
@@ -81,7 +80,6 @@ def list_dependencies(look: ProjectFiles) -> dict[str, Any]:
 
 
 def find_manager(look: ProjectFiles) -> str:
-    """Find a project's package manager in package.json, or by its lock file."""
     named = str(read_package(look).get("packageManager", "")).split("@")[0]
     if named in ("npm", "pnpm", "yarn", "bun"):
         return named
@@ -92,7 +90,6 @@ def find_manager(look: ProjectFiles) -> str:
 
 
 def make_run_command(look: ProjectFiles) -> str:
-    """Return the command that runs a dependency's program with the project's package manager."""
     return {"npm": "npx --no-install ", "pnpm": "pnpm exec ", "yarn": "yarn ", "bun": "bunx "}[find_manager(look)]
 
 
@@ -104,7 +101,6 @@ def find_test_tool(look: ProjectFiles) -> str:
 
 
 def escape_regex(name: str) -> str:
-    """Escape a name so that a JavaScript regular expression matches it literally."""
     return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
 
 

@@ -76,7 +76,6 @@ class Nox(Runner):
 
 
 def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:
-    """Find the first of these names that has an environment on disk; empty if none has."""
     return next((name for name in names if look.text(f"{folder}/{_name_folder(name)}/pyvenv.cfg")), "")
 
 

@@ -151,7 +151,6 @@ def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
 
 
 def _is_package(look: ProjectFiles, folder: str) -> bool:
-    """Whether the folder and all folders above it are packages."""
     return all(not each or f"{each}/__init__.py" in look.files for each in (folder, *list_parents(folder)))
 
 
