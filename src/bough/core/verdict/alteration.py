@@ -23,8 +23,7 @@ from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
 from bough.core.verdict.test_files import is_configuration, is_foreign, is_product, is_test_file
 
 How = Literal["on", "off", "emptied"]
-"""Ways to alter a product: every function ends at once ("on"); every function gets a switch that does nothing ("off");
-every file is emptied."""
+"""Every function ends at once ("on") or gets a switch that does nothing ("off"), or every file is emptied."""
 MOST_FILES = 2_000
 _NONSENSE = "}}} )))\n"
 _INTERPRETERS = {program: language for language in LANGUAGES for program in language.interpreters}
@@ -58,8 +57,7 @@ def find_script_language(path: str, text: str) -> Language:
 
 
 def list_product(paths: Collection[str], command: str) -> list[str]:
-    """List the files that may be the product. Tests, build files, configuration and the script that the command runs
-    are left out; files without a suffix are included, since programs often have none."""
+    """List the files that may be the product, those without a suffix included, since programs often have none."""
     own = [path for path in paths if not (is_foreign(path) or is_test_file(path) or is_test_path(path))]
     run = find_run_files(command)
     own = [
@@ -93,8 +91,7 @@ def find_run_files(command: str) -> set[str]:
 
 
 def alter(texts: Mapping[str, str], how: How, reported: Collection[str] = ()) -> dict[str, str]:
-    """Return the new texts of the product files that the alteration changes; empty if no file can be altered in this
-    way. `reported`: files in which the test runner found tests."""
+    """Return the new texts of the files that change. `reported`: files in which the test runner found tests."""
     known = {path: find_script_language(path, text) for path, text in texts.items()}
     if how == "emptied":
         full = [path for path, text in texts.items() if text.strip() and (find_suffix(path) or known[path].name)]
@@ -141,8 +138,7 @@ def weigh_base(known: Baseline) -> Belief | None:
 
 
 def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
-    """Judge a check by its run on a broken product (`now`) and on the unbroken one (`known`). Return None if only
-    another way of breaking the product can tell."""
+    """Judge a check by its run on a broken product (`now`) and an unbroken one; None if another way has to tell."""
     if now.exit_status is None:
         return None
     what = "with every file emptied" if how == "emptied" else "when every function fails at once"
@@ -163,8 +159,7 @@ def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
 
 
 def weigh_control(off: Baseline) -> Belief:
-    """Judge a check whose tests cannot be counted and which fails with the switch on. `off`: its run with the switch
-    off."""
+    """Judge a check without counts that fails with the switch on, by its run with the switch off."""
     if off.exit_status == 0:
         return Belief(
             "tests", "seen to fail when every function fails at once, and to pass with the same text otherwise"

@@ -47,8 +47,7 @@ def choose_claim(claims: Sequence[str], request: str) -> list[str]:
 
 
 def list_test_changes(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[Value]]:
-    """List the possible changes in each test, the surest to make it fail first. `tests`: names as the runner reports
-    them."""
+    """List the changes in each test, the surest to make it fail first. `tests`: names as the runner reports them."""
     found: dict[str, list[Value]] = {}
     for path, names in _find_tests(texts, tests).items():
         text = TestText(texts[path], find_language(path))
@@ -82,8 +81,7 @@ def _list_used_changes(texts: Mapping[str, str], path: str, block: str) -> list[
 
 
 def list_asked_files(texts: Mapping[str, str], command: str) -> tuple[list[str], bool]:
-    """List the test files that a check's command names, directly or in a recipe, or else all test files; the second
-    value tells whether the command names them."""
+    """List the test files that a command names, or else all; the second value tells whether it names them."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
@@ -105,8 +103,7 @@ def list_file_changes(texts: Mapping[str, str], paths: Collection[str]) -> list[
 
 
 def plan_rounds(values: Sequence[Value]) -> list[list[Value]]:
-    """Plan which values of a test to change in each round. If the test has expected values, only those change: a
-    changed input may break the product whatever the test asserts."""
+    """Plan which values to change in each round: another input may break the product whatever the test asserts."""
     sure = [one for one in values if one[1].role == "expected"]
     single = (sure or values)[: ROUNDS - 1 if len(sure) > ROUNDS else ROUNDS]
     return [*([one] for one in single), *([sure[ROUNDS - 1 :]] if len(sure) > ROUNDS else ())]

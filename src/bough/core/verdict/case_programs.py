@@ -63,8 +63,7 @@ def _is_named(path: str) -> bool:
 
 
 def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
-    """Find an existing test that shows how the product is used, preferably one named after a changed file; return an
-    empty text if there is none."""
+    """Find an existing test that shows how the product is used, preferably one named after a changed file."""
     suffix = find_suffix(form.path)
     tests = [path for path in paths if is_test_path(path) and find_suffix(path) == suffix and _is_named(path)]
     subjects = {find_stem(path) for path in changed if not is_test_path(path)}
@@ -93,8 +92,7 @@ def make_file(probe: Probe, mark: str = "") -> str:
 
 
 def read_probe(probe: Probe, check: Check, finished: Finished, text: str, mark: str = "") -> Probed:
-    """Read the result of a case from its exit status and its decoded output, `text`. A case whose file prints the
-    `mark` at its end has not passed without it: the product ended it early."""
+    """Read the result of a case. One whose file prints the `mark` at its end has not passed without it."""
     status = finished.exit_status
     if status == 0 and mark and mark in make_file(probe, mark) and mark not in text:
         said = f"{cut_middle(text.rstrip(), OUTPUT)}\nIt ended with exit status 0 before it reached its last line."

@@ -36,8 +36,7 @@ def strip_root(text: str, root: str) -> str:
 
 
 def cut_middle(text: str, size: int) -> str:
-    """Shorten a text to `size` characters by cutting out its middle. More is kept of the end, where runners say what
-    went wrong."""
+    """Cut out the middle of a text; more is kept of the end, where runners say what went wrong."""
     if len(text) <= size:
         return text
     mark = "\n… (cut) …\n"
@@ -49,8 +48,7 @@ def cut_middle(text: str, size: int) -> str:
 def make_case(
     name: str, outcome: CaseOutcome, message: str | None = None, trace: str = "", seconds: float = 0.0, root: str = ""
 ) -> Case:
-    """Make a case that is safe to store, whatever the runner wrote. If `message` is None, the first line of `trace` is
-    the message."""
+    """Make a case that is safe to store. If `message` is None, it is the first line of `trace`."""
     message = trace.strip().partition("\n")[0] if message is None else message
     clean = " ".join(strip_root(strip_ansi(name), root).split()) or "?"
     # An address differs in every run, so the test would seem new each time.
@@ -68,11 +66,7 @@ def make_case(
 
 
 def deduplicate(cases: Iterable[Case], unique: str = "") -> tuple[Case, ...]:
-    """Merge cases with the same id.
-
-    Cases whose id matches `unique` belong to one test (its teardown, a retry), and the worst outcome counts. Any other
-    id may be shared by several tests, so the later ones get a number.
-    """
+    """Merge cases of one id: those whose id matches `unique` are one test, others get a number."""
     by_id: dict[str, Case] = {}
     times: dict[str, int] = {}
     for case in cases:
@@ -97,8 +91,7 @@ def count_cases(how: How, cases: tuple[Case, ...]) -> Report:
 
 
 def merge_worse(one: Report, other: Report) -> Report:
-    """Merge two reports of one run: take the worse of each count, and the cases of the first report (of the second if
-    the first has none)."""
+    """Take the worse of each count of two reports of one run, and the cases of the first that has some."""
     return Report(
         one.how,
         one.cases or other.cases,
@@ -109,8 +102,7 @@ def merge_worse(one: Report, other: Report) -> Report:
 
 
 def count_told(output: str) -> int:
-    """Count the tests in the output of an unknown runner: the largest number before a word for tests, or else the lines
-    that state an outcome."""
+    """Count the tests of an unknown runner: the largest number before a word for tests, or lines with an outcome."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
     output = re.sub(r"(?m)^(?:[Cc]hecking |-- ).*", "", output[-_READ:])  # Lines of configure and CMake.
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
@@ -206,8 +198,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
         return self.exit_status not in (0, None) and not self.lacking and not self.absent
 
     def falls_silent(self, then: Baseline) -> bool:
-        """Whether this run failed and named its tests, and `then` passed without naming any: the counts of the two
-        cannot be compared."""
+        """Whether this run failed and named its tests, and `then` passed without naming any: no counts compare."""
         return self.exit_status != 0 and not self.mute and then.exit_status == 0 and then.mute
 
     @property

@@ -23,8 +23,7 @@ MOST_TEXT = 20_000
 """The maximum number of characters that are kept of one failure's text; `make_case` shortens the text further."""
 _MOST_MARKS, _AT_ONCE = 100, 65_536
 _MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
-"""Elements that give a case its outcome. If a case has several, the last one here counts: an error says more than a
-failure."""
+"""Elements that give a case its outcome; the last one here counts, as an error says more than a failure."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HEAD = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*(?=<testsuites?[\s/>])", re.DOTALL)
 
@@ -36,10 +35,7 @@ Identify = Callable[[str, str, str], str]
 def read_junit(
     xml: bytes, root: str = "", identify: Identify | None = None, unique: str = ""
 ) -> tuple[Case, ...] | None:
-    """Return the tests of a JUnit report, each id once; None if the report is incomplete, malformed or too large.
-
-    If `root`, the workspace's path, is given, ids do not contain it. `unique`: see `Runner.unique_ids`.
-    """
+    """Return the tests of a JUnit report; None if it is incomplete, malformed or too large. `unique`: see `Runner`."""
     if len(xml) > LARGEST:
         return None
     # Runners copy what tests print. Control characters are not allowed in XML, so the parser would reject the report.

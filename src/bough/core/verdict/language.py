@@ -119,8 +119,7 @@ class Language:
     task_files: ClassVar[str] = ""
     """Pattern for paths of files with commands that developers run."""
     own_modules: ClassVar[frozenset[str]] = frozenset()
-    """Names of the modules that come with the language or its test runner. A new file of that name at the top of a
-    project is loaded instead of them."""
+    """Modules of the language or its runner; a new file of such a name at the top is loaded instead of them."""
     settings: ClassVar[str] = ""
     """Pattern for names of files that only configure test runs, in addition to the runners' own files."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -134,8 +133,7 @@ class Language:
     no_package: ClassVar[str] = ""
     """Pattern for messages about a missing package that a tool should have installed."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Pairs of a file and the command that installs the packages of a project with that file (`{file}`); the surest
-    pair comes first."""
+    """Pairs of a file and the command that installs what its project needs (`{file}`), the surest first."""
     gets: ClassVar[str] = ""
     """Command that installs one package; `{}` is the package's name."""
     debian: ClassVar[str] = ""
@@ -173,21 +171,18 @@ class Language:
     case_path: ClassVar[str] = ""
     """Path of an examiner's program, with `{name}` for its name; if empty, the examiner writes shell scripts."""
     case_command: ClassVar[str] = ""
-    """Command that starts an examiner's program: `{file}`, `{folder}` and `{name}` are those of the program,
-    `{interpreter}` is the one that the check uses."""
+    """Command that starts an examiner's program; `{interpreter}` is the one that the check uses."""
     case_how: ClassVar[str] = ""
     """How to write an examiner's program, in a sentence for the examiner."""
     case_end: ClassVar[str] = ""
-    """Statement that prints `{mark}`, appended to an examiner's program: a product that ends the program early hides
-    its failures, but cannot print the mark."""
+    """Statement, appended to an examiner's program, that prints `{mark}`: a product that ends it early cannot."""
     case_fixtures: ClassVar[str] = ""
     """Pattern for code that only a runner can call, such as fixtures."""
 
     # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
-        """Find the name of each function of a file, and the offset of its first statement. Generated files (files with
-        very long lines) are left out."""
+        """Find the name of each function, and the offset of its first statement; not in files with very long lines."""
         written = self.body and max(map(len, text.split("\n"))) <= _LONGEST_LINE
         for found in re.finditer(self.body, text, re.MULTILINE) if written else ():
             yield next(filter(None, found.groups()), ""), found.end()
@@ -228,8 +223,7 @@ class Language:
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        """Find the first package that a failed check lacks, preferably a declared one. `texts`: the check's output;
-        `manifests`: texts of the manifests by path; `own`: names of the project's own files and folders."""
+        """Find the first package that a failed check lacks, by its output `texts`. `own`: the project's own names."""
         undeclared = None
         for text in texts:
             if self.no_package and (found := re.search(self.no_package, text)):
@@ -257,22 +251,19 @@ class Language:
         return re.split(r"[/.]|::", module)[0]
 
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        """Find the manifest that names the package of a module. Return None if no manifest does, or an empty text if no
-        manifest does but a package of that name is well known."""
+        """Find the manifest that names the package of a module; empty if none does, but it is well known."""
         wanted = rf"(?im)(?:^|[\"'\s,/:(]){re.escape(self.find_top(module))}(?=$|[\s\"'<>=!~;,@)/])"
         named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
         return next((path for path in named if re.search(wanted, manifests[path])), None)
 
     def fit_setup(self, setup: str, missing: Missing, environment: str) -> str:
-        """Return the project's set-up command as it can be typed here; empty if it only installs named packages and the
-        missing one is not among them."""
+        """Return the set-up command as typed here; empty if it installs named packages, and not the missing one."""
         given = setup[found.end() :] if self.installs and (found := re.match(self.installs, setup)) else ""
         named = re.findall(r"\s([A-Za-z@][\w@/+:-]*)(?:[=<>~^@][\w.^~=<>-]*)?(?=\s|$)", given)
         return setup if not named or missing.name in named else ""
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
-        """Explain in one sentence how to install what is missing, for projects that do not say so. `environment`: the
-        virtual environment in which checks run, as a phrase (empty if there is none); `prefix`: its folder."""
+        """Explain how to install what is missing. `environment`: that of checks, as a phrase; `prefix`: its folder."""
         how = f": `{missing.get}`" if missing.get else " first, where there is network access"
         return f"Install {missing.module or missing.name}{how}."
 

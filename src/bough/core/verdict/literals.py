@@ -192,8 +192,6 @@ def _open(before: list[Token], token: Token, text: str) -> Frame:
         callee = text[before[first].start : last.end]
     elif last is not None and token.text == "{" and last.text in ("if", "elseif", "while", "expr"):
         kind, callee = "call", last.text
-    elif command := re.match(r"\[([a-z]\w*) [^,\]\n]*\]", text[token.start : token.start + 200]):
-        kind, callee = "call", command[1]
     elif re.match(r"\[\[? \S", text[token.start : token.start + 4]) and (
         last is None or last.statement != token.statement or last.text in ("if", "elif", "while", "&&", "||", "!")
     ):
@@ -205,10 +203,6 @@ def _open(before: list[Token], token: Token, text: str) -> Frame:
         operator = last.kind in ("operator", "open") or last.text in ("return", "in")
         data = (close and joined and last.text != ")") or (operator and last.text not in ("->", ";"))
         kind = "data" if data and not arrow else "block"
-        while kind == "data" and first and before[first - 1].end == (before[first] if first < at else token).start:
-            if before[first - 1].kind not in ("word", "empty", "close") and before[first - 1].text not in ("&", "."):
-                break
-            first -= 1
     return Frame(first, at, kind, callee, token.frame, token.argument)
 
 
@@ -235,8 +229,7 @@ class TestText:
             self._places.setdefault(token.text, []).append(at)
 
     def list_changes(self, start: int, end: int, certain: Sequence[tuple[int, int]]) -> list[Replacement]:
-        """List changes for the literals between two offsets, the surest to fail the test first. `certain`: ranges that
-        every run of the test reaches."""
+        """List the changes between two offsets, the surest first. `certain`: what every run of the test reaches."""
         self._start, self._end = start, end
         found: list[tuple[int, Replacement]] = []
         for at, token in enumerate(self._tokens):
@@ -261,8 +254,7 @@ class TestText:
         return self._said[at]
 
     def _rank(self, at: int, deep: bool = False) -> int | None:
-        """Rank how surely the test fails if this literal changes, from 0 (surest) to 3; None if changing it shows
-        nothing. `deep`: the token is a name that stands for the literal."""
+        """Rank how surely the test fails if this changes, from 0; None: it shows nothing. `deep`: it is a name."""
         token = self._tokens[at]
         said = self._say(token)
         if _finds(_IDLE, said, True) and not _finds(r"\s(?:if|unless)\s", said):
@@ -275,8 +267,6 @@ class TestText:
         columns: list[int] = []
         while frame is not None and frame.kind != "block":
             if frame.kind == "index" or re.fullmatch(_SILENT, frame.callee):
-                return None
-            if self._is_named(first):
                 return None
             wraps = frame.kind != "call" or re.fullmatch(_WRAPPERS, frame.callee) is not None
             if not wraps and not re.fullmatch(_TYPES, frame.callee):
@@ -326,11 +316,8 @@ class TestText:
                 continue
             if self._is_alone(beside + step, step) or ("cmp(" in said and tokens[first].text == "0"):
                 return None
-            refused = self._is_refused(first, said)
-            if _finds(r"(?:^|[\s}])(?:if|elif)\b", said) and refused:
+            if _finds(r"(?:^|[\s}])(?:if|elif)\b", said) and self._is_refused(first, said):
                 return sign in _UNEQUAL
-            if _finds(r"\|\||\bor\b", said) and refused:
-                return sign not in _UNEQUAL
             return asserts and sign not in _UNEQUAL and not negated
         before = tokens[left].text if left >= 0 else ""
         if before in ("=", ":", ":=", "=>"):
@@ -366,8 +353,7 @@ class TestText:
         return self._tokens[at].text if held else ""
 
     def _find_head(self, first: int) -> str:
-        """Find the function that is called without brackets: the word before the token, or else the statement's first
-        word."""
+        """Find the function called without brackets: the word before the token, or the first of the statement."""
         start = self._tokens[self._tokens[first].statement]
         if self._tokens[first].frame is not start.frame:
             return ""
@@ -377,8 +363,7 @@ class TestText:
         return start.text if start.kind == "word" else ""
 
     def _weigh_argument(self, first: int, argument: int, call: str, negated: bool) -> bool | None:
-        """Whether this argument of a comparison is the expected value; None if it is a message, or if all arguments are
-        literals."""
+        """Whether this argument is the expected value; None if it is a message, or all arguments are literals."""
         own = self._tokens[first]
         beside = [
             token for token in self._tokens[max(first - 200, 0) : first + 200]

@@ -43,8 +43,7 @@ def has_results(baseline: Baseline) -> bool:
 def find_disagreements(
     baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
 ) -> dict[str, Disagreement]:
-    """Find the original tests that disagree with the new code. `then`: the check's result with the original tests on
-    the new code; `now`: its report with the tests of the work."""
+    """Find the original tests that disagree. `then`: their result on the new code; `now`: that of the work's tests."""
     if baseline.falls_silent(then):
         return {}
     if not then.report.cases and not baseline.report.cases:
@@ -125,8 +124,7 @@ def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:
 
 
 def hash_refutation(text: str) -> str:
-    """Hash a check's output without its numbers; empty if the check lacked something, since it then tested nothing.
-    `text`: the output without the path of the workspace, which differs each time."""
+    """Hash a check's output without its numbers; empty if the check lacked something, and so tested nothing."""
     # Patterns that begin with any text take a time that grows with the square of a line's length.
     if any(re.search(_BROKEN, line[:_LONGEST_LINE]) for line in text[-_MOST_READ:].splitlines()):
         return ""
@@ -195,8 +193,7 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 def apply_new_names(
     before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str], changes: Iterable[FileChange]
 ) -> dict[str, str]:
-    """Return the original test files that the new names change, with their new texts. `before`, `after`: texts by path;
-    `restored`: the files that are put back; `changes`: the differences between the trees."""
+    """Return the original test files that the new names change. `restored`: the files that are put back."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     changed = [change.path for change in changes if is_product(change.path)]
     # Find the product files that moved to another folder under the same name.
@@ -235,8 +232,7 @@ def _find_homes(changed: Iterable[str], before: Mapping[str, str], after: Mappin
 
 
 def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
-    """Return a test with the import lines of its changed version (`successor`), if these name nothing new but `homes`,
-    modules that took over definitions."""
+    """Return a test with the imports of its `successor` that name nothing new but `homes` of moved definitions."""
     lines, others = text.splitlines(keepends=True), successor.splitlines(keepends=True)
     made: list[str] = []
     for tag, a, b, c, d in compare_lines(lines, others):

@@ -55,8 +55,7 @@ _LONGEST_LINE = 4_000
 _LONGEST_OUTPUT = 32 * 1024 * 1024
 _MOST_LINES = 1_000_000
 _MOST_UNKNOWN = 40_000
-"""How many lines at the end of an output are read: for a known runner, and for an unknown one, where every runner's
-patterns are tried."""
+"""Lines at the end of an output that are read: for a known runner, and where all patterns are tried."""
 
 
 @lru_cache(maxsize=8_192)
@@ -92,11 +91,7 @@ def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
 
 
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
-    """Return the command that runs only these tests (or a few more of the same name); None if that is impossible.
-
-    Tests that the runner cannot select by name are left out; they are missing from the report of the new run. To make
-    the command write a report, pass it to `instrument`.
-    """
+    """Return the command that runs these tests, and perhaps more of their names; tests without a name are left out."""
     known = find_runner(runner)
     named = [re.sub(r"#\d+$", "", one) for one in ids if known and re.search(known.nameable, one)]
     made = known.narrow(command, named) if known and named else None
@@ -127,8 +122,7 @@ def make_readable(output: str, runner: str) -> str:
 
 
 def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
-    """Read a runner's closing lines, and return them with its name. If `runner` is empty, the last closing lines of any
-    runner count."""
+    """Read a runner's closing lines, or else the last ones of any runner, with the runner's name."""
     found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
     return max(found, key=lambda each: each[1].line, default=None)
 

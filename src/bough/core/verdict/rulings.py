@@ -62,8 +62,7 @@ SHOWN_MESSAGE = 300
 def decide_ruling(
     check: Check, ran: CheckRun, baseline: Baseline, lost: str, *, worked: bool = True
 ) -> tuple[str, bool]:
-    """Say in one sentence whether the check passed and why, and decide it. `lost`: tests that no longer run, in a
-    sentence; `worked`: whether the run should prove work."""
+    """Say whether the check passed, and why. `lost`: what no longer runs; `worked`: it should prove work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
@@ -105,8 +104,7 @@ def _count_fixed(now: Report, baseline: Report) -> int:
 
 
 def describe_limits(report: Report, has_tests: bool, doubt: str = "") -> str:
-    """Say what a passing check cannot show, as the end of a sentence; empty if there is nothing. `has_tests`: whether a
-    test file was known before the work; `doubt`: why the check alone proves nothing."""
+    """Say what a pass cannot show. `has_tests`: a test file was known; `doubt`: why it proves nothing alone."""
     blind = [f"does not rely on the check alone: {doubt}"] if doubt else []
     blind += ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
@@ -216,8 +214,7 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
 
 
 def _count_ran(report: Report) -> int:
-    """Count the tests that ran, by their names if all are named. Closing lines count failed subtests as tests but not
-    passed ones, so work that repairs subtests would seem to run fewer tests."""
+    """Count the tests that ran, by their names if all are named: closing lines count failed subtests as tests."""
     named = sum(case.outcome != "skipped" for case in report.cases)
     passed = sum(case.outcome == "passed" for case in report.cases)
     complete = report.how == "junit" or (passed and passed >= report.passed)
@@ -238,9 +235,7 @@ def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
-    """List the passing tests that did not exist at the base (nor in a file that failed to load there); empty if tests
-    at the base have no names. The first case of each test comes first, so that a test with many cases does not displace
-    others when the list is cut."""
+    """List the passing tests that the base did not have, the first case of each test before others."""
     if baseline.passed + baseline.failed and not baseline.cases:
         return ()
     cases, seen = dict[str, int](), Counter[str]()
@@ -259,8 +254,7 @@ def describe_disagreement(found: Sequence[Disagreement]) -> str:
 
 
 def find_dropped(now: Report, baseline: Report, older: Report) -> str:
-    """Say in a sentence which test of an earlier step no longer runs; empty if all do. `older`: the report from before
-    the run."""
+    """Say which test of an earlier step no longer runs. `older`: the report from before the run."""
     before_run = {case.id for case in older.cases}
     names = {_strip_parameters(case.id) for case in now.cases if case.outcome != "skipped"}
     own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
@@ -274,8 +268,7 @@ def _strip_parameters(id: str) -> str:
 
 
 def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
-    """List the flaky tests that did not pass at the base. Their pass in a second run shows no repair, since state left
-    by the first run could have caused it."""
+    """List the flaky tests that did not pass at the base: what the first run left may let the second one pass."""
     before = {case.id: case.outcome for case in baseline.cases}
     # Some runners name only failed tests. With these, tests that are not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"

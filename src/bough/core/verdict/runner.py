@@ -68,8 +68,7 @@ class Runner:
     settings: ClassVar[str] = ""
     """Pattern for names of files that only configure this runner."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Tables that only configure this runner, in files with other content, as pairs of a file and a table's name;
-    tables below that one are included."""
+    """Tables that only configure this runner, as pairs of a file and a table; tables below it are included."""
     scripts: ClassVar[str] = ""
     """Pattern for names of files that define what the runner runs; they belong to the tests if the check uses it."""
     suffixes: ClassVar[tuple[str, ...]] = ()
@@ -83,13 +82,11 @@ class Runner:
     reporting: ClassVar[str] = ""
     """Pattern for arguments that change the report or the speed, but not the selection of tests."""
     starts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    """Signs that a project uses this runner: a pattern for a file's path, a pattern for a text in that file, and the
-    command that runs all tests of such a project. The first match counts."""
+    """A pattern for a path, one for its text, and the command for such a project. The first match counts."""
     always_reports: ClassVar[bool] = False
     """Whether the runner writes a report in every complete run, even if its output is discarded."""
     nameable: ClassVar[str] = "::"
-    """Pattern for ids of tests that can be run by name; files that failed to load and packages that failed to build do
-    not match."""
+    """Pattern for ids of tests that can be run by name, unlike files that failed to load."""
     unique_ids: ClassVar[str] = ""
     """Pattern for ids that always mean one test, however often they are reported; several tests may share other ids."""
     interpreters: ClassVar[tuple[str, ...]] = ()
@@ -121,8 +118,7 @@ class Runner:
     near_end: ClassVar[int] = NEAR_END
     """Number of lines at the end within which closing lines count, unless the runner reports in parts."""
     named: ClassVar[str] = ""
-    """Pattern for lines that report one test each, with groups `test` and `outcome`. If a group `skipped` is not empty,
-    the test did not run; a group `said` is the beginning of its message."""
+    """Pattern for lines that report a `test` and its `outcome`; `skipped`: it did not run; `said`: its message."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
     """Meaning of the outcomes in `named`; any other outcome is a failure."""
     unnamed: ClassVar[str] = ""
@@ -132,8 +128,7 @@ class Runner:
     said_before: ClassVar[bool] = False
     """Whether a test's output stands before the line that reports the test (`named`), and not after it."""
     probe_path: ClassVar[str] = ""
-    """Path of an examiner's case that needs this runner: `{at}` is the folder of most tests, `{name}` the case's name;
-    empty if this runner runs no such cases."""
+    """Path of an examiner's case for this runner, if it runs any: `{at}` is the folder of most tests."""
     probe_command: ClassVar[str] = ""
     """Command that runs one examiner's case, with `{file}` for its path."""
     probe_how: ClassVar[str] = ""
@@ -148,8 +143,7 @@ class Runner:
     # Command lines
 
     def recognise(self, part: Part, at: int) -> int | None:
-        """If the word at `at` starts the runner, return the index of the last word of its name (program, subcommand);
-        otherwise return None."""
+        """Return the index of the last word of the runner's name (program, subcommand) if it starts at `at`."""
         if get_program_name(part, at) in self.interpreters:
             at += 1
             while at < len(part) and not self._is_program(part, at):
@@ -243,8 +237,7 @@ class Runner:
     # Projects
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """List the commands that may run all tests of the project in this folder, the likeliest first; empty if the
-        project does not use this runner."""
+        """List the commands that may run all tests of the project in this folder, the likeliest first."""
         for path, text, command in self.starts:
             named = next((near for near in look.near if re.fullmatch(path, near)), "")
             if named and (not text or re.search(text, look.text(named))):

@@ -138,9 +138,7 @@ def restore_test_side(
     reported: Collection[str],
     request: str = "",
 ) -> Restored:
-    """Find what to restore. `changes`: the files that the work changed; `before`, `after`: texts of files that matter;
-    `reported`: files with tests, by the runner's report at the base; `request`: the goal (files that it names may
-    change, except tests)."""
+    """Find what to restore. `reported`: files with tests, by the runner; `request`: the goal."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     side = _TestSide(before, command, reported, request)
@@ -205,8 +203,7 @@ class _TestSide:
         return any(other != path and not is_build_file(other) and names(self._before[other], path) for other in own)
 
     def find_read(self, paths: Collection[str]) -> list[str]:
-        """Find the files that the check reads and does not test: data that the command, its recipes or the tests name,
-        and code with expectations that only tests import."""
+        """Find what the check reads and does not test: data that it names, and expectations that only tests import."""
         before = self._before
         code = [path for path in before if is_code(path) and not is_foreign(path)]
         roots = {path for path in code if is_test_file(path) or names_path(self._called, path)}
@@ -243,8 +240,7 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
 
 
 def _restore_part(path: str, old: str | None, new: str | None, inside: bool, changed: Collection[str]) -> str | None:
-    """Return the new file with its old tests; None if its tests did not change, or it has none. `inside`: whether the
-    runner found tests in it. `changed`: the files that the work changed."""
+    """Return the new file with its old tests; None if these did not change. `inside`: the runner found tests in it."""
     if is_foreign(path) or (old is None and new is None):
         return None
     was, now = old or "", new or ""
@@ -307,8 +303,7 @@ def is_build_file(path: str) -> bool:
 
 
 def restore_registration(old: str, new: str, files: Collection[str]) -> str:
-    """Return the new file with the lines about tests restored from the old one. A change that only adds names of
-    `files` (the files that the work changed) is kept, since it only says what is built."""
+    """Return the new file with the lines about tests restored, but for those that only add names of `files`."""
     was, now = old.splitlines(keepends=True), new.splitlines(keepends=True)
     before, after = _mark_tests(was), _mark_tests(now)
     made: list[str] = []

@@ -75,8 +75,7 @@ class BuildTool(Runner):
             yield ProjectCommand("GO111MODULE=off go test ./...", f"there is a {tests[0]}, and no go.mod")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Read how many tests passed and failed from the last lines of a project's own test program, on one line or
-        several. The result gets the line number -1, so that the closing line of a known runner has precedence."""
+        """Read the last lines of a project's own test program. Line -1 gives a known runner's precedence."""
         found: list[ClosingLine] = []
         block: dict[str, int] = {}
         for _, line in [*find_last_lines(lines), (-1, "")]:

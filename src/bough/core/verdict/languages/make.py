@@ -27,8 +27,7 @@ class Make(Runner):
     near_end = 1
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
-        """Return the Makefile that make would read here, and the targets of its rules and of included files. Words in
-        comments and recipes, and names after .PHONY, are not targets."""
+        """Return the Makefile that make would read here, and the targets of its rules and of included files."""
         name = next((name for name in NAMES if name in look.files), "")
         return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
 

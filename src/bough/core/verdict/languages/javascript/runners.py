@@ -50,8 +50,7 @@ class JavaScript(Runner):
         return self.command(look, f" {quote(path)}") if self.chosen(look) else None
 
     def home(self, path: str, look: ProjectFiles) -> str:
-        """Find the nearest package above the file that has a test tool (which workspaces keep at the top); if none has
-        one, the nearest package."""
+        """Find the nearest package above the file that has a test tool, or else the nearest package."""
         nearest = home = look.home(path, "package.json")
         while home and not find_test_tool(look.inside(home)):
             home = look.home(home, "package.json")

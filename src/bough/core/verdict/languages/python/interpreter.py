@@ -23,8 +23,7 @@ _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
 def find_module_word(part: Part, at: int, name: str) -> int | None:
-    """Return the index of the word that names this module if the word at `at` is a Python that runs the module, as in
-    `python -m pytest` or `coverage run -m pytest`; otherwise None."""
+    """Return the index of the word that names this module, as in `python -m pytest` or `coverage run -m pytest`."""
     if not re.fullmatch(_PYTHON, get_program_name(part, at)):
         return None
     index = at + 1

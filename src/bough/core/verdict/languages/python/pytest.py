@@ -38,9 +38,7 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """List the command that runs tox, in an existing environment if there is one, since building needs a network.
-        The project installed there may be old, so the build is skipped only if Python finds the checkout's sources
-        first."""
+        """Use an existing environment if there is one: building needs a network. What it holds may be old."""
         for name, section in (
             ("tox.ini", r"^\[(tox|testenv.*)\]"),
             ("tox.toml", r""),

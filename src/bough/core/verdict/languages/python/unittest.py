@@ -133,8 +133,7 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """Return the command that discovers all these tests; empty if no command can. unittest finds tests only in packages
-    below its starting folder, and only by one pattern."""
+    """Return the command that discovers all these tests, which unittest finds only in packages and by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
