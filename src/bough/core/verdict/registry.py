@@ -163,6 +163,6 @@ def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] |
     named = count_cases("closing line", cases)
     ran = said.passed + said.failed + said.skipped > 0
     passed = max(said.passed, named.passed) if ran else 0
-    failed = max(said.failed, named.failed)
-    alone = Report("closing line", cases, max(passed - said.doubtful, 0), failed, said.skipped)
-    return alone, Report("closing line", cases, passed, failed, said.skipped)
+    failed, skipped = max(said.failed, named.failed), max(said.skipped, named.skipped)
+    alone = Report("closing line", cases, max(passed - said.doubtful, 0), failed, skipped)
+    return alone, Report("closing line", cases, passed, failed, skipped)

@@ -111,8 +111,8 @@ class Runner:
     """Pattern for the `id: message` that the runner reports in place of a test that does not exist."""
     closes: ClassVar[str] = ""
     """Pattern for the closing lines as printed, without indentation and empty lines. Groups hold the counts: `passed`,
-    `failed`, `skipped` and `total`, also with a digit appended to the name; `counts`, in which each number stands
-    before a word; and `least`, the minimum number of failures (one if the group is not a number)."""
+    `failed`, `skipped` and `total`, also with a digit appended (1 if the group is no number); `counts`, in which each
+    number stands before a word; and `least`, the minimum number of failures (likewise)."""
     in_parts: ClassVar[bool] = False
     """Whether the runner prints closing lines for each part of a run, so that their counts must be added."""
     near_end: ClassVar[int] = NEAR_END
@@ -121,8 +121,6 @@ class Runner:
     """Pattern for lines that report a `test` and its `outcome`; `skipped`: it did not run; `said`: its message."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
     """Meaning of the outcomes in `named`; any other outcome is a failure."""
-    unnamed: ClassVar[str] = ""
-    """Pattern for output that matches `named` but does not report a test that ran."""
     repeated: ClassVar[str] = ""
     """Pattern for lines among a test's output that only repeat known counts."""
     said_before: ClassVar[bool] = False
@@ -217,8 +215,6 @@ class Runner:
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         found: list[tuple[re.Match[str], list[str]]] = []
         said: list[str] = []
-        if self.unnamed:
-            lines = re.sub(self.unnamed, "", "\n".join(lines)).split("\n")
         for line in lines if self.named else ():
             if match := re.fullmatch(self.named, line.strip()):
                 found.append((match, said if self.said_before else []))
@@ -297,7 +293,7 @@ def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
         elif kind == "least":
             least = max(least, int(said) if said.isdecimal() else bool(said))
         elif said:
-            counts[kind] += int(said)
+            counts[kind] += int(said) if said.isdecimal() else 1
     return make_closing(line, {**counts, "failed": max(counts["failed"], least)} if least else counts)
 
 

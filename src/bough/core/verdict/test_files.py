@@ -71,15 +71,6 @@ def _is_setting(path: str) -> bool:
     return re.search(_SETTINGS, path) is not None
 
 
-def _is_in_front(path: str) -> bool:
-    """Whether a file takes the place of a module of its language or test runner (a `unittest.py` at the top)."""
-    return re.split(r"[/.]", path, maxsplit=1)[0] in find_language(path).own_modules
-
-
-def _holds_commands(path: str) -> bool:
-    return re.fullmatch(_SCRIPTS, last_segment(path)) is not None
-
-
 @lru_cache(maxsize=8)
 def split_words(command: str) -> frozenset[str]:
     """Return a command line's words as paths; a line that a shell could not parse is split at blanks."""
@@ -176,11 +167,13 @@ class _TestSide:
     def is_test_only(self, path: str, added: bool) -> bool:
         if is_foreign(path):
             return False
-        if _is_setting(path) or (added and _is_in_front(path) and not names_file(self._request, path)):
+        # A new `unittest.py` at the top takes the place of the language's own module.
+        in_front = added and re.split(r"[/.]", path, maxsplit=1)[0] in find_language(path).own_modules
+        if _is_setting(path) or (in_front and not names_file(self._request, path)):
             return True
         if is_test_path(path):
             return added or path in self._reported or not (self._is_meant(path) or self._is_used_by_product(path))
-        if _holds_commands(path):
+        if re.fullmatch(_SCRIPTS, last_segment(path)):
             programs = {last_segment(word) for word in split_words(self._command)}
             own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
             return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)

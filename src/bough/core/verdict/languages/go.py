@@ -16,10 +16,6 @@ from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
 
-_OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
-_NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
-_BAD = r"FAIL\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"
-_LINE = r" *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)"
 _OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 
@@ -32,6 +28,12 @@ class Go(Runner):
     named = r"(?:--- )?(?P<outcome>PASS|FAIL|SKIP)(?:: |\t)(?P<test>\S+)(?: \([\d.]+s\)| \[(?:build|setup) failed\])"
     outcomes: ClassVar = {"PASS": "passed", "SKIP": "skipped"}
     repeated = r"=== .*|PASS|FAIL|(?:ok  |FAIL)\t.*"
+    # One line for each package. Without -v a package reports only "ok", which counts as one test.
+    closes = (
+        r"(?P<passed>ok)  \t\S+\t(?:[\d.]+s|\(cached\))(?!.*\[no tests to run\])(?:(?:\t|  ?)\S.*)?"
+        r"|(?:ok|\?)  +\t\S+\t.*\[no test.*\]|(?P<failed>FAIL)\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"
+    )
+    in_parts = True
     suffixes = (".go",)
     manifests = ("go.mod",)
 
@@ -40,20 +42,12 @@ class Go(Runner):
         return self.append(command, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Read one line for each package. Without -v a package reports only "ok", which counts as one test."""
         if events := _parse_events(lines):
             # The last event of a package names no test; without such an event the run was cut off.
             ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
             told = count_cases("closing line", tuple(_read_events(events, "")))
             return ClosingLine(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
-        good = [at for at, line in enumerate(lines) if re.fullmatch(_OK, line) and "[no tests to run]" not in line]
-        none = [at for at, line in enumerate(lines) if re.fullmatch(_NONE, line)]
-        bad = [at for at, line in enumerate(lines) if re.fullmatch(_BAD, line)]
-        if not (good or none or bad):
-            return None
-        kinds = [match[1] for line in lines if (match := re.fullmatch(_LINE, line))]
-        passed = max(kinds.count("PASS"), len(good))
-        return ClosingLine(max(good + none + bad), passed, max(kinds.count("FAIL"), len(bad)), kinds.count("SKIP"))
+        return super().closing(lines)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         events = _parse_events(lines)

@@ -31,6 +31,15 @@ _PACKAGE = re.compile(r"(src/)?\w+/__init__\.py|src/\w+\.py")
 _BESIDE = re.compile(r"(tests?|testing|docs?|examples?|scripts|tools|bench\w*)/")
 
 
+_TOX = (
+    ("tox.ini", r"^\[(tox|testenv.*)\]"),
+    ("tox.toml", ""),
+    ("pyproject.toml", r"^\[tool\.tox[.\]]"),
+    ("setup.cfg", r"^\[tox:tox\]"),
+)
+"""Files that configure tox, and what one with other content has to hold."""
+
+
 class Tox(Runner):
     name = "tox"
     wraps = True
@@ -38,22 +47,12 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """Use an existing environment if there is one: building needs a network. What it holds may be old."""
-        for name, section in (
-            ("tox.ini", r"^\[(tox|testenv.*)\]"),
-            ("tox.toml", r""),
-            ("pyproject.toml", r"^\[tool\.tox[.\]]"),
-            ("setup.cfg", r"^\[tox:tox\]"),
-        ):
-            if name in look.files and re.search(section, look.text(name), re.MULTILINE):
-                envs = ("py", *(f"{start}{minor}" for minor in _MINORS for start in ("py3", "3.")))
-                if (used := _find_used(look, ".tox", envs)) and find_interpreter(look) == PATH_PYTHON:
-                    skip = SKIP_PACKAGE if _comes_first(look) else ""
-                    yield ProjectCommand(f"tox{skip} -e {used}", f"its environment is in .tox/{used}", alone=True)
-                else:
-                    # Run only one of tox's environments: the rest is for other interpreters, documents and releases.
-                    yield ProjectCommand("tox -e py", f"tox is configured in {name}")
-                return
+        own = (name for name, text in _TOX if name in look.files and re.search(text, look.text(name), re.MULTILINE))
+        if name := next(own, ""):
+            # Run only one of tox's environments: the rest is for other interpreters, documents and releases.
+            otherwise = ProjectCommand("tox -e py", f"tox is configured in {name}")
+            envs = ("py", *(f"{start}{minor}" for minor in _MINORS for start in ("py3", "3.")))
+            yield _use_environment(look, "tox", envs, SKIP_PACKAGE, "-e") or otherwise
 
 
 class Nox(Runner):
@@ -62,29 +61,31 @@ class Nox(Runner):
     settings = r"noxfile\.py"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        if "noxfile.py" not in look.files:
-            return
-        named = re.findall(r"^def (\w*test\w*)\(", look.text("noxfile.py"), re.MULTILINE)
-        sessions = [f"{name}{version}" for name in named for version in ("", *(f"-3.{minor}" for minor in _MINORS))]
-        if (used := _find_used(look, ".nox", sessions)) and find_interpreter(look) == PATH_PYTHON:
-            skip = " -R" if _comes_first(look) else ""
-            yield ProjectCommand(f"nox{skip} -s {used}", f"its environment is in .nox/{_name_folder(used)}", alone=True)
-        else:
-            yield ProjectCommand(f"nox -s {named[0]}" if named else "nox", "there is a noxfile.py")
+        if "noxfile.py" in look.files:
+            named = re.findall(r"^def (\w*test\w*)\(", look.text("noxfile.py"), re.MULTILINE)
+            sessions = [f"{name}{version}" for name in named for version in ("", *(f"-3.{minor}" for minor in _MINORS))]
+            otherwise = ProjectCommand(f"nox -s {named[0]}" if named else "nox", "there is a noxfile.py")
+            yield _use_environment(look, "nox", sessions, " -R", "-s") or otherwise
 
 
-def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:
-    return next((name for name in names if look.text(f"{folder}/{_name_folder(name)}/pyvenv.cfg")), "")
+def _use_environment(
+    look: ProjectFiles, tool: str, names: Iterable[str], skip: str, flag: str
+) -> ProjectCommand | None:
+    """Return the command for the first of these environments that exists: building one needs a network. The project
+    installed there may be old, so the build is skipped only if Python finds the checkout's sources first."""
+    if find_interpreter(look) == PATH_PYTHON:
+        for name in names:
+            # nox replaces the dot of `tests-3.11`.
+            place = f".{tool}/{name.replace('.', '-') if '-' in name else name}"
+            if look.text(f"{place}/pyvenv.cfg"):
+                command = f"{tool}{skip if _comes_first(look) else ''} {flag} {name}"
+                return ProjectCommand(command, f"its environment is in {place}", alone=True)
+    return None
 
 
 def _comes_first(look: ProjectFiles) -> bool:
     """Whether PYTHONPATH finds the project's packages before any installed ones."""
     return any(_PACKAGE.fullmatch(path) and not _BESIDE.match(path) for path in look.files)
-
-
-def _name_folder(name: str) -> str:
-    """Return the name of the folder that holds a session's environment: nox replaces the dot of `tests-3.11`."""
-    return name.replace(".", "-") if "-" in name else name
 
 
 def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
