@@ -58,16 +58,10 @@ def find_script_language(path: str, text: str) -> Language:
 
 def list_product(paths: Collection[str], command: str) -> list[str]:
     """List the files that may be the product, those without a suffix included, since programs often have none."""
+    run, set_up = find_run_files(command), r"[\w.-]+\.(?:config|conf)\.\w+|configure"
     own = [path for path in paths if not (is_foreign(path) or is_test_file(path) or is_test_path(path))]
-    run = find_run_files(command)
-    own = [
-        path
-        for path in own
-        if path not in run
-        and not is_configuration(path)
-        and not path.startswith(".")
-        and not re.fullmatch(r"[\w.-]+\.(?:config|conf)\.\w+|configure", last_segment(path))
-    ]
+    own = [path for path in own if not (path in run or is_configuration(path) or path.startswith("."))]
+    own = [path for path in own if not re.fullmatch(set_up, last_segment(path))]
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]
     if not found:
@@ -144,11 +138,8 @@ def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
     what = "with every file emptied" if how == "emptied" else "when every function fails at once"
     ran = known.report.passed + known.report.failed
     if now.exit_status == 0 and now.report.passed >= known.report.passed:
-        return (
-            Belief("passes", "it passes whatever the product does: it tests nothing of it")
-            if how == "emptied"
-            else None
-        )
+        said = "it passes whatever the product does: it tests nothing of it"
+        return Belief("passes", said) if how == "emptied" else None
     if counts_tests(known) or (how == "emptied" and known.told):
         ran = ran or known.told
         left = min(now.report.passed, ran)
@@ -161,7 +152,6 @@ def weigh(how: How, now: Baseline, known: Baseline) -> Belief | None:
 def weigh_control(off: Baseline) -> Belief:
     """Judge a check without counts that fails with the switch on, by its run with the switch off."""
     if off.exit_status == 0:
-        return Belief(
-            "tests", "seen to fail when every function fails at once, and to pass with the same text otherwise"
-        )
+        said = "seen to fail when every function fails at once, and to pass with the same text otherwise"
+        return Belief("tests", said)
     return Belief("reads", "it fails as soon as the files look different, so it may test nothing")

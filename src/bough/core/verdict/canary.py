@@ -131,14 +131,10 @@ def apply_changes(texts: Mapping[str, str], changes: Collection[Value]) -> dict[
 
 def _find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, list[str]]:
     files = {test: find_file(test) for test in tests}
-    held = {
-        path: {
-            test
-            for test in tests
-            if path == files[test] or (files[test] not in texts and find_language(path).holds_test(test, path))
-        }
-        for path in texts
-    }
+    unknown = {test for test in tests if files[test] not in texts}
+    held = {path: {test for test in unknown if find_language(path).holds_test(test, path)} for path in texts}
+    for test in set(tests) - unknown:
+        held[files[test]].add(test)
     # Some runners name a test by its package or class instead of its file, or give only its name.
     loose = {*tests}.difference(*held.values())
     found = {path: own | loose if is_test_file(path) else own for path, own in held.items()}

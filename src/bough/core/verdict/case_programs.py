@@ -1,9 +1,8 @@
 """An examiner's test cases as ordinary programs: how to write one for a project, start it and read its result.
 
-A program uses the product as its users do: it imports or calls it, compares the result and exits. No test runner, no
-variable of one and no name that mentions tests is present, so the product cannot detect that it is being tested. For
-languages without such a form the program is a shell script, which can start anything. A case that needs a test runner
-(for a fixture or a module transformer) is a test for that runner, and must say why.
+A program uses the product as its users do. No test runner, no variable of one and no name that mentions tests is
+present, so the product cannot detect that it is being tested. In languages without such a form it is a shell script. A
+case that needs a test runner (for a fixture or a module transformer) is a test for that runner, and must say why.
 """
 
 from __future__ import annotations
@@ -102,9 +101,8 @@ def read_probe(probe: Probe, check: Check, finished: Finished, text: str, mark: 
     silent = not probe.language and runner.no_test and re.search(runner.no_test, text)
     if status == 0:
         return Probed(probe.name, "broken" if silent else "passed", text[-OUTPUT:] if silent else "")
-    said = cut_middle(text.rstrip("\n"), OUTPUT) or (
-        f"killed {finished.killed}" if finished.killed else f"exit status {status}"
-    )
+    ended = f"killed {finished.killed}" if finished.killed else f"exit status {status}"
+    said = cut_middle(text.rstrip("\n"), OUTPUT) or ended
     if probe.language:
         # The product may exit with 126 or 127 too: these mean that the case did not start only if nothing was printed.
         unreadable = _is_unreadable(probe, text) or (status in _COULD_NOT_START and not text.strip())

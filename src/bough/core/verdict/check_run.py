@@ -92,13 +92,8 @@ def count_cases(how: How, cases: tuple[Case, ...]) -> Report:
 
 def merge_worse(one: Report, other: Report) -> Report:
     """Take the worse of each count of two reports of one run, and the cases of the first that has some."""
-    return Report(
-        one.how,
-        one.cases or other.cases,
-        min(one.passed, other.passed),
-        max(one.failed, other.failed),
-        max(one.skipped, other.skipped),
-    )
+    failed, skipped = max(one.failed, other.failed), max(one.skipped, other.skipped)
+    return Report(one.how, one.cases or other.cases, min(one.passed, other.passed), failed, skipped)
 
 
 def count_told(output: str) -> int:
@@ -114,9 +109,8 @@ def count_told(output: str) -> int:
 
 def does_nothing(output: str) -> bool:
     """Whether make ends with "nothing to be done" and no line before it mentions a test."""
-    last = (
-        r"g?make(?:\[\d+\])?: Nothing to be done for '[^'\n]*'\.\s*(?:g?make(?:\[\d+\])?: Leaving directory .*\s*)*\Z"
-    )
+    make = r"g?make(?:\[\d+\])?: "
+    last = rf"{make}Nothing to be done for '[^'\n]*'\.\s*(?:{make}Leaving directory .*\s*)*\Z"
     return re.search(last, output[-_READ:]) is not None and not count_told(output)
 
 

@@ -1,10 +1,9 @@
 """Find the literals of a test and a changed value for each, by one rule for every language.
 
-A text is cut into tokens; brackets show which call a token is an argument of. A literal is *expected* if a statement
-that every run of the test reaches compares something with it, so that changing it makes the test fail. It is *asserted*
-anywhere else in an assertion, and *given* otherwise; changing these may make the test fail. Literals that break a test
-without any assertion (titles, indexes, sizes, ports, exit statuses) are left out. `bench/literals.py` measures this on
-real tests.
+A literal is *expected* if a statement that every run of the test reaches compares something with it, so that changing
+it makes the test fail. It is *asserted* anywhere else in an assertion, and *given* otherwise; changing these may make
+the test fail. Literals that break a test without any assertion (titles, indexes, sizes, ports, exit statuses) are left
+out. `bench/literals.py` measures this on real tests.
 """
 
 from __future__ import annotations
@@ -274,7 +273,8 @@ class TestText:
             sure = sure and wraps
             columns.append(argument)
             first, last, argument, frame = frame.first, frame.last, frame.argument, frame.parent
-        if self._is_named(first):
+        name, sign = (token.text for token in self._tokens[first - 2 : first]) if first > 1 else ("", "")
+        if sign in ("=", ":", "=>", ":=") and re.fullmatch(_NAMES, name):
             return None
         call = frame.callee if frame is not None and frame.kind == "call" else ""
         head = call or self._find_head(first)
@@ -298,11 +298,6 @@ class TestText:
             return shell and self._tokens[at - 1].text in ("=", "==", "!=")
         return token.kind in ("string", "number", "empty") or token.text.lower() in BOOLEANS or token.text in NOTHING
 
-    def _is_named(self, first: int) -> bool:
-        """Whether the value at `first` is assigned to a name that tests do not assert, such as a port or a timeout."""
-        name, sign = (token.text for token in self._tokens[first - 2 : first]) if first > 1 else ("", "")
-        return sign in ("=", ":", "=>", ":=") and re.fullmatch(_NAMES, name) is not None
-
     def _is_compared(
         self, first: int, last: int, called: tuple[str, str], argument: int, said: str, asserts: bool, deep: bool
     ) -> bool | None:
@@ -323,8 +318,6 @@ class TestText:
         if before in ("=", ":", ":=", "=>"):
             name = tokens[left - 1].text.strip("\"'") if left else ""
             return bool(re.fullmatch(_EXPECTING, name)) or (not deep and self._rank_use(name) == 0)
-        if self._find_sign(right, tokens[first].statement) == ":":
-            return False
         call, head = called
         if re.fullmatch(r"\w*cmp", call):  # These functions return zero for equal texts.
             same = _finds(r"==\s*0|!\s*\w*cmp\(", said)

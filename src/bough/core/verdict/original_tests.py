@@ -203,7 +203,10 @@ def apply_new_names(
             new.setdefault(last_segment(path), []).append(path)
     gone = (path for path in changed if path not in after)
     moved = {path: new[last_segment(path)][0] for path in gone if len(new.get(last_segment(path), ())) == 1}
-    homes = _find_homes(changed, before, after)
+    # Find the product modules that took over a definition from another module.
+    had, has = ({path: list_defined(texts.get(path, "")) for path in changed} for texts in (before, after))
+    lost = {name for path in had for name in had[path] - has[path]}
+    homes = {find_stem(path) for path in has if (has[path] - had[path]) & lost}
     made = {path: _follow_imports(text, after.get(path, text), homes) for path, text in tests.items()}
     names = _find_names(tests, before, after, changed)
     made = {path: _follow_moved(text, path, moved) for path, text in made.items()}
@@ -222,13 +225,6 @@ def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
         pattern = rf"([\"'`]){start}{stem}({suffix})?\1"
         text = re.sub(pattern, lambda hit: f"{hit[1]}{now if hit[2] else now.rpartition('.')[0]}{hit[1]}", text)  # noqa: B023
     return text
-
-
-def _find_homes(changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """Find product modules that took over a definition from another module."""
-    was, now = ({path: list_defined(texts.get(path, "")) for path in changed} for texts in (before, after))
-    gone = {name for path in was for name in was[path] - now[path]}
-    return {find_stem(path) for path in now if (now[path] - was[path]) & gone}
 
 
 def _follow_imports(text: str, successor: str, homes: set[str]) -> str:

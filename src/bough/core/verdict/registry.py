@@ -60,11 +60,8 @@ _MOST_UNKNOWN = 40_000
 
 @lru_cache(maxsize=8_192)
 def recognise(command: str) -> str:
-    """Find the runner that a command line visibly runs; empty if there is none.
-
-    If it runs several, the last one counts, since its closing lines end the output. The runner behind `make test` or
-    `npm test` is not visible here; `project_check.find_runner_behind`, which reads manifests, finds it.
-    """
+    """Find the runner that a command line visibly runs, the last one if it runs several, as its closing lines end the
+    output. `project_check.find_runner_behind` finds the one behind `make test` or `npm test`."""
     for part in reversed(split_commands(command)):
         if found := next(
             (r.name for at in find_programs(part) for r in RUNNERS if r.recognise(part, at) is not None), ""
@@ -74,11 +71,8 @@ def recognise(command: str) -> str:
 
 
 def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the command and its environment, changed so that the runner writes a report to `report` if it can.
-
-    `env`: the environment that the command would get; values that the person set are kept. The command must be able to
-    write to the folder of `report`, and `report` must not exist yet.
-    """
+    """Return the command and its environment, changed so that the runner writes a report to `report` (a new file in a
+    folder that the command may write to) if it can. Values that the person set in `env` are kept."""
     known = find_runner(runner)
     return known.instrument(command, report, env) if known else _UNKNOWN.instrument(command, report, _VERBOSE | {**env})
 
@@ -128,12 +122,8 @@ def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] |
 
 
 def read_results(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
-    """Read the results of a test run from its report file (`body`), its output and its exit status.
-
-    `root`: the workspace's path, which is removed from ids and traces. If the result's `how` is "exit status", nothing
-    is known about single tests, and the counts are 0. A command that was killed (`exit_status` None) did not finish its
-    report, so any report is ignored.
-    """
+    """Read the results of a test run from its report file (`body`), its output and its exit status. The path `root` is
+    removed from ids and traces. The report of a command that was killed (`exit_status` None) is ignored."""
     said = _read_counts(output, runner, root)
     known = find_runner(runner) or _UNKNOWN
     cases = known.read(body, root) if body and exit_status is not None else None

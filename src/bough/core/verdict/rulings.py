@@ -195,19 +195,13 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
         return f"the check no longer names its tests; it named {len(baseline.cases)} at the base"
     outcomes = {case.id: case.outcome for case in now.cases}
     # Some runners name only failed tests. With these, no name can be missing.
-    names = (
-        {name for id in outcomes for name in (find_file(id), _strip_parameters(id))} if len(outcomes) >= ran else set()
-    )
-    for case in baseline.cases:
-        if case.outcome != "skipped" and outcomes.get(case.id) == "skipped":
+    names = {name for id in outcomes for name in (find_file(id), _strip_parameters(id))}
+    for case in (case for case in baseline.cases if case.outcome != "skipped"):
+        if outcomes.get(case.id) == "skipped":
             return f"{case.id} ran at the base and is skipped now"
-        if (
-            names
-            and case.outcome != "skipped"
-            and find_file(case.id) in same
-            and _strip_parameters(case.id) not in names
-        ):
-            return f"{_strip_parameters(case.id)} ran at the base and does not run now"
+        name = _strip_parameters(case.id)
+        if names and len(outcomes) >= ran and find_file(case.id) in same and name not in names:
+            return f"{name} ran at the base and does not run now"
     if steady and ran < ran_before:
         return f"only {ran} tests ran, where {ran_before} ran at the base"
     return ""
@@ -246,11 +240,11 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
 
 
 def describe_disagreement(found: Sequence[Disagreement]) -> str:
-    first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    if not any(one.asked for one in found):
-        return f"the check passes, but the original tests no longer run: {first.test}: {first.said}{more}"
-    first = next(one for one in found if one.asked)
-    return f"the check passes, but with the original tests restored, {first.test} does not pass: {first.said}{more}"
+    first = next((one for one in found if one.asked), found[0])
+    what = f"with the original tests restored, {first.test} does not pass"
+    what = what if first.asked else f"the original tests no longer run: {first.test}"
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"the check passes, but {what}: {first.said}{more}"
 
 
 def find_dropped(now: Report, baseline: Report, older: Report) -> str:
@@ -278,15 +272,11 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
 def list_failures(
     ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str]
 ) -> tuple[Failure, ...]:
-    failing = [case for case in ran.report.failing if case.id not in aside]
-    before = {case.id: case.outcome for case in baseline.cases}
+    failing = [case for case in ran.report.failing if case.id not in aside][:SHOWN_FAILURES]
+    kinds: dict[str, FailureKind] = {case.id: _KINDS.get(case.outcome, "new") for case in baseline.cases}
+    kinds |= dict.fromkeys(flaky, "flaky")
     return tuple(
-        Failure(
-            case.id,
-            "flaky" if case.id in flaky else _KINDS.get(before.get(case.id, "skipped"), "new"),
-            describe_failure(case),
-        )
-        for case in failing[:SHOWN_FAILURES]
+        Failure(case.id, kinds.get(case.id, "new"), describe_failure(case)) for case in failing[:SHOWN_FAILURES]
     )
 
 

@@ -2,12 +2,9 @@
 language; the conformance suite then tests it.
 
 Nothing here changes which tests a command selects. The added options make the runner write a report, name its tests, or
-continue after the first failure: otherwise an old failure would hide every later one. The report is written by a
-process that also runs the agent's code, so it is only evidence: it is compared with the runner's closing lines, and the
-exit status counts too.
-
-Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and compiling all
-patterns would take longer than the rest of bough's start.
+continue after the first failure, which would hide every later one. The agent's code runs in the process that writes the
+report, so it is compared with the runner's closing lines, and the exit status counts too. Patterns are strings, which
+`re` compiles at first use: a run meets one or two runners.
 """
 
 from __future__ import annotations

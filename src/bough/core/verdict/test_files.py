@@ -1,10 +1,8 @@
 """Find the test side of a project's files: everything that determines a check's result and is not the product.
 
 That is tests, fixtures, the runner's configuration, test registration, and data that only tests read. Paths and the
-runner's reports decide; files with both sides (manifests, sources with tests inside) are divided into parts, as each
-language's record says. If a product file is mistaken for a test, the original tests run without its change, and a
-person is asked; if a test file is mistaken for product, it is just not protected. Tricks that deceive the runner are
-not looked for here: changed expected values, and examiner's cases that need no runner, reveal them.
+runner's reports decide; files with both sides are divided into parts. If a product file is mistaken for a test, the
+original tests run without its change, and a person is asked; a test file mistaken for product is just not protected.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from bough.core.verdict.runner import (
     make_closing,
 )
 
+_CABAL = "runghc Setup configure --enable-tests && runghc Setup build && runghc Setup test"
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
 
@@ -46,11 +47,7 @@ class BuildTool(Runner):
         (r"stack\.yaml", "", "stack test"),
         (r"cabal\.project", "", "cabal test all"),
         (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", "cabal test"),
-        (
-            r"[^/]+\.cabal",
-            r"(?m)^[Tt]est-[Ss]uite",
-            "runghc Setup configure --enable-tests && runghc Setup build && runghc Setup test",
-        ),
+        (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", _CABAL),
         (r"test/runtests\.jl", "", "julia --project -e 'using Pkg; Pkg.test()'"),
         (r"pubspec\.yaml", r"sdk: flutter", "flutter test"),
         (r"pubspec\.yaml", "", "dart test"),

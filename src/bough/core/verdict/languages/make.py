@@ -48,7 +48,8 @@ class Make(Runner):
 
 def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
     inside_define = False
-    for line in _join_lines(look.text(path)):
+    joined = re.sub(r"(?<!\\)\\\r?\n", " ", look.text(path)).splitlines()
+    for line in (line if line.startswith("\t") else re.sub(r"(?<!\\)#.*", "", line).rstrip() for line in joined):
         word = line.split(maxsplit=1)[0] if line.split() else ""
         if inside_define or word == "define":
             inside_define = word != "endef"
@@ -73,12 +74,6 @@ def _parse_targets(line: str) -> Iterator[str]:
     for name in rule["targets"].split():
         if "%" not in name and "$" not in name and not re.fullmatch(r"\.[A-Z_]+", name):
             yield name
-
-
-def _join_lines(text: str) -> Iterator[str]:
-    """Return the lines, joined where one ends with a backslash, without comments."""
-    for line in re.sub(r"(?<!\\)\\\r?\n", " ", text).splitlines():
-        yield line if line.startswith("\t") else re.sub(r"(?<!\\)#.*", "", line).rstrip()
 
 
 class MakeFiles(Language):

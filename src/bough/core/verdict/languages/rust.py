@@ -28,14 +28,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored"
 class Cargo(Runner):
     name = "cargo"
     settings = r"nextest\.toml|rust-toolchain(\.toml)?"
-    sections = (
-        ("Cargo.toml", "test"),
-        ("Cargo.toml", "bench"),
-        ("Cargo.toml", "bin"),
-        ("Cargo.toml", "lib"),
-        ("Cargo.toml", "profile"),
-        ("Cargo.toml", "lints"),
-    )
+    sections = tuple(("Cargo.toml", name) for name in ("test", "bench", "bin", "lib", "profile", "lints"))
     suffixes = (".rs",)
     manifests = ("Cargo.toml",)
     program = ("cargo", "test", "t", "nextest")

@@ -53,10 +53,8 @@ class Tap(Runner):
         if found is not None:
             program, why = _INTERPRETERS[found["suffix"]], f"there is a {found[0]}"
             inside = found["folder"] and "../" in look.text(found[0])  # Its paths start there.
-            at_top = f"{program} {found[0]}"
-            yield ProjectCommand(
-                f"cd {found['folder']} && {program} {last_segment(found[0])}" if inside else at_top, why
-            )
+            below = f"cd {found['folder']} && {program} {last_segment(found[0])}"
+            yield ProjectCommand(below if inside else f"{program} {found[0]}", why)
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{'bats' if path.endswith('.bats') else 'bash'} {quote(path)}"

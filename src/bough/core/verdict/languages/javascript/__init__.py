@@ -1,9 +1,7 @@
 """JavaScript and TypeScript, with their package managers and test runners.
 
-The runner of node itself gets a reporter that writes JUnit XML including each test's file and groups. The reporter that
-comes with node 20 does not name a test's file, and reports a file without a single test as a passing test. So bough
-brings its own, as a `data:` address: no file has to be readable from inside the sandbox, and nothing in the workspace
-can replace it.
+The runner of node itself gets a reporter that writes JUnit XML with each test's file and groups, which that of node 20
+leaves out, and knows a file without a test. It is a `data:` address, which nothing in the workspace can replace.
 """
 
 from __future__ import annotations

@@ -12,14 +12,11 @@ from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
 
-_ALIASES: Mapping[str, str] = {
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv",
-    "mysqldb": "mysqlclient",
-    "pil": "pillow",
-    "pkg_resources": "setuptools",
-    "sklearn": "scikit-learn",
-}
+_ALIASES: Mapping[str, str] = dict(
+    pair.split("=")
+    for pair in """bs4=beautifulsoup4 cv2=opencv mysqldb=mysqlclient pil=pillow pkg_resources=setuptools
+    sklearn=scikit-learn""".split()  # noqa: SIM905
+)
 """Modules whose package has a quite different name, and that name."""
 _COMMON = frozenset(
     """pytest nose nose2 tox nox unittest2 coverage xdist pytest_cov django
@@ -99,9 +96,8 @@ class Python(Language):
         """Add calls of the program's test functions: without these calls it would always pass."""
         if "__main__" in text:
             return text
-        found = (
-            re.findall(r"(?m)^(async )?def (test\w*)\(\s*\)", text) if not re.search(r"(?m)^test\w*\(", text) else []
-        )
+        called = re.search(r"(?m)^test\w*\(", text)
+        found = [] if called else re.findall(r"(?m)^(async )?def (test\w*)\(\s*\)", text)
         calls = [f"__import__('asyncio').run({own}())" if late else f"{own}()" for late, own in found]
         ends = ["unittest.main()"] if re.search(r"(?m)^class \w+\(unittest\.", text) else []
         return text + "".join(f"\n{line}\n" for line in (*calls, *ends))
@@ -151,10 +147,12 @@ class Python(Language):
         return setup if environment else f"python3 -m venv .venv && .venv/bin/pip install {rest}"
 
     def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
-        if not environment:
+        if environment:
             return (
-                "No virtual environment was found here: create one (`python3 -m venv .venv`, then `.venv/bin/pip "
-                f"install {missing.name}` and whatever else the project needs), or activate yours before you start "
-                "bough; `[workspace] setup` in bough.toml can create one for each checkout."
+                f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
             )
-        return f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
+        return (
+            "No virtual environment was found here: create one (`python3 -m venv .venv`, then `.venv/bin/pip "
+            f"install {missing.name}` and whatever else the project needs), or activate yours before you start "
+            "bough; `[workspace] setup` in bough.toml can create one for each checkout."
+        )

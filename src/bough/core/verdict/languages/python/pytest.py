@@ -78,14 +78,10 @@ def _use_environment(
             # nox replaces the dot of `tests-3.11`.
             place = f".{tool}/{name.replace('.', '-') if '-' in name else name}"
             if look.text(f"{place}/pyvenv.cfg"):
-                command = f"{tool}{skip if _comes_first(look) else ''} {flag} {name}"
+                comes_first = any(_PACKAGE.fullmatch(path) and not _BESIDE.match(path) for path in look.files)
+                command = f"{tool}{skip if comes_first else ''} {flag} {name}"
                 return ProjectCommand(command, f"its environment is in {place}", alone=True)
     return None
-
-
-def _comes_first(look: ProjectFiles) -> bool:
-    """Whether PYTHONPATH finds the project's packages before any installed ones."""
-    return any(_PACKAGE.fullmatch(path) and not _BESIDE.match(path) for path in look.files)
 
 
 def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:

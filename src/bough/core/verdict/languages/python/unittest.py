@@ -1,6 +1,5 @@
-"""The runners that come with Python: `unittest`, which names its tests on standard output if it is told to be verbose,
-and `doctest`, for projects whose only tests are examples in their documentation; and Django's own runner, which reports
-like unittest."""
+"""The runners that come with Python: `unittest`, which names its tests if it is verbose, and `doctest`, for examples in
+documentation; and Django's own runner, which reports like unittest."""
 
 from __future__ import annotations
 
@@ -90,11 +89,8 @@ class Unittest(PythonRunner):
         for name, outcome in outcomes.items():
             trace = traces.get(name, [])
             # The message is the last unindented line that names an error, such as `ValueError: x`.
-            named = [
-                line
-                for line in trace
-                if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
-            ]
+            error = r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)"
+            named = [line for line in trace if re.match(error, line)]
             cases.append(make_case(name, outcome, named[-1] if named else "", "\n".join(trace), root=root))
         return cases
 
@@ -117,9 +113,8 @@ class Unittest(PythonRunner):
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         named = not test and re.fullmatch(r"[\w/]+\.py", path)
-        return (
-            f"{find_interpreter(look)} -m unittest {quote(path)}" if named and _is_unittest_only(look, [path]) else None
-        )
+        command = f"{find_interpreter(look)} -m unittest {quote(path)}"
+        return command if named and _is_unittest_only(look, [path]) else None
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
