@@ -275,9 +275,7 @@ def list_failures(
     failing = [case for case in ran.report.failing if case.id not in aside][:SHOWN_FAILURES]
     kinds: dict[str, FailureKind] = {case.id: _KINDS.get(case.outcome, "new") for case in baseline.cases}
     kinds |= dict.fromkeys(flaky, "flaky")
-    return tuple(
-        Failure(case.id, kinds.get(case.id, "new"), describe_failure(case)) for case in failing[:SHOWN_FAILURES]
-    )
+    return tuple(Failure(case.id, kinds.get(case.id, "new"), describe_failure(case)) for case in failing)
 
 
 _KINDS: Mapping[CaseOutcome, FailureKind] = {"passed": "regression", "failed": "pre-existing", "error": "pre-existing"}
