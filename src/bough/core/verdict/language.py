@@ -179,8 +179,6 @@ class Language:
     case_fixtures: ClassVar[str] = ""
     """Pattern for code that only a runner can call, such as fixtures."""
 
-    # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def find_bodies(self, text: str) -> Iterable[tuple[str, int]]:
         """Find the name of each function, and the offset of its first statement; not in files with very long lines."""
         written = self.body and max(map(len, text.split("\n"))) <= _LONGEST_LINE
@@ -202,8 +200,6 @@ class Language:
             return " ".join(kept.split())
         return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
 
-    # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         """Find the tests in a file that also holds product code. `reported`: whether the runner found tests in it."""
         return []
@@ -219,8 +215,6 @@ class Language:
     def mark_end(self, text: str, mark: str) -> str:
         """Make an examiner's program print the mark once it has reached its end."""
         return f"{text}\n{self.case_end.replace('{mark}', mark)}\n" if self.case_end else text
-
-    # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         """Find the first package that a failed check lacks, by its output `texts`. `own`: the project's own names."""
@@ -266,8 +260,6 @@ class Language:
         """Explain how to install what is missing. `environment`: that of checks, as a phrase; `prefix`: its folder."""
         how = f": `{missing.get}`" if missing.get else " first, where there is network access"
         return f"Install {missing.module or missing.name}{how}."
-
-    # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
         """List the command lines that a manifest defines under a name."""

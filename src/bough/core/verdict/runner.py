@@ -135,8 +135,6 @@ class Runner:
     no_test: ClassVar[str] = ""
     """Pattern for output which shows that a file has no test or cannot run as one."""
 
-    # Command lines
-
     def recognise(self, part: Part, at: int) -> int | None:
         """Return the index of the last word of the runner's name (program, subcommand) if it starts at `at`."""
         if get_program_name(part, at) in self.interpreters:
@@ -227,8 +225,6 @@ class Runner:
     def readable(self, output: str) -> str:
         return output
 
-    # Projects
-
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         """List the commands that may run all tests of the project in this folder, the likeliest first."""
         for path, text, command in self.starts:
@@ -259,9 +255,6 @@ class Runner:
     def probe(self, path: str, command: str) -> str:
         """Return the command that runs an examiner's case which needs this runner. `command`: the check's command."""
         return self.probe_command.replace("{file}", quote(path))
-
-
-# Reading closing lines
 
 
 def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
