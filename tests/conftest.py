@@ -6,11 +6,13 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.adapters.sandboxes.supervisors import SupervisorPool
 from tests import no_waiting, sampling
 
@@ -63,7 +65,7 @@ def _one_spawner() -> Iterator[None]:
     pools of their own (`tests/adapters/test_sandbox.py`), and real processes of bough have theirs."""
     pool = SupervisorPool()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bough.adapters.sandboxes.process.SupervisorPool", lambda: pool)
+        patch.setattr("bough.adapters.sandboxes.process.ProcessSandbox", partial(ProcessSandbox, _supervisors=pool))
         yield
 
 

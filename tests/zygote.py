@@ -181,14 +181,22 @@ def _zygote(chosen: frozenset[tuple[str, str]]) -> socket.socket:
 
 def _load() -> None:
     """What nearly every command needs. Statements, so that a module that is renamed is found by mypy."""
+    import encodings.idna  # noqa: F401
+
+    import bough.adapters.models.chat
     import bough.adapters.models.direct
     import bough.adapters.verifiers.verifier
     import bough.app.session
+    import bough.app.workflow_files
     import bough.engine.examine_work
     import bough.engine.run_loop
     import bough.interfaces.cli.backlog_run
+    import bough.interfaces.cli.consent_prompt
+    import bough.interfaces.cli.dashboard
     import bough.interfaces.cli.entry
     import bough.interfaces.cli.execution
+    import bough.interfaces.cli.run
+    import bough.interfaces.cli.show
     import bough.interfaces.terminal.plain_display
     import bough.services.examine
     import bough.views.json_output
@@ -198,8 +206,25 @@ def _load() -> None:
         import bough.interfaces.web.startup  # noqa: F401
 
 
+def _warm() -> None:
+    """What every process that runs a check finds out and builds, and what does not depend on where it runs: whether
+    this system has namespaces, how settings are read, and the patterns of all runners and languages."""
+    import msgspec
+
+    from bough.adapters.sandboxes.supervisors import probe
+    from bough.app.config import Config
+    from bough.core.acceptance.verdict import Report
+    from bough.core.verdict import missing, registry
+
+    probe()
+    msgspec.convert({}, Config)
+    registry.read_closing_lines("said", "")
+    missing.find_missing(1, "said", "said", Report("exit status"), missing.ProjectFacts({}, []))
+
+
 def _serve() -> None:
     _load()
+    _warm()
     gc.collect()
     gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -72,6 +72,11 @@ def token() -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
+def test_the_sandboxes_of_a_test_process_share_their_supervisors() -> None:
+    """Or each of thousands of tests would start a Python for them."""
+    assert make_sandbox("none", {})._supervisors is make_sandbox("auto", {})._supervisors
+
+
 def test_another_event_loop_has_the_same_supervisors(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     shell(sandbox, checkout, "true")
     idle = list(sandbox._supervisors._idle)

@@ -281,7 +281,7 @@ def _list_own_names(paths: Collection[str]) -> set[str]:
 
 
 def _find_package(said: Iterable[str], base: ProjectFacts, own: set[str]) -> Missing | None:
-    texts = list(said)
+    texts = [each for each in said if each.strip()]
     found = [hit for language in LANGUAGES if (hit := language.find_missing(texts, base.manifests, own))]
     return next((hit for hit in found if hit.declared), found[0] if found else None)
 

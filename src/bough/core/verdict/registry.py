@@ -80,8 +80,10 @@ def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -
 def has_refused(output: str, added: Iterable[str], runner: str) -> bool:
     """Whether a runner ran nothing and mentions an option that `instrument` added: it does not know that option."""
     options = {option for text in added for option in re.findall(r"--[a-z][\w-]+|\w+_\w+(?==)", text)}
+    if not any(option in output for option in options):
+        return False
     said = read_closing_lines(output, runner)
-    return (said is None or not said.passed + said.failed) and any(option in output for option in options)
+    return said is None or not said.passed + said.failed
 
 
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
@@ -141,6 +143,8 @@ def read_closing_lines(output: str, runner: str, root: str = "") -> Report | Non
 
 def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
     """Read the closing lines: return the report to use without a report file, and the one to compare with a file."""
+    if not output.strip():
+        return None
     most = _MOST_LINES if find_runner(runner) else _MOST_UNKNOWN
     last = strip_ansi(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
     lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]
