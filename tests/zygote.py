@@ -206,9 +206,9 @@ def _load() -> None:
         import bough.interfaces.web.startup  # noqa: F401
 
 
-def _warm() -> None:
-    """What every process that runs a check finds out and builds, and what does not depend on where it runs: whether
-    this system has namespaces, how settings are read, and the patterns of all runners and languages."""
+def warm() -> None:
+    """Before forks: what every process that runs a check finds out and builds, and what does not depend on where it
+    runs: whether this system has namespaces, how settings are read, and the patterns of all runners and languages."""
     import msgspec
 
     from bough.adapters.sandboxes.supervisors import probe
@@ -220,13 +220,13 @@ def _warm() -> None:
     msgspec.convert({}, Config)
     registry.read_closing_lines("said", "")
     missing.find_missing(1, "said", "said", Report("exit status"), missing.ProjectFacts({}, []))
+    gc.collect()
+    gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
 
 
 def _serve() -> None:
     _load()
-    _warm()
-    gc.collect()
-    gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
+    warm()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     orders = socket.socket(fileno=0)
     while True:

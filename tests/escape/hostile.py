@@ -97,5 +97,7 @@ if __name__ == "__main__":
     import bough.app.run_ports
     import bough.engine.run_loop
     import bough.interfaces.mcp  # noqa: F401 - once, before the forks
+    from tests import zygote
 
+    zygote.warm()
     print(json.dumps(dict(outcomes(sys.argv[1:]))))
