@@ -174,7 +174,6 @@ def _is_too_long(task: Task) -> bool:
 
 
 def _find_compaction_trouble(task: Task) -> Trouble | None:
-    """Return the trouble if compacting again would not help."""
     attempt, rules = task.attempt, task.rules.compaction
     if attempt is None or attempt.useless < rules.breaker:
         return None
@@ -205,7 +204,6 @@ def _choose_tier(task: Task) -> Tier:
 
 
 def _decide_plan(task: Task) -> c.Command:
-    """Decide how to plan smaller steps that are not known yet."""
     if limit := find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Rest("budget", describe_spent(task.id, limit))
     if depth(task.id) == 0 and task.plan.estimate is None:

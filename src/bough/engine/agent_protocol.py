@@ -276,7 +276,6 @@ async def _render_text_brief(
 async def _render_files(
     task: Task, runtime: TaskRuntime, tier: Tier, view: task_files.View = task_files.WHOLE
 ) -> tuple[str, paths.CandidateFiles]:
-    """Render the files relevant to the task, as far as they fit into the model's window."""
     known = await _collect_known(task, runtime)
     order = task_files.choose_files(known)
     texts = await runtime.ports.workspaces.texts(task.tree, order)

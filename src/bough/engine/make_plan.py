@@ -24,17 +24,8 @@ from bough.core.budget.limits import compute_remaining
 from bough.core.conversation.structured_answer import Problems
 from bough.core.ids import depth
 from bough.core.messages import Answer, Call, ToolSpec
-from bough.core.planning import prompt_values
+from bough.core.planning import guidance, prompt_values
 from bough.core.planning.decomposition import read_conventions, read_plan, read_split
-from bough.core.planning.guidance import (
-    ApprovalAdvice,
-    GateReading,
-    SizeEstimate,
-    choose_advice,
-    choose_proposal,
-    read_estimate,
-    read_gate_reading,
-)
 from bough.core.planning.plan import Plan, Step, count_leaves, validate_plan
 from bough.core.planning.prompt_values import RepositoryFacts, Size, outlined
 from bough.core.planning.tool_specs import GATE, PLAN, SPLIT
@@ -62,21 +53,21 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
     if asked.answer is None:
         yield [*asked.events, *asked.halt]
         return
-    found = read_estimate(asked.answer)
+    found = guidance.read_estimate(asked.answer)
     in_text = acts_in_text(runtime.ports, runtime.find_key(task, "fast"))
     if isinstance(found, Problems) and not asked.answer.calls and in_text:
         yield asked.events  # A model that answers in text gets a second chance.
         asked = await try_consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
-        found = read_estimate(asked.answer) if asked.answer is not None else found
+        found = guidance.read_estimate(asked.answer) if asked.answer is not None else found
     if isinstance(found, Problems):
-        found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
-    proposed = choose_proposal(found, task.rules.planning.max_depth)
-    read = read_gate_reading(asked.answer) if asked.answer is not None else GateReading()
+        found = guidance.SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
+    proposed = guidance.choose_proposal(found, task.rules.planning.max_depth)
+    read = guidance.read_gate_reading(asked.answer) if asked.answer is not None else guidance.GateReading()
     estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
     yield [*asked.events, read_requirements(task, read), estimated]
 
 
-def read_requirements(task: Task, read: GateReading = GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
+def read_requirements(task: Task, read: guidance.GateReading = guidance.GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
     """Split the goal into requirements: by the form of its text, or into finer ones by the model's answer (`read`)."""
     plain = read_goal(task.step)
     finer = read_goal(task.step, read.requirements, read.kinds)
@@ -164,7 +155,6 @@ def weigh_split(task: Task, result: ToolResult) -> ToolResult:
 
 
 def _explain_refusal(task: Task) -> str:
-    """Explain why this task may not be split at all; empty if it may."""
     rules, left = task.rules.planning, task.left.rounds
     if task.plan.steps:
         return "it already has smaller steps, and only what its own check still finds is left to do"
@@ -216,8 +206,8 @@ def _accept_plan(
     return events
 
 
-def _find_advice(task: Task) -> ApprovalAdvice:
-    return choose_advice(task.plan.estimate) if task.plan.estimate is not None else "take"
+def _find_advice(task: Task) -> guidance.ApprovalAdvice:
+    return guidance.choose_advice(task.plan.estimate) if task.plan.estimate is not None else "take"
 
 
 async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> Batches:

@@ -22,34 +22,18 @@ from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine import (
+    agent_protocol,
     change_approval,
     command_steps,
     make_plan,
     person_messages,
     rungs,
-)
-from bough.engine.agent_protocol import (
-    build_answer_event,
-    build_attempt,
-    build_text_prompt,
-    continue_with_next,
-    read_answer,
-    render_message,
-    try_protocol,
+    task_workspace,
 )
 from bough.engine.make_plan import estimate_goal, read_requirements, weigh_split
 from bough.engine.merge_queue import MergeProof, find_leftover_conflicts
 from bough.engine.outside_agent import ask_agent
-from bough.engine.task_workspace import (
-    TaskRuntime,
-    build_halt,
-    compute_backoff,
-    conclude,
-    estimate_broken_usage,
-    fill_usage,
-    judge_tree,
-    restore_workspace,
-)
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches, ToolResult
 from bough.ports.verifier import Work
 
@@ -68,15 +52,15 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRun
         await runtime.open(task)  # A task with steps gets its checkout once they are finished.
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.step.plan_first and not task.plan.steps:  # Planners ask in the protocol that this trial finds.
-        events += (await try_protocol(task, runtime, task.step.role, "main")).events
+        events += (await agent_protocol.try_protocol(task, runtime, task.step.role, "main")).events
     if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Otherwise the estimate reads the goal.
         events.append(read_requirements(task))
     yield events
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, runtime: TaskRuntime) -> Batches:
-    tried = await try_protocol(task, runtime, command.role, command.tier)
-    begun = await build_attempt(task, runtime, command.role, command.tier, tried.protocol)
+    tried = await agent_protocol.try_protocol(task, runtime, command.role, command.tier)
+    begun = await agent_protocol.build_attempt(task, runtime, command.role, command.tier, tried.protocol)
     events: list[e.AnyEvent] = [*tried.events, begun]
     if task.state is State.TEST_FAILED:
         repair = f"a bug hunter takes over (repair {task.acceptance.repairs + 1})"
@@ -86,7 +70,7 @@ async def _start_attempt(command: c.StartAttempt, task: Task, runtime: TaskRunti
 
 
 async def _say(command: c.Say, task: Task, runtime: TaskRuntime) -> Batches:
-    yield [e.MessageAdded(command.template, await render_message(task, runtime, command.template))]
+    yield [e.MessageAdded(command.template, await agent_protocol.render_message(task, runtime, command.template))]
 
 
 async def _escalate(command: c.Escalate, task: Task, runtime: TaskRuntime) -> Batches:
@@ -120,8 +104,8 @@ async def _take_spare(task: Task, runtime: TaskRuntime) -> Batches:
     """Use the next of several answers that the model gave to the last question, without asking again."""
     attempt = get_attempt(task)
     model = runtime.find_model(task, attempt.tier)
-    answer = await read_answer(Answer(task.ladder.spare[0], model=model.name), task, runtime)
-    answered = build_answer_event(answer, attempt.number, 1, 0.0)
+    answer = await agent_protocol.read_answer(Answer(task.ladder.spare[0], model=model.name), task, runtime)
+    answered = agent_protocol.build_answer_event(answer, attempt.number, 1, 0.0)
     yield [replace(answered, window=model.window, spare=True)]
 
 
@@ -142,7 +126,7 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
     number = attempt.rounds + (not task.round.asking)
     key = f"{task.id}#{attempt.number}#{number}"
     if attempt.protocol == "text":
-        prompt = await build_text_prompt(task, runtime, key)
+        prompt = await agent_protocol.build_text_prompt(task, runtime, key)
     else:
         pictures = await _load_pictures(attempt, runtime) if attempt.pictured else {}
         temperature = task.step.temperature
@@ -153,20 +137,26 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
     except WaitEnded:
         return  # The model is asked again when the run is resumed.
     except TransientError as error:
-        wait = compute_backoff(task.rules, task.models.transport_failures, error)
-        usage = estimate_broken_usage(error, attempt.used, tools)
+        wait = task_workspace.compute_backoff(task.rules, task.models.transport_failures, error)
+        usage = task_workspace.estimate_broken_usage(error, attempt.used, tools)
         failed = e.ModelFailed(str(error), wait, ports.timer() - began, usage)
-        yield [failed, *await continue_with_next(task, runtime, asked, error)]
+        yield [failed, *await agent_protocol.continue_with_next(task, runtime, asked, error)]
     except TooLong as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began, too_long=True, window=error.window)]
     except Refused as error:
         failed = e.ModelFailed(str(error), 0.0, ports.timer() - began)
-        yield [failed, *(await continue_with_next(task, runtime, asked, error) or [build_halt(error, task)])]
+        yield [
+            failed,
+            *(
+                await agent_protocol.continue_with_next(task, runtime, asked, error)
+                or [task_workspace.build_halt(error, task)]
+            ),
+        ]
     else:
-        answer = fill_usage(answer, attempt.used, prompt.tools)
+        answer = task_workspace.fill_usage(answer, attempt.used, prompt.tools)
         if attempt.protocol == "text":
-            answer = await read_answer(answer, task, runtime)
-        answered = build_answer_event(answer, attempt.number, number, ports.timer() - began)
+            answer = await agent_protocol.read_answer(answer, task, runtime)
+        answered = agent_protocol.build_answer_event(answer, attempt.number, number, ports.timer() - began)
         yield [replace(answered, window=model.window)]
 
 
@@ -215,7 +205,6 @@ def _is_writing(call: Call, specs: dict[str, ToolSpec]) -> bool:
 
 
 def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
-    """Group the calls in order: neighbours that only read run together, each writing call alone."""
     for writing, group in groupby(calls, key=lambda call: _is_writing(call, specs)):
         if writing:
             yield from ((call,) for call in group)
@@ -249,7 +238,7 @@ async def _run_tool(
         try:
             tree = await workspace.snapshot()
         except SnapshotRefused as error:
-            await restore_workspace(workspace, task)
+            await task_workspace.restore_workspace(workspace, task)
             result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
@@ -307,7 +296,7 @@ async def _run_check(command: c.RunCheck, task: Task, runtime: TaskRuntime) -> B
         yield [e.CheckFinished(leftover)]
         return
     timed = replace(task, rules=replace(task.rules, check_timeout=task.check_timeout))
-    verdict = await judge_tree(runtime.run, timed, check, workspace, ports)
+    verdict = await task_workspace.judge_tree(runtime.run, timed, check, workspace, ports)
     if check is not None and task.step.given and verdict.ruling == "failed":
         verdict = await _excuse(verdict, check, task, runtime)
     # Files that a check leaves behind (caches, reports) are not work, so the workspace goes back to the checked tree.
@@ -368,7 +357,7 @@ _PERFORM: dict[type, Perform] = {
     c.Recover: _recover,
     c.RollBack: _roll_back,
     c.RunCheck: _run_check,
-    c.Conclude: lambda command, task, runtime: conclude(command.to, command.why, task, runtime),
+    c.Conclude: lambda command, task, runtime: task_workspace.conclude(command.to, command.why, task, runtime),
     c.ChangeState: _change_state,
     c.Rest: _rest,
     **dict.fromkeys((c.SeeDifference, c.Examine, c.RunProbes, c.Rule), _examine),

@@ -18,18 +18,9 @@ from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.ids import CONTROL, GOAL
 from bough.core.journal.round_fold import PERSON
+from bough.core.planning import message_reading as reading
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import ApprovalAdvice
-from bough.core.planning.message_reading import (
-    ParsedMessage,
-    find_owner,
-    list_demands,
-    list_replaced,
-    only_asks,
-    plan_for_demands,
-    read_drop,
-    read_heard,
-)
 from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
@@ -137,8 +128,8 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
         yield [replace(said, said=record.seq)]
         return
     assert isinstance(said, e.PersonSaid)
-    drops = read_drop(said.text, (), ()) is not None  # The message only drops requirements.
-    heard = ParsedMessage(()) if drops else ParsedMessage()
+    drops = reading.read_drop(said.text, (), ()) is not None  # The message only drops requirements.
+    heard = reading.ParsedMessage(()) if drops else reading.ParsedMessage()
     if not drops and task.step.plan_first and not find_reached_limit(task.budget.spend, task.budget.limits):
         values = {
             "asked": render_requirements(task.asked),
@@ -146,22 +137,22 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
             "said": said.text,
         }
         asked = await try_consult(task, runtime, "message", "fast", values, HEAR)
-        heard = read_heard(asked.answer) if asked.answer is not None else heard
+        heard = reading.read_heard(asked.answer) if asked.answer is not None else heard
         yield asked.events
     at = time.strftime("%H:%M", time.localtime(record.at))
-    added = list_demands(said.text, heard, task.asked, f"{said.by or 'you'}, {at}")
-    replaces = list_replaced(heard, task.asked, added)
+    added = reading.list_demands(said.text, heard, task.asked, f"{said.by or 'you'}, {at}")
+    replaces = reading.list_replaced(heard, task.asked, added)
     owner, events = "", list[e.AnyEvent]()
     if added and task.plan.steps:
-        found = find_owner(task, heard, tuple(replaces), said.task)
+        found = reading.find_owner(task, heard, tuple(replaces), said.task)
         replaced = [
             f"\n\nIt replaces “{one.whole}”, as far as they differ." for one in task.asked if one.number in replaces
         ]
-        owner, changed = plan_for_demands(task, added, "".join((said.text, *replaced)), found)
+        owner, changed = reading.plan_for_demands(task, added, "".join((said.text, *replaced)), found)
         if changed is not None:
             events = _change_plan(task, changed)
     # A question may be a polite demand, and only a model can tell.
-    asks = heard.requirements is not None and not added and only_asks(said.text)
+    asks = heard.requirements is not None and not added and reading.only_asks(said.text)
     read = e.MessageRead(record.seq, added, replaces, owner, asks)
     if ports.inbox.post is not None:  # From now on all agents get the message.
         await ports.inbox.post(read)
@@ -212,7 +203,7 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
     answer = await ports.inbox.first(find, _ask_person(question, ports))
     if isinstance(answer, str) and ports.inbox.post is not None:
         refuted = [number for probe in list_failing_probes(task) for number in probe.requirements]
-        if dropped := read_drop(answer, task.asked, refuted):
+        if dropped := reading.read_drop(answer, task.asked, refuted):
             await ports.inbox.post(e.RequirementsDropped(dropped, ports.person))
             if ports.inbox.look is not None:
                 await ports.inbox.look()

@@ -16,18 +16,8 @@ from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path, worker_name
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step, Tier
+from bough.core.tree import next_moves
 from bough.core.tree.file_overlap import Touched, list_touched_files
-from bough.core.tree.next_moves import (
-    Begin,
-    can_afford,
-    compute_step_grant,
-    is_fatal,
-    is_joined,
-    list_held_steps,
-    list_moves,
-    list_regrants,
-    raise_grant,
-)
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.engine.merge_queue import MergeQueue
@@ -138,9 +128,9 @@ class Steps(Struct, eq=False):
         said = asyncio.Event()
         listening = self.task_runner.ports.inbox.watch(said.set)
         try:
-            if is_joined(stream.task):
+            if next_moves.is_joined(stream.task):
                 await self._call_off()
-            await stream.amend(list_regrants)
+            await stream.amend(next_moves.list_regrants)
             for name, started in stream.task.children.running.items():  # Steps that an earlier process started.
                 self._start(self._find_step(name), started.task)
             while True:
@@ -154,7 +144,7 @@ class Steps(Struct, eq=False):
                 hearing.cancel()
                 for name in [name for name, work in live.items() if work.done()]:
                     live.pop(name).result()
-                if is_joined(stream.task):
+                if next_moves.is_joined(stream.task):
                     await self._call_off()
         finally:
             listening.close()
@@ -170,7 +160,6 @@ class Steps(Struct, eq=False):
         return next(step for step in self.stream.task.plan.steps if step.name == name)
 
     async def _begin(self) -> None:
-        """Start all steps that are ready."""
         stream = self.stream
         await stream.hear()
         await read_messages(stream, self.runtime)
@@ -180,27 +169,26 @@ class Steps(Struct, eq=False):
                 del self.out_of_budget[name]
                 self._start(self._find_step(name), stream.task.children.running[name].task)
         # Only the first move is made, because every event can change the others.
-        while found := list_moves(stream.task, touched := await self._find_touched()):
+        while found := next_moves.list_moves(stream.task, touched := await self._find_touched()):
             match found[0]:
-                case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
+                case next_moves.Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
-                case Begin(step, segment, wait):
+                case next_moves.Begin(step, segment, wait):
                     # A step begins only when an agent is free: it starts from the current head, and the later that is,
                     # the less there is to merge.
                     if len(self.live) >= self.task_runner.run.jobs or (self.live and not stream.task.left.rounds):
                         return
                     # The grant is computed while `amend` locks the task, so that two steps cannot get the same rounds.
                     await stream.amend(
-                        lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
+                        lambda task: [e.ChildStarted(step.name, segment, next_moves.compute_step_grant(task, step))]
                     )
                     self._start(step, segment, wait)
                 case event:
                     await stream.write([event])
         if len(self.live) < self.task_runner.run.jobs:  # Otherwise the steps left only wait for a free agent.
-            await stream.amend(lambda task: list_held_steps(task, touched))
+            await stream.amend(lambda task: next_moves.list_held_steps(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
-        """Find the files that running steps have changed so far."""
         task, found = self.stream.task, {}
         if (
             self.task_runner.run.jobs == 1
@@ -249,7 +237,6 @@ class Steps(Struct, eq=False):
         await self.task_runner.end_children(self.stream, CALLED_OFF)
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
-        """Run one step from its start until its work is part of its parent."""
         if wait and await self.task_runner.ports.stop.wait(wait):
             return  # The step starts when the run is resumed.
         task = self.stream.task
@@ -275,7 +262,7 @@ class Steps(Struct, eq=False):
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await stream.amend(partial(_raise_grant, step, child, before))
             limits = compute_remaining(before, stream.task.children.running[step.name].grant)
-            if limits == child.budget.limits and self._has_others(step) and is_fatal(stream.task, step):
+            if limits == child.budget.limits and self._has_others(step) and next_moves.is_fatal(stream.task, step):
                 break  # There is nothing to give now, but other steps may give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)
             child = await self.task_runner.run_task(path, first)
@@ -290,7 +277,7 @@ class Steps(Struct, eq=False):
         stream, halt = self.stream, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._has_others(step) and self._may_begin()
-        if spent and not is_fatal(stream.task, step) and can_afford(stream.task, step, spend):
+        if spent and not next_moves.is_fatal(stream.task, step) and next_moves.can_afford(stream.task, step, spend):
             return False
         if spent and others:
             self.out_of_budget[step.name] = stream.task.left.rounds
@@ -299,7 +286,6 @@ class Steps(Struct, eq=False):
         return True
 
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
-        """Merge the work of a finished child."""
         stream, task_runner = self.stream, self.task_runner
         merger = StepMerger(task_runner.run, task_runner.ports, stream, self._run_step)
         need = merger.need(child) if child.state is State.COMPLETED else None
@@ -333,7 +319,7 @@ class Steps(Struct, eq=False):
 
 
 def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
-    limits = raise_grant(task, step, child.budget.limits, child.budget.spend)
+    limits = next_moves.raise_grant(task, step, child.budget.limits, child.budget.spend)
     started = task.children.running[step.name]
     return [replace(started, grant=add_limits(limits, convert_spend(before)))] if limits is not None else []
 

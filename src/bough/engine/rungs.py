@@ -26,24 +26,12 @@ from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
-from bough.engine.agent_protocol import (
-    build_attempt,
-    choose_next_tactic,
-    find_agent,
-    find_protocol,
-    repeat_attempt,
-)
+from bough.engine import task_workspace
+from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_protocol, repeat_attempt
 from bough.engine.consult import Consulted, try_consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
-from bough.engine.task_workspace import (
-    TaskRuntime,
-    collect_facts,
-    conclude,
-    find_check_command,
-    render_diff,
-    render_system_prompt,
-)
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 
 DEAD_END = 600
@@ -60,7 +48,7 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
     if task.in_text:  # Prompts for models that act in text hold only what is needed anyway.
         yield [await build_attempt(task, runtime, task.attempt.role, task.attempt.tier)]
         return
-    messages, facts = task.attempt.messages, await collect_facts(task, runtime)
+    messages, facts = task.attempt.messages, await task_workspace.collect_facts(task, runtime)
     learned = _build_dead_end(task)
     facts = replace(facts, dead_ends=(*facts.dead_ends, *(note.text for note in learned)))
     extract, usable = "", True
@@ -85,7 +73,6 @@ async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batche
 
 
 def _build_dead_end(task: Task) -> list[e.NoteKept]:
-    """Build a note for later agents about what failed repeatedly in the same way."""
     trouble = task.ladder.trouble
     if trouble is None or trouble.recommended != "other_approach":
         return []
@@ -100,9 +87,9 @@ async def _build_attempt(task: Task, runtime: TaskRuntime, text: str, tier: Tier
     told = context.render(runtime.ports.prompt("pruned"), values)
     if agent := find_agent(task, runtime, role, tier):
         return e.AttemptStarted(
-            role, tier, await render_system_prompt(task, runtime, "outside"), told, "agent", agent=agent
+            role, tier, await task_workspace.render_system_prompt(task, runtime, "outside"), told, "agent", agent=agent
         )
-    return e.AttemptStarted(role, tier, await render_system_prompt(task, runtime), told)
+    return e.AttemptStarted(role, tier, await task_workspace.render_system_prompt(task, runtime), told)
 
 
 async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
@@ -113,7 +100,7 @@ async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRunti
         yield [e.ChildrenReopened(blocked[:1] if task.step.join == "any" else blocked, decision.reason)]
         return
     messages = task.attempt.messages if task.attempt else ()
-    text = pruning.prune_plainly(messages, await collect_facts(task, runtime))
+    text = pruning.prune_plainly(messages, await task_workspace.collect_facts(task, runtime))
     known = find_protocol(task, runtime, "strong")
     role = task.attempt.role if task.attempt else task.step.role
     in_text = known.protocol == "text" and not find_agent(task, runtime, role, "strong")
@@ -159,9 +146,9 @@ async def _decompose(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
         task.step,
         task.id,
         _explain_trouble(task, decision),
-        diff=await render_diff(task, runtime),
+        diff=await task_workspace.render_diff(task, runtime),
         kept=context.list_learned_notes(task),
-        command=await find_check_command(task, runtime),
+        command=await task_workspace.find_check_command(task, runtime),
     )
     taken = _make_planned_events(task, "it is split")
     read = partial(read_split, task.step, taken=frozenset())
@@ -170,7 +157,6 @@ async def _decompose(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
 
 
 def _explain_trouble(task: Task, decision: Decision) -> str:
-    """Explain to a planner what went wrong."""
     failing = task.acceptance.failing
     evidence = task.ladder.trouble.evidence if task.ladder.trouble else ()
     said = [decision.reason, *(f"- {line}" for line in evidence), context.render_failure(failing) if failing else ""]
@@ -188,7 +174,7 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
     past = [await _describe_past(child, task, runtime) for child in task.children.settled.values()]
-    command = await find_check_command(task, runtime)
+    command = await task_workspace.find_check_command(task, runtime)
     values = prompt_values.build_replan_values(
         task.step,
         task.id,
@@ -210,11 +196,10 @@ async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime
         return past
     path = child_path(task.id, child.task)
     begun = fold_task(path, await runtime.ports.store.read(runtime.run.name, path))
-    return replace(past, commit=begun.outcome.commit, work=await render_diff(begun, runtime))
+    return replace(past, commit=begun.outcome.commit, work=await task_workspace.render_diff(begun, runtime))
 
 
 def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
-    """Return the function that makes the events for new steps in place of the dropped ones."""
     change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
@@ -254,7 +239,7 @@ async def _ask(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
 async def _give_up(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     why = _describe_reason(task, decision)
     told = e.Reported(render_report(task, why))
-    async for batch in conclude(State.FAILED, why, task, runtime):
+    async for batch in task_workspace.conclude(State.FAILED, why, task, runtime):
         yield [told, *batch]
 
 
@@ -263,7 +248,9 @@ EFFECTS: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
     "attempts": _try_again,
     "prune": _prune,
     "decompose": _decompose,
-    "zoom_out": lambda seen, task, runtime: conclude(State.BLOCKED, _describe_reason(task, seen), task, runtime),
+    "zoom_out": lambda seen, task, runtime: task_workspace.conclude(
+        State.BLOCKED, _describe_reason(task, seen), task, runtime
+    ),
     "stronger_model": _use_stronger_model,
     "verify": _verify,
     "replan": _replan,
@@ -338,7 +325,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     assert task.attempt is not None, "no conversation to compact"
     messages = task.attempt.messages
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
-    facts = await collect_facts(task, runtime)
+    facts = await task_workspace.collect_facts(task, runtime)
     aim = compaction.compute_target(messages, task.rules.compaction, task.attempt.window)
     at = compaction.find_cut(messages, aim)  # The messages from this index on stay.
     gone = tuple(messages)[1:at]

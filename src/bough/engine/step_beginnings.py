@@ -69,8 +69,6 @@ class StepStarter(Struct, eq=False):
             heard=task.talk.heard,
         )
 
-    # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
-
     def _is_written(self, task: Task, step: Step) -> bool:
         """Return whether the step is in the plan that the run began with. Only in that plan are braces placeholders."""
         found = self._run.plan.goal
@@ -106,8 +104,6 @@ class StepStarter(Struct, eq=False):
         child = task.children.ended.get(name)
         return child.result if child is not None else ""
 
-    # ── what a critic judges ────────────────────────────────────────────────────────────────────────────────────────
-
     def _build_subject(self, task: Task, step: Step) -> Subject:
         """Build what a critic judges: the changes of the nearest task above that has some, and its steps' results."""
         earlier = task.children.ended.get(step.name)
@@ -118,8 +114,6 @@ class StepStarter(Struct, eq=False):
         changed = next((each for each in above if each.base != task.tree), task)
         said = next((found for each in above if (found := _list_verdicts(each))), ())
         return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
-
-    # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
 
     async def done_before(self, first: e.TaskCreated) -> e.ChildSettled | None:
         """Find the same step, completed by an earlier run from the same files; None if the step has to run."""

@@ -180,7 +180,6 @@ class StepMerger(Struct, eq=False):
         return Merge(work.base, head, work.tree, tree, tuple(needed), task_result.list_asked_probes(task))
 
     async def _open_workspace(self, child: Task, tree: str) -> Workspace:
-        """Open the step's own workspace, with the files of this tree."""
         workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
         await workspace.restore(tree)
         return workspace

@@ -190,7 +190,6 @@ async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
 
 
 def _read_instructions(workspace: Workspace) -> str:
-    """Read the repository's instructions for agents, from its top folder and from the folder where the work starts."""
     top, below = Place(workspace.root), workspace.folder.relative_to(workspace.root).as_posix()
     texts = []
     for folder in (top, top / below) if below != "." else (top,):

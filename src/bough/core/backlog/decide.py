@@ -244,7 +244,6 @@ def wants_joining(backlog: Backlog) -> bool:
 
 
 def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: NightSituation) -> str:
-    """Explain why nothing may begin although a goal is ready."""
     if here.full:
         return here.full
     night = backlog.open_night

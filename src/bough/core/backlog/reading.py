@@ -49,9 +49,6 @@ def read_list(text: str, file: str) -> list[Named]:
     return found
 
 
-# ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _read_checklist(text: str, file: str) -> Iterator[Named]:
     """Read every open item at the outermost level, with its indented details."""
     lines = text.expandtabs(4).splitlines()
@@ -84,9 +81,6 @@ def _make_entry(title: str, details: list[str], source: str) -> Named:
     body = "\n".join(line[indent:].rstrip() for line in kept).strip()
     goal = f"{title.strip()}\n\n{body}" if body else title.strip()
     return _convert({**said, "goal": goal}, source)
-
-
-# ── data ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_documents(text: str, file: str) -> list[Any]:
@@ -124,9 +118,6 @@ def _convert(said: Any, place: str) -> Named:
     except msgspec.ValidationError as error:
         raise UsageError(f"{place}: {error}.") from None
     return str(said.get("name") or ""), entry
-
-
-# ── issues ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Issue(msgspec.Struct, frozen=True):

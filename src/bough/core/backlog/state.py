@@ -195,7 +195,6 @@ def _change(backlog: Backlog, item: str, **fields: Any) -> Backlog:
 
 
 def _count(backlog: Backlog, run: str, begun: NightRun) -> Backlog:
-    """Add the run to the night, with what it had spent before."""
     night = backlog.night
     if night is None or run in night.runs:
         return backlog
@@ -203,7 +202,6 @@ def _count(backlog: Backlog, run: str, begun: NightRun) -> Backlog:
 
 
 def _count_review(backlog: Backlog) -> Backlog:
-    """Charge the review of the list to the running night, or to the next one."""
     night = backlog.open_night
     if night is None or backlog.reviewed == Spend():
         return backlog

@@ -142,7 +142,6 @@ def _outline_other(text: str, before: str | None) -> str:
 
 
 def _find_new_lines(text: str, before: str | None) -> set[int]:
-    """Return the numbers of the lines that have changed."""
     lines = text.splitlines()
     if before is None:
         return {*range(len(lines))}

@@ -12,26 +12,9 @@ from collections.abc import Container, Iterable, Sequence
 from hashlib import sha256
 from itertools import accumulate
 
+from bough.core.conversation import pruning
+from bough.core.conversation import text_fitting as fit
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.pruning import (
-    EssentialFacts,
-    find_seams,
-    list_calls,
-    list_edited,
-    list_errors,
-    list_statements,
-    parse_arguments,
-    render_transcript,
-)
-from bough.core.conversation.text_fitting import (
-    contain_markdown,
-    estimate_tokens,
-    fence_text,
-    render_bullets,
-    render_heading,
-    share_room,
-    shorten_middle,
-)
 from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said, ToolSpec, Usage
 from bough.core.rules import CompactionRules
 
@@ -50,9 +33,6 @@ USEFUL = 0.8
 """A compaction helped if what is left is at most this share of the conversation."""
 
 
-# ── when, where, and whether it helped ──────────────────────────────────────────────────────────────────────────────
-
-
 def is_due(used: int, window: int, rules: CompactionRules) -> bool:
     """Whether to compact. `used`: input tokens of the last round by the provider's count; `window`: 0 if unknown."""
     return 0 < window * rules.at <= used
@@ -66,8 +46,8 @@ def measure_messages(messages: Iterable[Message]) -> int:
 def _measure_message(message: Message) -> int:
     if isinstance(message, Replied):
         asked = (text for call in message.calls for text in (call.name, call.arguments, call.extra))
-        return sum(map(estimate_tokens, (message.text, message.extra, *asked)))
-    return estimate_tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
+        return sum(map(fit.estimate_tokens, (message.text, message.extra, *asked)))
+    return fit.estimate_tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
 
 
 def compute_target(messages: Iterable[Message], rules: CompactionRules, window: int = 0) -> int:
@@ -88,7 +68,7 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
     sizes = [_measure_message(message) for message in listed]
     below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
     # The conversation may also be cut at its very end if no call waits for its result: an added message finds that out.
-    places = [at for at in find_seams([*listed, Said("")]) if at >= 1]
+    places = [at for at in pruning.find_seams([*listed, Said("")]) if at >= 1]
     fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
     last = max((at for at in places if at < len(listed) and isinstance(listed[at], Replied)), default=len(listed))
     if fitting <= last or below[last] > below[0] // 2:
@@ -119,16 +99,14 @@ def count_useless(count: int, before: int, after: int) -> int:
 
 def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
     """Estimate the usage of a call whose provider does not report it: conversation, tools and answer."""
-    shown = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
+    shown = sum(fit.estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
     return Usage(used + shown, _measure_message(Replied(answer.text, answer.calls, answer.extra)), estimated=True)
 
-
-# ── what stays word for word ────────────────────────────────────────────────────────────────────────────────────────
 
 READ = "What was read (sha256 of the text that was shown; of a whole file it is the file's own)"
 
 
-def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> str:
+def render_pinned(needed: pruning.EssentialFacts, messages: PersistentList[Message]) -> str:
     """Render the facts that must not get lost, word for word: the task, its criteria and check, the last verdict, dead
     ends, and hashes of files that were read. Text that is already in the brief is left out."""
     brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], Said) else ""
@@ -138,13 +116,13 @@ def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> 
 
     told = (
         ("The task", "\n".join(new(needed.instructions))),
-        ("What must be true at the end", render_bullets(new(*needed.criteria))),
+        ("What must be true at the end", fit.render_bullets(new(*needed.criteria))),
         ("The check", "\n".join(new(needed.check))),
-        ("What the check said last", "\n".join(map(fence_text, new(needed.verdict)))),
-        ("Dead ends: do not try these again", render_bullets(new(*needed.dead_ends))),
-        (READ, render_bullets(list_reads(messages, needed.editors))),
+        ("What the check said last", "\n".join(map(fit.fence_text, new(needed.verdict)))),
+        ("Dead ends: do not try these again", fit.render_bullets(new(*needed.dead_ends))),
+        (READ, fit.render_bullets(list_reads(messages, needed.editors))),
     )
-    return "\n".join(render_heading(head, text) for head, text in told if text)
+    return "\n".join(fit.render_heading(head, text) for head, text in told if text)
 
 
 def _normalize_lines(text: str) -> str:
@@ -176,7 +154,7 @@ def list_reads(messages: Iterable[Message], editors: Container[str] = EDITORS) -
 
 
 def _record_read(known: dict[str, str], call: Call, text: str, editors: Container[str]) -> dict[str, str]:
-    path = parse_arguments(call).get("path")
+    path = pruning.parse_arguments(call).get("path")
     if not isinstance(path, str) or "\n" in path:
         return known
     if call.name in editors:
@@ -204,9 +182,6 @@ def _parse_read_output(shown: str) -> tuple[str, str]:
     return (page[1] if page else f"from line {first_line} on"), text
 
 
-# ── the summary ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:
     """Turn a model's answer into a summary with exactly the four sections, and the pinned facts below.
 
@@ -215,13 +190,13 @@ def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] =
     """
     # Find the four sections, however the answer writes their headings. Text before them is kept as context, unless it
     # only announces a summary.
-    before, *pieces = re.split(_HEAD, contain_markdown(answer))
+    before, *pieces = re.split(_HEAD, fit.contain_markdown(answer))
     found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
     for head, text in zip(pieces[::2], pieces[1::2], strict=True):
         name = next(known for known in HEADINGS if known.lower() == head.lower())
         found[name] = "\n\n".join(part for part in (found.get(name, ""), text.strip()) if part)
     told = found.get(HEADINGS[2], "")
-    missing = render_bullets(f"`{path}`" for path in changed if path not in told)
+    missing = fit.render_bullets(f"`{path}`" for path in changed if path not in told)
     if missing:
         nothing = not told or told.strip(" -*.").lower() in (NOTHING, "nothing", "none")
         found[HEADINGS[2]] = missing if nothing else f"{told}\n{missing}"
@@ -231,33 +206,32 @@ def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] =
 def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int, editors: Container[str] = EDITORS) -> str:
     """Summarise without a model: the last statements, errors, changed files, and the head and tail of the rest."""
     listed = list(messages)
-    half = max((limit - estimate_tokens(pinned)) // 2, 0)
-    said = [*_list_decisions(listed), *(shorten_middle(text, 80) for text in list_statements(listed, 8))]
-    talk = shorten_middle("".join(render_transcript(listed)).strip(), half)
+    half = max((limit - fit.estimate_tokens(pinned)) // 2, 0)
+    said = [*_list_decisions(listed), *(fit.shorten_middle(text, 80) for text in pruning.list_statements(listed, 8))]
+    talk = fit.shorten_middle("".join(pruning.render_transcript(listed)).strip(), half)
     found = {
-        HEADINGS[0]: render_bullets(said),
-        HEADINGS[1]: "\n\n".join(list_errors(listed)),
-        HEADINGS[2]: render_bullets(f"`{path}`" for path in list_edited(listed, editors)),
-        HEADINGS[3]: f"{render_bullets(list_calls(listed, 12))}\n\n{talk}",
+        HEADINGS[0]: fit.render_bullets(said),
+        HEADINGS[1]: "\n\n".join(pruning.list_errors(listed)),
+        HEADINGS[2]: fit.render_bullets(f"`{path}`" for path in pruning.list_edited(listed, editors)),
+        HEADINGS[3]: f"{fit.render_bullets(pruning.list_calls(listed, 12))}\n\n{talk}",
     }
-    return _join_sections({head: contain_markdown(text) for head, text in found.items()}, pinned, limit)
+    return _join_sections({head: fit.contain_markdown(text) for head, text in found.items()}, pinned, limit)
 
 
 def _list_decisions(messages: Iterable[Message]) -> list[str]:
-    """List the agent's own notes."""
     calls = [call for message in messages if isinstance(message, Replied) for call in message.calls]
-    noted = (parse_arguments(call) for call in calls if call.name == "note")
+    noted = (pruning.parse_arguments(call) for call in calls if call.name == "note")
     return [str(given["text"]) for given in noted if given.get("kind") == "decision" and given.get("text")]
 
 
 def _join_sections(sections: dict[str, str], pinned: str, limit: int) -> str:
-    heads = sum(estimate_tokens(render_heading(head, "")) + 5 for head in HEADINGS)
+    heads = sum(fit.estimate_tokens(fit.render_heading(head, "")) + 5 for head in HEADINGS)
     bodies = [sections.get(head, "").strip() or NOTHING for head in HEADINGS]
-    given = share_room(
-        [estimate_tokens(body) for body in bodies], max(limit - estimate_tokens(pinned) - heads, LEAST // 2)
+    given = fit.share_room(
+        [fit.estimate_tokens(body) for body in bodies], max(limit - fit.estimate_tokens(pinned) - heads, LEAST // 2)
     )
-    shown = [contain_markdown(shorten_middle(body, most)) for body, most in zip(bodies, given, strict=True)]
-    told = [render_heading(head, text) for head, text in zip(HEADINGS, shown, strict=True)]
+    shown = [fit.contain_markdown(fit.shorten_middle(body, most)) for body, most in zip(bodies, given, strict=True)]
+    told = [fit.render_heading(head, text) for head, text in zip(HEADINGS, shown, strict=True)]
     return "\n".join([*told, pinned] if pinned else told)
 
 

@@ -138,7 +138,6 @@ def list_dead_ends(task: Task) -> tuple[str, ...]:
 
 
 def _list_own(task: Task, kind: str) -> list[str]:
-    """List what the task's own agents noted, of one kind."""
     return [note.text for note in task.talk.notes if note.kind == kind]
 
 

@@ -14,18 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.core.conversation.text_fitting import (
-    BYTES,
-    contain_markdown,
-    count_bytes,
-    estimate_tokens,
-    fence_text,
-    render_bullets,
-    render_heading,
-    share_room,
-    shorten_middle,
-    take_head,
-)
+from bough.core.conversation import text_fitting as fit
 from bough.core.decoding import UNREADABLE
 from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
@@ -68,9 +57,6 @@ class EssentialFacts(Struct, frozen=True):
     """Why the conversation is pruned: the stuck detector's diagnosis."""
     editors: frozenset[str] = EDITORS
     """Tools that change files."""
-
-
-# ── the conversation as text ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def find_seams(messages: Sequence[Message]) -> list[int]:
@@ -126,7 +112,7 @@ def split_transcript(messages: Iterable[Message], most: int) -> list[str]:
         lambda text: text.splitlines(keepends=True),
         list,
     ]
-    return _pack_pieces([text for text in exchanges if text], max(most, 2) * BYTES, finer)
+    return _pack_pieces([text for text in exchanges if text], max(most, 2) * fit.BYTES, finer)
 
 
 _HEADS = r"(?m)^(?=\[(?:result of|call) )"
@@ -138,7 +124,7 @@ def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[
     open_: list[str] = []
     left = room
     for piece in pieces:
-        needs = count_bytes(piece)
+        needs = fit.count_bytes(piece)
         if needs > left and open_:
             packed.append("".join(open_))
             open_, left = [], room
@@ -155,13 +141,13 @@ def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_f
     return build_material(part, number, of, needed, so_far, EXTRACT) | {
         "why": needed.why or "it made no progress",
         "files": ", ".join(needed.files) or "none",
-        "dead_ends": render_bullets(needed.dead_ends) or "(none)",
+        "dead_ends": fit.render_bullets(needed.dead_ends) or "(none)",
     }
 
 
 def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, words: int) -> dict[str, str]:
     """Build the values for a template that shows a part of a conversation to a model."""
-    so_far = shorten_middle(so_far.strip(), words * 3)
+    so_far = fit.shorten_middle(so_far.strip(), words * 3)
     # No text can contain its own hash, so no text can imitate the line that closes it.
     fence = f"===== {hash_text(part + so_far):012x} ====="
     before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
@@ -173,7 +159,7 @@ def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_f
         "fence": fence,
         "words": str(words),
         "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none)",
+        "criteria": fit.render_bullets(needed.criteria) or "(none)",
         "check": needed.check.strip() or "(none)",
     }
 
@@ -182,8 +168,6 @@ def is_usable(answer: Answer) -> bool:
     """Whether a model's answer has content; if not, the way without a model is used."""
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
-
-# ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _FAILED = (
     r"(?m)^(?:Traceback \(most recent call last\)|E  +\S|(?:FAILED|ERROR) \S|[\w.]{0,80}(?:Error|Exception)\b: "
@@ -223,7 +207,11 @@ def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) 
         elif message.ok or not is_transient(message.text):
             error = hash_text("\n".join(sorted(find_trouble(clip_text(message.text)))))
             found.pop(error, None)
-            found[error] = (made, call.name, f"{label_call(call)}\n{shorten_middle(message.text.strip(), ERROR - 70)}")
+            found[error] = (
+                made,
+                call.name,
+                f"{label_call(call)}\n{fit.shorten_middle(message.text.strip(), ERROR - 70)}",
+            )
     kept: list[tuple[str, str]] = []
     for _, tool, text in reversed(found.values()):
         if len(kept) < ERRORS and sum(tool == other for other, _ in kept) < ERRORS_OF_A_TOOL:
@@ -242,7 +230,7 @@ def label_call(call: Call) -> str:
     else:
         text = f"{call.name or 'a call'} {call.arguments}"
     text = " ".join(text.split())
-    return text if count_bytes(text) <= 180 else f"{take_head(text, 176)} …"
+    return text if fit.count_bytes(text) <= 180 else f"{fit.take_head(text, 176)} …"
 
 
 def parse_arguments(call: Call) -> dict[str, Any]:
@@ -284,13 +272,10 @@ def list_calls(messages: Iterable[Message], most: int) -> list[str]:
             if "path" not in parse_arguments(call):  # A file can be read again.
                 lines = clip_text(message.text).splitlines()
                 printed = [line.strip() for line in lines if line.strip() and line[0] != "("]
-                how += f": {shorten_middle(printed[-1], 38)}" if printed else ""
+                how += f": {fit.shorten_middle(printed[-1], 38)}" if printed else ""
             found.pop(label, None)
             found[label] = f"`{label}`: {how}"
     return list(found.values())[-most:]
-
-
-# ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
@@ -300,22 +285,25 @@ def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str
     if they take more than half of the limit, the rest still gets half. The dead ends, the last error and the last
     verdict may be shortened but are never left out.
     """
-    criteria = render_bullets(needed.criteria)
+    criteria = fit.render_bullets(needed.criteria)
     told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
-    task = "\n".join(render_heading(head, text) for head, text in told if text)
-    room = max(limit - FRAME - estimate_tokens(task), limit // 2)
+    task = "\n".join(fit.render_heading(head, text) for head, text in told if text)
+    room = max(limit - FRAME - fit.estimate_tokens(task), limit // 2)
     each = max(room // 3 // max(len(needed.dead_ends), 1), 24)
-    dead_ends = render_bullets(shorten_middle(text, each) for text in needed.dead_ends)
-    tried = render_heading("Dead ends: do not try these again", dead_ends) if dead_ends else ""
+    dead_ends = fit.render_bullets(fit.shorten_middle(text, each) for text in needed.dead_ends)
+    tried = fit.render_heading("Dead ends: do not try these again", dead_ends) if dead_ends else ""
     blocks: list[tuple[str, str, Callable[[str], str]]] = [
-        ("What was found out (where it differs, the files are right)", _contain(found, needed), contain_markdown),
-        ("What the check said last", needed.verdict, fence_text),
-        ("The last error", "".join(needed.errors[-1:]), fence_text),
-        ("Errors before it", "\n\n".join(needed.errors[:-1]), fence_text),
+        ("What was found out (where it differs, the files are right)", _contain(found, needed), fit.contain_markdown),
+        ("What the check said last", needed.verdict, fit.fence_text),
+        ("The last error", "".join(needed.errors[-1:]), fit.fence_text),
+        ("Errors before it", "\n\n".join(needed.errors[:-1]), fit.fence_text),
     ]
-    wants = [estimate_tokens(head) + estimate_tokens(text) + AROUND if text.strip() else 0 for head, text, _ in blocks]
-    wants.append(estimate_tokens(_render_files(needed.files, WHOLE)) + AROUND * (2 + len(needed.files)))
-    *given, left = share_room(wants, room - estimate_tokens(tried))
+    wants = [
+        fit.estimate_tokens(head) + fit.estimate_tokens(text) + AROUND if text.strip() else 0
+        for head, text, _ in blocks
+    ]
+    wants.append(fit.estimate_tokens(_render_files(needed.files, WHOLE)) + AROUND * (2 + len(needed.files)))
+    *given, left = fit.share_room(wants, room - fit.estimate_tokens(tried))
     shown = [_fit_block(*block, most) for block, most in zip(blocks, given, strict=True)]
     return "\n".join(part for part in (task, shown[0], tried, *shown[1:], _render_files(needed.files, left)) if part)
 
@@ -323,8 +311,8 @@ def prune_context(found: str, needed: EssentialFacts, limit: int = LIMIT) -> str
 def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: int = LIMIT) -> str:
     """Build the fresh context without a model: the last statements and calls replace the findings."""
     listed = list(messages)
-    said = render_bullets([shorten_middle(text, 70) for text in list_statements(listed, 5)])
-    done = render_bullets(list_calls(listed, 8))
+    said = fit.render_bullets([fit.shorten_middle(text, 70) for text in list_statements(listed, 5)])
+    done = fit.render_bullets(list_calls(listed, 8))
     pieces = [f"{head}\n\n{text}" for head, text in (("Said last:", said), ("Done last:", done)) if text]
     return prune_context("\n\n".join(pieces), needed, limit)
 
@@ -334,7 +322,7 @@ def _contain(found: str, needed: EssentialFacts) -> str:
     facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
     told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
     lines = (line for line in found.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)
-    return contain_markdown("\n".join(lines))
+    return fit.contain_markdown("\n".join(lines))
 
 
 def _fit_block(head: str, text: str, form: Callable[[str], str], most: int) -> str:
@@ -342,22 +330,22 @@ def _fit_block(head: str, text: str, form: Callable[[str], str], most: int) -> s
     text = text.strip("\n")
     if not text.strip():
         return ""
-    short = shorten_middle(text, most - estimate_tokens(head) - AROUND)
-    framed = render_heading(head, form(short))
+    short = fit.shorten_middle(text, most - fit.estimate_tokens(head) - AROUND)
+    framed = fit.render_heading(head, form(short))
     # For a text full of backticks, the marks of the code block may be longer than the text.
-    return framed if estimate_tokens(framed) <= most else render_heading(head, short)
+    return framed if fit.estimate_tokens(framed) <= most else fit.render_heading(head, short)
 
 
 def _render_files(files: Mapping[str, str], most: int) -> str:
     """Render the files: the last in full or its beginning and end, those before it as long as there is room, and the
     others by name."""
-    most -= AROUND * 2 + sum(estimate_tokens(path) + AROUND for path in files)
+    most -= AROUND * 2 + sum(fit.estimate_tokens(path) + AROUND for path in files)
     shown: list[str] = []
     for older, path in zip(reversed(range(len(files))), [*files][::-1], strict=True):
         text = files[path].rstrip("\n")
-        fits = estimate_tokens(text) + AROUND <= most
-        fenced = fence_text(text if fits else shorten_middle(text, most // 2 if older else most - AROUND))
-        whole = bool(text) and (fits or most >= 120) and estimate_tokens(fenced) <= most
-        most -= estimate_tokens(fenced) if whole else 0
+        fits = fit.estimate_tokens(text) + AROUND <= most
+        fenced = fit.fence_text(text if fits else fit.shorten_middle(text, most // 2 if older else most - AROUND))
+        whole = bool(text) and (fits or most >= 120) and fit.estimate_tokens(fenced) <= most
+        most -= fit.estimate_tokens(fenced) if whole else 0
         shown.append(f"`{path}`\n{fenced}\n" if whole else f"`{path}` ({text.count(chr(10)) + 1} lines)\n")
-    return render_heading("The changed files, as they are now", "\n".join(reversed(shown))) if shown else ""
+    return fit.render_heading("The changed files, as they are now", "\n".join(reversed(shown))) if shown else ""

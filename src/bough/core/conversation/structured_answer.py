@@ -70,9 +70,6 @@ def _describe_kind(schema: Schema) -> str:
     return f"list of objects with {', '.join(inner)}" if inner else f"list of {items.get('type', 'value')}s"
 
 
-# ── where the answer is ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
     """Return the arguments of the one call. Only one tool was offered, so a call with another name means it too."""
     named = [call for call in answer.calls if call.name == spec.name] or list(answer.calls)
@@ -91,7 +88,6 @@ def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> di
 
 
 def _read_text(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
-    """Find the first object in the text that has a field of the answer."""
     text = answer.text.rpartition("</think>")[2][:LONGEST]
     known = spec.parameters["properties"].keys()
     known |= {word for word, name in aliases.items() if name in known}
@@ -108,11 +104,7 @@ def _list_fields(spec: ToolSpec) -> str:
     return ", ".join(f"`{name}`" for name in spec.parameters["properties"])
 
 
-# ── from text to objects ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _find_objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
-    """Yield every outermost JSON object in a text, whatever is around it."""
     at = 0
     for _ in range(STARTS):
         start = _BRACKET.search(text, at)
@@ -169,15 +161,11 @@ def _unwrap(value: Any, spec: ToolSpec) -> Any:
 
 
 def _parse_json(text: str) -> Any:
-    """Parse a JSON text; None if it is not JSON."""
     text = text.strip()
     if not text.startswith(("{", "[")):
         return None
     value, end = _decode_value(text, 0)
     return value if end >= len(text.rstrip()) else None
-
-
-# ── from objects to fields ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
@@ -214,7 +202,6 @@ _PLACE = r" - at `\$\.?(.*)`$"
 
 
 def _describe_error(error: str, spec: ToolSpec) -> str:
-    """Turn the error of msgspec into a sentence about the answer."""
     place = re.search(_PLACE, error)
     what, where = (error[: place.start()], place[1]) if place else (error, "")
     if missing := re.match(_MISSING, what):

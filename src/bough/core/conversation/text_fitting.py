@@ -77,9 +77,6 @@ def share_room(wants: Sequence[int], room: int) -> list[int]:
     return given
 
 
-# ── texts among other texts ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def render_heading(head: str, text: str) -> str:
     return f"## {head}\n\n{text}\n"
 

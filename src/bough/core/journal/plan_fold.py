@@ -177,7 +177,6 @@ def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
 
 
 def _charge_child(task: Task, event: e.ChildSettled) -> Task:
-    """Charge the task for what a step spent, minus what it was charged for that step before."""
     children = task.children
     child = children.running[event.child].task if event.child in children.running else event.child
     # A skipped or reused step has spent nothing; the spend of an earlier pass is already counted.

@@ -148,7 +148,6 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
 
 
 def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
-    """Measure how full the model's window is, by the provider's count if there is one."""
     attempt = get_attempt(task)
     used = event.usage.input or attempt.used
     known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
@@ -225,7 +224,6 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
 
 
 def _count_calling(task: Task, *, usable: bool) -> Task:
-    """Note whether an answer had a usable tool call."""
     attempt = get_attempt(task)
     if attempt.protocol != "tools":
         return task
@@ -249,7 +247,6 @@ def _note_progress(task: Task, call: Call, passed: int) -> Task:
 
 
 def _watch_round(task: Task) -> Task:
-    """Check at the end of a round whether the work makes progress."""
     memory, signal = observe_round(task.progress.memory, Turn(task.round.text, task.round.acts), task.rules.stuck)
     return change(task, progress={"memory": memory, "signal": signal}, round={"acts": ()})
 

@@ -60,7 +60,6 @@ def read_conventions(answer: Answer) -> tuple[str, ...]:
 
 
 def _build_level(parent: Step, items: Sequence[g.StepDraft], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
-    """Build the steps below a parent, and list their problems."""
     below = "the plan" if parent.name == GOAL else f"`{parent.name}`"
     if depth_left < 1:
         return (), [f"There is no room for steps below {below}: give its steps one level up."]

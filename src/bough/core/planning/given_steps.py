@@ -111,9 +111,6 @@ def _normalize_path(path: str) -> str:
 _PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|NOTICE))$"
 
 
-# ── names and needs ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def assign_names(given: Sequence[StepDraft], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
     """Assign a path segment to each step, and list the problems. A name that is taken elsewhere gets a number; a name
     that the answer uses twice is rejected, since a need could mean either step."""

@@ -10,14 +10,7 @@ from msgspec import Struct
 
 from bough.core.acceptance.requirements import render_requirements
 from bough.core.budget.grants import LEAF_ROUNDS
-from bough.core.conversation.context import (
-    build_planner_goal,
-    list_learned_notes,
-    render_breadcrumb,
-    render_bullets,
-    render_notes,
-    render_section,
-)
+from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text, keep_ends
 from bough.core.planning.plan import Step
@@ -92,15 +85,15 @@ def outline_steps(steps: Sequence[Step]) -> str:
 
 
 def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
-    """Build the values that every planning prompt shares: the task and the repository."""
     check = f"`{known.command}`" if known.command else "None found in the project; steps include their own tests."
     return {
         "instructions": step.instructions,
-        "criteria": render_section("What must be true at the end", render_bullets(step.criteria)),
-        "check": render_section("The check that proves it", check),
+        "criteria": context.render_section("What must be true at the end", context.render_bullets(step.criteria)),
+        "check": context.render_section("The check that proves it", check),
         "repository": str(known.size),
-        "files": render_section("Its files", known.files[:OUTLINE]) + render_section("How it is built", known.built),
-        "project": render_section("The repository's own instructions for agents", known.project),
+        "files": context.render_section("Its files", known.files[:OUTLINE])
+        + context.render_section("How it is built", known.built),
+        "project": context.render_section("The repository's own instructions for agents", known.project),
     }
 
 
@@ -109,7 +102,7 @@ def build_gate_values(task: Task, known: RepositoryFacts, rounds: int, *, grows:
     said = f"There are {rounds} rounds for the whole goal."
     if grows:
         said = f"One engineer has {rounds} rounds for the whole goal; a plan gets {LEAF_ROUNDS} more per further step."
-    return _build_common_values(build_planner_goal(task), known) | {"rounds": said}
+    return _build_common_values(context.build_planner_goal(task), known) | {"rounds": said}
 
 
 def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, means: str) -> dict[str, str]:
@@ -121,9 +114,9 @@ def build_planner_values(task: Task, known: RepositoryFacts, depth_left: int, me
         estimate = f"About {size.steps} steps. {size.reason}{phases}{domains}"
     if plan.wish:
         change = f"{outline_steps(plan.proposed)}\n\nThe person read this and wants it changed:\n\n{plan.wish}"
-    return _build_common_values(build_planner_goal(task), known) | {
-        "estimate": render_section("A first estimate", estimate),
-        "wish": render_section("The plan so far", change),
+    return _build_common_values(context.build_planner_goal(task), known) | {
+        "estimate": context.render_section("A first estimate", estimate),
+        "wish": context.render_section("The plan so far", change),
         **_build_room_values(task, depth_left, means),
     }
 
@@ -133,9 +126,9 @@ def _build_room_values(task: Task, depth_left: int, means: str) -> dict[str, str
     many = len(task.asked) > 1
     asked = render_requirements(task.asked) if many else ""
     return {
-        "requirements": render_section("Its requirements, by number", asked),
+        "requirements": context.render_section("Its requirements, by number", asked),
         "covering": COVERING if many else "",
-        "means": render_section("What is available", means),
+        "means": context.render_section("What is available", means),
         "levels": describe_levels(depth_left),
     }
 
@@ -163,14 +156,16 @@ def build_phase_values(task: Task, goal: Step, known: RepositoryFacts, depth_lef
     done = (result.partition(": ") for result in told.results)
     past = [FinishedStep(name, "completed", text) for name, _, text in done]
     return _build_common_values(task.step, known) | {
-        "place": render_breadcrumb(task.id),
+        "place": context.render_breadcrumb(task.id),
         "goal": goal.instructions,
-        "agreed": render_section(
-            "The conventions of the whole plan", render_bullets((*told.conventions, *told.interfaces))
+        "agreed": context.render_section(
+            "The conventions of the whole plan", context.render_bullets((*told.conventions, *told.interfaces))
         ),
-        "past": render_section("What was done before it", "\n".join(map(str, past))),
-        "later": render_section("What comes after it and is not part of it", render_bullets(told.later)),
-        "notes": render_section("Known so far", render_notes(list_learned_notes(task))),
+        "past": context.render_section("What was done before it", "\n".join(map(str, past))),
+        "later": context.render_section(
+            "What comes after it and is not part of it", context.render_bullets(told.later)
+        ),
+        "notes": context.render_section("Known so far", context.render_notes(context.list_learned_notes(task))),
         **_build_room_values(task, depth_left, means),
     }
 
@@ -181,7 +176,7 @@ def build_split_values(
     """Build the values for `decomposer.md`. `why`: the stuck detector's finding, or the failure; `diff`: the task's
     changes."""
     return _build_stuck_values(task, place, why, kept, command) | {
-        "diff": render_section("What it has changed so far", keep_ends(diff, LONG))
+        "diff": context.render_section("What it has changed so far", keep_ends(diff, LONG))
     }
 
 
@@ -192,20 +187,20 @@ def build_replan_values(
     done = "\n".join(str(child) for child in past if child.state == "completed")
     blocked = "\n".join(str(child) for child in past if child.state != "completed")
     return _build_stuck_values(task, place, why, kept, command) | {
-        "done": render_section("What is done and stays", done),
-        "blocked": render_section("What did not work", blocked),
+        "done": context.render_section("What is done and stays", done),
+        "blocked": context.render_section("What did not work", blocked),
     }
 
 
 def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...], command: str) -> dict[str, str]:
     numbered = "\n".join(f"{number}. {criterion}" for number, criterion in enumerate(task.criteria, 1))
     return {
-        "place": render_breadcrumb(place),
+        "place": context.render_breadcrumb(place),
         "instructions": task.instructions,
-        "criteria": render_section("Its criteria, by number", numbered),  # `covers` takes these numbers.
-        "check": render_section("The check that proves it", f"`{command}`" if command else ""),
+        "criteria": context.render_section("Its criteria, by number", numbered),  # `covers` takes these numbers.
+        "check": context.render_section("The check that proves it", f"`{command}`" if command else ""),
         "why": keep_ends(why, LONG),
-        "notes": render_section("Dead ends and decisions", render_notes(kept)),
+        "notes": context.render_section("Dead ends and decisions", context.render_notes(kept)),
     }
 
 
@@ -256,7 +251,6 @@ def outlined(paths: Sequence[str], goal: str, limit: int) -> str:
 
 
 def _listed(lines: Sequence[str], room: int) -> str:
-    """Return as many lines as fit; the last says how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
         room -= len(line) + 1
@@ -291,13 +285,11 @@ def _named(paths: Sequence[str], goal: str) -> list[str]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """List the folders of a path, the nearest first."""
     while path := path.rpartition("/")[0]:
         yield path
 
 
 def _folders(paths: Iterable[str]) -> list[str]:
-    """List the folders, the largest first, each with its number of files and most common extensions."""
     counts: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {}
     for (parent, ending), files in Counter(map(_place, paths)).items():
@@ -310,6 +302,5 @@ def _folders(paths: Iterable[str]) -> list[str]:
 
 
 def _place(path: str) -> tuple[str, str]:
-    """Return the folder and the extension of a path."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""

@@ -122,8 +122,6 @@ def is_repetition(step: Step, tried: Step) -> bool:
     return is_alike(step, tried) or (shared > 0 and shared >= ECHOED * max(len(mine), len(its)))
 
 
-# ── criteria ────────────────────────────────────────────────────────────────────────────────────────────────────
-
 _VAGUE = (
     r"(?i)\b(works?( (well|fine|correctly|properly|as (expected|intended|described)))?|working|clean(er|ly)?|readable|"
     r"maintainable|good|nice|better|best practices?|robust|solid|efficient(ly)?|fast|intuitive|user.?friendly|"

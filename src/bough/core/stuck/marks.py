@@ -141,8 +141,6 @@ def is_transient(text: str) -> bool:
     return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None
 
 
-# ── one answer that keeps saying the same thing ───────────────────────────────────────────────────────────────────────
-
 PIECE = 50
 """Characters of a piece of text that is searched for in the rest of the answer."""
 APART = 500

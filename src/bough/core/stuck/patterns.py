@@ -16,22 +16,12 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.stuck.marks import (
-    LITTLE,
-    SPECIFIC,
-    Kind,
-    Mark,
-    classify_repeat,
-    count_repetitions,
-    mark_act,
-    measure_likeness,
-    sketch_text,
-)
+from bough.core.stuck import marks as m
 from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
 from bough.core.textual.spelling import shorten_line
 
 T = TypeVar("T")
-D = TypeVar("D", Mark, "RoundKey[int]")
+D = TypeVar("D", m.Mark, "RoundKey[int]")
 
 ACTS = 16
 """The most calls of one round that are examined."""
@@ -45,7 +35,7 @@ class RepeatedRound(Struct, frozen=True):
     round: int
     lag: int
     """How many rounds back the repeated round is."""
-    kind: Kind
+    kind: m.Kind
     verbatim: bool
     """Whether the round has exactly the calls of the round before."""
 
@@ -64,7 +54,7 @@ class StuckMemory(Struct, frozen=True):
     """Rounds seen so far."""
     era: int = 0
     """Number of changes of the workspace."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[m.Mark, ...] = ()
     repeated: tuple[RepeatedRound, ...] = ()
     """The last rounds in a row that only repeated earlier ones."""
     idle: tuple[int, ...] = ()
@@ -87,21 +77,20 @@ def reset_memory(memory: StuckMemory) -> StuckMemory:
 
 
 def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemory:
-    """Return the memory after one more round."""
     now = memory.round + 1
     if not turn.acts:  # Text alone changes nothing: an earlier repetition continues.
-        said = (*memory.said, RoundKey(now, sketch_text(turn.text)))
+        said = (*memory.said, RoundKey(now, m.sketch_text(turn.text)))
         return replace(memory, round=now, said=keep_last(said, rules.silent))
     memory = replace(memory, round=now, said=())
-    marks: list[Mark] = []
-    found: list[tuple[Kind, int] | None] = []
+    marks: list[m.Mark] = []
+    found: list[tuple[m.Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
-        one = mark_act(act, now, memory.era)
+        one = m.mark_act(act, now, memory.era)
         # Skip transport failures, which would count as repeats: a 429 looks the same each time.
         if one.transit:
             continue
         # Find the nearest earlier act that this one repeats.
-        kinds = ((classify_repeat(one, then, rules), one.round - then.round) for then in reversed(memory.marks))
+        kinds = ((m.classify_repeat(one, then, rules), one.round - then.round) for then in reversed(memory.marks))
         found.append(next(((kind, lag) for kind, lag in kinds if kind is not None), None))
         marks.append(one)
         memory = _note_change(memory, act, one, found[-1])
@@ -109,7 +98,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
     return _remember(memory, marks, found, rules) if marks else memory
 
 
-def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
+def _note_change(memory: StuckMemory, act: Act, one: m.Mark, found: tuple[m.Kind, int] | None) -> StuckMemory:
     """Count the change, if the act made one. If no git tree is known, a successful write is one, unless it repeats."""
     if act.tree:
         before = memory.trees[-1].key if memory.trees else ""
@@ -117,12 +106,12 @@ def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, in
             return memory
         trees = (*memory.trees, RoundKey(one.round, act.tree))
         return replace(memory, trees=trees, era=memory.era + (before != ""))
-    silent = one.says < LITTLE
+    silent = one.says < m.LITTLE
     return replace(memory, era=memory.era + 1) if act.writes and act.ok and (silent or found is None) else memory
 
 
 def _remember(
-    memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+    memory: StuckMemory, marks: list[m.Mark], found: list[tuple[m.Kind, int] | None], rules: StuckRules
 ) -> StuckMemory:
     now = memory.round
     moved = memory.era != marks[0].era
@@ -131,7 +120,7 @@ def _remember(
     new = not {*results} <= {*memory.known}
     still = bool(memory.trees) and not (new or moved)
     idle = (*memory.idle, now) if repeated or still else ()
-    failed = (RoundKey(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
+    failed = (RoundKey(now, one.error) for one in marks if one.error and one.says >= m.SPECIFIC and memory.trees)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
     reading = (*memory.reading, RoundKey(now, shapes.pop())) if paging else ()
@@ -148,7 +137,7 @@ def _remember(
 
 
 def _list_repeated(
-    memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+    memory: StuckMemory, marks: list[m.Mark], found: list[tuple[m.Kind, int] | None], rules: StuckRules
 ) -> tuple[RepeatedRound, ...]:
     """List the repeated rounds in a row: rounds in which every call is a repeat. Any other round empties the list."""
     again = [each for each in found if each is not None]
@@ -174,16 +163,15 @@ Found = tuple[tuple[int, ...], str]
 Finder = Callable[[StuckMemory, Turn, StuckRules], Found | None]
 
 
-# ── one finder per pattern ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def repetitive_output(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Find one answer that repeats the same text, or answers in a row that do nothing and say the same."""
-    times = count_repetitions(turn.text)
+    times = m.count_repetitions(turn.text)
     if times >= rules.chants:
         return (memory.round,), f"One answer says the same thing {times} times."
     said = memory.said
-    if len(said) < rules.silent or not all(measure_likeness(one.key, said[-1].key) >= rules.alike_call for one in said):
+    if len(said) < rules.silent or not all(
+        m.measure_likeness(one.key, said[-1].key) >= rules.alike_call for one in said
+    ):
         return None
     return tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool."
 
@@ -248,7 +236,7 @@ def paging(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     return rounds, f"{len(reading)} rounds in a row read with {_render_tools(turn)} without using what was read."
 
 
-FAILING: tuple[Kind, ...] = ("error", "refused")
+FAILING: tuple[m.Kind, ...] = ("error", "refused")
 TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
     ("repetitive_output", repetitive_output, 0.9, "prune"),
     ("monologue", monologue, 0.8, "nudge"),
@@ -258,9 +246,6 @@ TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
     ("no_progress", no_progress, 0.8, "decompose"),
     ("paging", paging, 0.7, "nudge"),
 )
-
-
-# ── what they share ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _find_loop(repeated: Sequence[RepeatedRound], rules: StuckRules) -> tuple[RepeatedRound, ...]:

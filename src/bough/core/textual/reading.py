@@ -214,7 +214,6 @@ def _is_shell(block: Block) -> bool:
 
 
 def _read_bare_code(text: str, known: CandidateFiles) -> list[Call]:
-    """Read an answer that is just the file: no fence, no prose."""
     block = Block("python", text, "")
     path = paths.find_only_path(block, known)
     if "```" in text or not _CODE.match(text.lstrip()) or not path.endswith(".py"):
@@ -224,9 +223,6 @@ def _read_bare_code(text: str, known: CandidateFiles) -> list[Call]:
         isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign) for node in tree.body
     )
     return [_build_write(path, block)] if holds else []
-
-
-# ── edits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _read_edits(block: Block, known: CandidateFiles) -> list[Call]:
@@ -265,9 +261,6 @@ def _read_diff(block: Block, known: CandidateFiles) -> list[Call]:
             if target and old != new:
                 made.append(_build_edit(target, old, new))
     return made
-
-
-# ── what is left alone ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _drop_tests(found: list[Call], known: CandidateFiles) -> tuple[list[Call], tuple[str, ...]]:

@@ -134,7 +134,6 @@ def render_files(texts: Mapping[str, str], order: Sequence[str], most: int, view
 
 
 def _condense(path: str, text: str, view: View) -> str:
-    """Remove the uninformative parts of a text or test, as far as the view asks."""
     if not view.most or not (is_test_path(path) or _is_prose(path)):
         return text
     empty = _ADDRESS if _is_prose(path) else _COMMENT

@@ -12,15 +12,8 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from bough.core.budget import grants
-from bough.core.budget.limits import (
-    LAST_SHARE,
-    Limits,
-    Spend,
-    add_limits,
-    compute_remaining,
-    convert_spend,
-    find_reached_limit,
-)
+from bough.core.budget import limits as budget
+from bough.core.budget.limits import Limits, Spend
 from bough.core.events import ChildHeld, ChildSettled, ChildStarted, PassEnded, TransitionTaken
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap
@@ -96,7 +89,6 @@ def _iter_waiting(task: Task, steps: tuple[Step, ...]) -> Iterator[Step]:
 
 
 def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
-    """List the steps that can begin now."""
     if task.children.running and not task.plan.parallel:
         return []
     waiting = _iter_waiting(task, task.plan.steps)
@@ -115,7 +107,6 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
 
 
 def _choose_first_move(task: Task, step: Step) -> Move:
-    """Return the first move of a ready step: skip it, record its `break` or `continue`, or run it."""
     if why := control_flow.explain_skip(task, step):
         return _skip(task, step, why)
     if not step.do:
@@ -217,7 +208,6 @@ def _has_succeeded(task: Task, step: Step) -> bool:
 
 
 def _will_retry(task: Task, step: Step) -> bool:
-    """Whether a failed step will be retried."""
     child = task.children.settled.get(step.name)
     if child is None or child.state in WELL:
         return False
@@ -268,7 +258,7 @@ def can_afford(task: Task, step: Step, spend: Spend) -> bool:
         budget=replace(task.budget, spend=task.budget.spend.plus(spend.minus(charged))),
         children=replace(task.children, running=running),
     )
-    return after.left.rounds > 0 and find_reached_limit(after.budget.spend, after.budget.limits) is None
+    return after.left.rounds > 0 and budget.find_reached_limit(after.budget.spend, after.budget.limits) is None
 
 
 def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
@@ -277,13 +267,13 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
         return None  # Escalation makes better use of so few rounds than an agent that has used up its grant.
-    grown = add_limits(limits, added)
-    return None if find_reached_limit(spend, grown, LAST_SHARE) else grown
+    grown = budget.add_limits(limits, added)
+    return None if budget.find_reached_limit(spend, grown, budget.LAST_SHARE) else grown
 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
     """Enlarge the grant of a running step that has more to do than planned, since its work conflicts with others'."""
-    return add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
+    return budget.add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
 def _compute_raise(task: Task, step: Step) -> Limits:
@@ -306,7 +296,7 @@ def list_regrants(task: Task) -> list[ChildStarted]:
         pairs = zip(astuple(now), astuple(before), strict=True)
         larger = any(old is not None and (new is None or new > old) for new, old in pairs)
         reserved = sum(each.rounds for each in task.reserved.values())
-        if larger or reserved > compute_remaining(task.budget.spend, task.budget.limits).rounds:
+        if larger or reserved > budget.compute_remaining(task.budget.spend, task.budget.limits).rounds:
             started = replace(task.children.running[step.name], grant=now)
             running = task.children.running | {step.name: started}
             task = replace(task, children=replace(task.children, running=running))
@@ -328,11 +318,12 @@ def compute_step_grant(task: Task, step: Step) -> Limits:
         alone=not task.plan.parallel,
         rounds=step.rounds if _needs_rounds(step) else 1,
     )
-    return add_limits(fresh, convert_spend(task.children.charged.get(build_segment(step, times), Spend())))
+    return budget.add_limits(
+        fresh, budget.convert_spend(task.children.charged.get(build_segment(step, times), Spend()))
+    )
 
 
 def _list_waiting_weights(task: Task, step: Step) -> list[int]:
-    """List the weights of the other steps that need rounds and neither run nor have ended."""
     others = (other for other in task.plan.steps if other is not step and other.name not in task.children.running)
     return [other.complexity for other in others if _needs_rounds(other) and not _has_ended(task, other)]
 
@@ -341,8 +332,6 @@ def _needs_rounds(step: Step) -> bool:
     """Whether a step takes rounds; commands and checks do not, since they call no model."""
     return classify_step(step) not in ("run", "check", "do")
 
-
-# ── which ready step comes first ────────────────────────────────────────────────────────────────────────────────────
 
 _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = OrderedDict()

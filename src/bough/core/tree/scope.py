@@ -80,7 +80,6 @@ def _list_finished(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
 
 
 def _list_decisions(task: Task, needs: frozenset[str]) -> tuple[str, ...]:
-    """List the decisions of the parent, and of the steps that this step needs."""
     theirs = (child for child in task.children.ended.values() if child.child in needs and not child.shared)
     told = (f"{child.child}: {text}" for child in theirs for text in child.decisions)
     return tuple(dict.fromkeys((*context.list_decisions(task), *told)))[-task.rules.notes :]

@@ -15,22 +15,8 @@ from bough.core.ladder.escalation import Situation, Trouble
 from bough.core.messages import AnswerProtocol, Message
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.rules import Rules
+from bough.core.tree import task_groups as g
 from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_groups import (
-    TaskAcceptance,
-    TaskBudget,
-    TaskChildren,
-    TaskExamination,
-    TaskLadder,
-    TaskModels,
-    TaskOrigin,
-    TaskOutcome,
-    TaskPlan,
-    TaskProgress,
-    TaskRound,
-    TaskTalk,
-    TaskTestChanges,
-)
 from bough.core.tree.task_state import SETTLED, State
 
 ENDLESS = 60.0
@@ -93,19 +79,19 @@ class Task(Struct, frozen=True):
     tree: str = ""
     """The git tree of the workspace after the last finished call that writes; a restore returns to it."""
     attempt: Attempt | None = None
-    origin: TaskOrigin = TaskOrigin()
-    budget: TaskBudget = TaskBudget()
-    models: TaskModels = TaskModels()
-    round: TaskRound = TaskRound()
-    progress: TaskProgress = TaskProgress()
-    ladder: TaskLadder = TaskLadder()
-    plan: TaskPlan = TaskPlan()
-    children: TaskChildren = TaskChildren()
-    acceptance: TaskAcceptance = TaskAcceptance()
-    test_changes: TaskTestChanges = TaskTestChanges()
-    examination: TaskExamination = TaskExamination()
-    talk: TaskTalk = TaskTalk()
-    outcome: TaskOutcome = TaskOutcome()
+    origin: g.TaskOrigin = g.TaskOrigin()
+    budget: g.TaskBudget = g.TaskBudget()
+    models: g.TaskModels = g.TaskModels()
+    round: g.TaskRound = g.TaskRound()
+    progress: g.TaskProgress = g.TaskProgress()
+    ladder: g.TaskLadder = g.TaskLadder()
+    plan: g.TaskPlan = g.TaskPlan()
+    children: g.TaskChildren = g.TaskChildren()
+    acceptance: g.TaskAcceptance = g.TaskAcceptance()
+    test_changes: g.TaskTestChanges = g.TaskTestChanges()
+    examination: g.TaskExamination = g.TaskExamination()
+    talk: g.TaskTalk = g.TaskTalk()
+    outcome: g.TaskOutcome = g.TaskOutcome()
 
     @property
     def created(self) -> bool:

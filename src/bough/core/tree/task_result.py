@@ -71,7 +71,6 @@ def list_critic_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def _list_dropped(task: Task) -> set[str]:
-    """Return the names of the probes that a judge dropped as not asked for."""
     return {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
 
 

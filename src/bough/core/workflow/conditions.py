@@ -83,9 +83,6 @@ def _matches(condition: Condition, result: ChildSettled) -> bool:
             return condition.text in result.result
 
 
-# ── state machines ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class NextState(Struct, frozen=True):
     """What follows a finished state of a state machine."""
 

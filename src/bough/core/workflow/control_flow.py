@@ -12,13 +12,7 @@ from bough.core.events import ChildSettled
 from bough.core.planning.plan import Machine, Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.conditions import (
-    BEFORE,
-    NextState,
-    choose_next_state,
-    is_met,
-    render_condition,
-)
+from bough.core.workflow.conditions import BEFORE, NextState, choose_next_state, is_met, render_condition
 
 Do = Literal["", "break", "continue"]
 
@@ -32,9 +26,6 @@ def get_machine(task: Task) -> Machine | None:
     return task.step.machine if is_as_written(task) else None
 
 
-# ── results of steps ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]:
     """Return the last result of each finished step, of this pass or else of an earlier one; skipped steps have none."""
     ended = {**task.children.ended, **task.children.settled}
@@ -42,9 +33,6 @@ def _collect_results(task: Task, before: Step | None) -> dict[str, ChildSettled]
     if before is not None and before.name in task.children.settled and before.name in known:
         known[BEFORE] = known[before.name]
     return known
-
-
-# ── one step ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def explain_skip(task: Task, step: Step) -> str:
@@ -56,9 +44,6 @@ def explain_skip(task: Task, step: Step) -> str:
     if is_met(step.condition, _collect_results(task, before)):
         return ""
     return f"its condition does not hold: {render_condition(step.condition)}"
-
-
-# ── passes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def find_exit_request(task: Task) -> ChildSettled | None:
@@ -110,9 +95,6 @@ def describe_passes(task: Task) -> str:
         return count
     done = is_met(step.until, _collect_results(task, task.plan.steps[-1]))
     return f"{count}, {render_condition(step.until)} {'holds' if done else 'still does not hold'}"
-
-
-# ── states ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def find_current_state(task: Task) -> Step | None:

@@ -9,36 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import (
-    MAX_DEPTH,
-    MAX_TRANSITIONS,
-    Condition,
-    Exits,
-    Machine,
-    Plan,
-    Retry,
-    Step,
-    Transition,
-    find_reachable,
-)
+from bough.core.planning import plan as p
 from bough.core.textual.spelling import shorten_line
+from bough.core.workflow import placeholders as places
 from bough.core.workflow.conditions import END, parse_condition
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader
-from bough.core.workflow.placeholders import (
-    Input,
-    NotAPlace,
-    Parts,
-    ResultPlace,
-    find_refusals,
-    load_check,
-    load_command,
-    merge_texts,
-    render_loaded,
-    render_plain,
-    split_places,
-)
 from bough.core.workflow.problems import Problems, Source, raise_for, suggest_nearest
 
 
@@ -48,7 +25,7 @@ class Workflow(Struct, frozen=True):
     name: str
     description: str
     inputs: tuple[InputSpec, ...]
-    plan: Plan
+    plan: p.Plan
 
 
 def load(
@@ -57,7 +34,7 @@ def load(
     *,
     inputs: Mapping[str, str] | None = None,
     read: Read | None = None,
-    max_depth: int = MAX_DEPTH,
+    max_depth: int = p.MAX_DEPTH,
 ) -> Workflow:
     """Load the workflow in a text, or raise a `WorkflowError` with all problems.
 
@@ -69,17 +46,17 @@ def load(
     raise_for(problems, file)
     node = Reader(problems, read, max_depth).whole(source)
     if inputs is None:
-        node.values = {name: (Input(name),) for name in node.specs}
+        node.values = {name: (places.Input(name),) for name in node.specs}
     else:
         node.values = {name: (value,) for name, value in resolve_inputs(source, node.specs, inputs).items()}
     goal = _build_step(node)
     raise_for(problems, file)
     name = node.name or slug(file.rpartition("/")[2].removesuffix(".toml"))
     description = goal.instructions if goal.steps else goal.title
-    return Workflow(name, description, tuple(node.specs.values()), Plan(goal))
+    return Workflow(name, description, tuple(node.specs.values()), p.Plan(goal))
 
 
-def _build_step(node: Node) -> Step:
+def _build_step(node: Node) -> p.Step:
     """Build a step from a node. Nodes with problems are built too, so that all problems are found, but never run."""
     fields = _read_fields(node)
     _check_together(node, fields)
@@ -93,11 +70,10 @@ def _build_step(node: Node) -> Step:
         if "states" in node.body.table:
             fields["machine"] = _build_machine(node)
         fields["steps"] = tuple(map(_build_step, node.nodes))
-    return Step(GOAL if node.above is None else node.name, **fields)
+    return p.Step(GOAL if node.above is None else node.name, **fields)
 
 
 def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
-    """Report keys that need another key, or exclude it."""
     if "join" in fields and not fields.get("parallel"):
         node.wrong("join", "`join` needs `parallel = true`: add it.")
     if "until" in fields and fields.get("repeat", 1) < 2:
@@ -111,15 +87,12 @@ def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
                 node.wrong(key, f"`{key}` is for `steps`; transitions decide the order of states.")
 
 
-# ── the fields of a step ────────────────────────────────────────────────────────────────────────────────────────────
-
-_FIELDS = {*Step.__struct_fields__} - {"name", "steps", "env"}
+_FIELDS = {*p.Step.__struct_fields__} - {"name", "steps", "env"}
 _TEXTS = ("title", "test_file", "interfaces", "files")
 """Keys whose texts may contain inputs and which are fields of a step under the same name."""
 
 
 def _read_fields(node: Node) -> dict[str, Any]:
-    """Read the fields of a step, including those of the workflow that it includes."""
     table = node.table
     fields = {key: _read_value(node, key, value) for key, value in table.items() if key in _FIELDS}
     if "criteria" in table:
@@ -128,7 +101,7 @@ def _read_fields(node: Node) -> dict[str, Any]:
         into = "instructions" if node.kind == "compound" else "title"
         if into in fields:
             node.wrong("description", "`description` and `title` are the same in this kind of step: use one.")
-        fields[into] = render_plain(_split(node, "description", table["description"]))
+        fields[into] = places.render_plain(_split(node, "description", table["description"]))
     if "test_command" in table:
         if not table["test_command"].strip():
             node.wrong("test_command", "The check is empty: give the command, or omit `test_command`.")
@@ -136,7 +109,7 @@ def _read_fields(node: Node) -> dict[str, Any]:
     if "context_mode" in table:
         fields["context"] = table["context_mode"]
     if "retry" in table:
-        fields["retry"] = Retry(**table["retry"])
+        fields["retry"] = p.Retry(**table["retry"])
     if "condition" in table:
         fields["condition"] = _read_sibling_condition(node)
     if "until" in table:
@@ -156,7 +129,7 @@ def _read_fields(node: Node) -> dict[str, Any]:
 def _read_value(node: Node, key: str, value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_read_value(node, key, each) for each in value)
-    return render_plain(_split(node, key, value)) if key in _TEXTS else value
+    return places.render_plain(_split(node, key, value)) if key in _TEXTS else value
 
 
 def _read_action(node: Node, fields: dict[str, Any]) -> None:
@@ -167,51 +140,53 @@ def _read_action(node: Node, fields: dict[str, Any]) -> None:
         fields["test_command"] = _read_check(node, "action", action["check"])
     elif "run" in action:
         env = {name: _read_loaded(node, "env", text) for name, text in node.table.get("env", {}).items()}
-        fields["run"] = load_command(_split_command(node, "action", action["run"], results=True), node.values, env)
+        fields["run"] = places.load_command(
+            _split_command(node, "action", action["run"], results=True), node.values, env
+        )
         if env:
             fields["env"] = env
 
 
 def _read_loaded(node: Node, key: str, text: str) -> str:
-    return render_loaded(_split(node, key, text, results=True))
+    return places.render_loaded(_split(node, key, text, results=True))
 
 
 def _read_check(node: Node, key: str, text: str) -> str:
-    return load_check(_split_command(node, key, text, results=False), node.values)
+    return places.load_check(_split_command(node, key, text, results=False), node.values)
 
 
-def _split_command(node: Node, key: str, text: str, *, results: bool) -> Parts:
+def _split_command(node: Node, key: str, text: str, *, results: bool) -> places.Parts:
     pieces = _split(node, key, text, results=results, into=False)
-    for place, reason in find_refusals(pieces):
-        name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
+    for place, reason in places.find_refusals(pieces):
+        name = f"{{{place.name}}}" if isinstance(place, places.Input) else "{steps."
         node.wrong(key, f"`{shorten_line(name)}` cannot be used there in a command: {reason}.", name)
     return pieces
 
 
-def _split(node: Node, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
+def _split(node: Node, key: str, text: str, *, results: bool = False, into: bool = True) -> places.Parts:
     """Split a text into parts, and report unknown names. With `into`, inputs are replaced by their values."""
     try:
-        pieces = split_places(text)
-    except NotAPlace as error:
+        pieces = places.split_places(text)
+    except places.NotAPlace as error:
         node.wrong(key, str(error), error.piece)
         return ("",)
     whole: list[Any] = []
     for piece in pieces:
         found = (piece,) if isinstance(piece, str) else _look_up(node, key, piece, results)
-        whole += found if into or isinstance(piece, ResultPlace) else [piece]
-    return tuple(merge_texts(whole))
+        whole += found if into or isinstance(piece, places.ResultPlace) else [piece]
+    return tuple(places.merge_texts(whole))
 
 
-def _look_up(node: Node, key: str, piece: Input | ResultPlace, results: bool) -> Parts:
+def _look_up(node: Node, key: str, piece: places.Input | places.ResultPlace, results: bool) -> places.Parts:
     values = node.values
-    if isinstance(piece, Input):
+    if isinstance(piece, places.Input):
         needle = f"{{{piece.name}}}"
         if piece.name not in values:
             known = suggest_nearest(piece.name, values) if values else "declare it under [inputs]."
             text = f"There is no input `{piece.name}`: {known} Write `{{{{` for a literal brace."
             node.wrong(key, text, needle)
         value = values.get(piece.name, ("",))
-        if not results and any(isinstance(part, ResultPlace) for part in value):
+        if not results and any(isinstance(part, places.ResultPlace) for part in value):
             node.wrong(key, f"`{needle}` holds a step's result, which `{key}` cannot use.", needle)
         return value
     needle = f"{{steps.{piece.step}.result}}"
@@ -222,11 +197,10 @@ def _look_up(node: Node, key: str, piece: Input | ResultPlace, results: bool) ->
     path, wrong = node.find_result(piece.step)
     if wrong:
         node.wrong(key, wrong, needle)
-    return (ResultPlace(path),)
+    return (places.ResultPlace(path),)
 
 
-def _read_inputs(node: Node, included: Node) -> dict[str, Parts]:
-    """Read the values that a node gives to the inputs of the workflow that it includes."""
+def _read_inputs(node: Node, included: Node) -> dict[str, places.Parts]:
     file, specs = included.source.file, included.specs
     said: dict[str, Any] = node.table["action"].get("inputs", {})
     at = ("action", "inputs")
@@ -234,7 +208,7 @@ def _read_inputs(node: Node, included: Node) -> dict[str, Parts]:
         if name not in specs:
             text = f"{file} has no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}"
             node.report((*at, name), text)
-    values: dict[str, Parts] = {}
+    values: dict[str, places.Parts] = {}
     for name, spec in specs.items():
         if name in said:
             given = replace(node, at=(*node.at, *at), said=said, included=None)
@@ -247,30 +221,27 @@ def _read_inputs(node: Node, included: Node) -> dict[str, Parts]:
     return values
 
 
-def _pass_input(node: Node, spec: InputSpec, value: Any) -> Parts:
+def _pass_input(node: Node, spec: InputSpec, value: Any) -> places.Parts:
     pieces = _split(node, spec.name, value, results=True) if isinstance(value, str) else (value,)
-    if len(pieces) == 1 and not isinstance(pieces[0], Input | ResultPlace):
+    if len(pieces) == 1 and not isinstance(pieces[0], places.Input | places.ResultPlace):
         text, wrong = render_value(spec.type, pieces[0])
         if wrong:
             node.wrong(spec.name, f"The input `{spec.name}` {wrong}.")
         return (text,)
-    if spec.type != "string" and any(isinstance(piece, ResultPlace) for piece in pieces):
+    if spec.type != "string" and any(isinstance(piece, places.ResultPlace) for piece in pieces):
         node.wrong(spec.name, f"The input `{spec.name}` has the type {spec.type}, but a step's result is text.")
     return pieces
 
 
-# ── conditions and states ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_condition(node: Node, key: str) -> Condition | None:
+def _read_condition(node: Node, key: str) -> p.Condition | None:
     condition = parse_condition(node.table[key])
     if isinstance(condition, str):
         node.wrong(key, condition)
         return None
-    return replace(condition, text=render_plain(_split(node, key, condition.text)))
+    return replace(condition, text=places.render_plain(_split(node, key, condition.text)))
 
 
-def _read_sibling_condition(node: Node) -> Condition | None:
+def _read_sibling_condition(node: Node) -> p.Condition | None:
     """Read a condition on a sibling, and report if that step cannot have ended by then."""
     condition, level, asked = _read_condition(node, "condition"), node.above, node.number - 1
     if condition is None or level is None:
@@ -298,7 +269,7 @@ def _read_sibling_condition(node: Node) -> Condition | None:
     return condition
 
 
-def _read_until(node: Node) -> Condition | None:
+def _read_until(node: Node) -> p.Condition | None:
     condition = _read_condition(node, "until")
     names = [each.name for each in node.nodes if each.name]
     if condition is not None and condition.step and condition.step not in names:
@@ -308,8 +279,7 @@ def _read_until(node: Node) -> Condition | None:
     return condition
 
 
-def _build_machine(node: Node) -> Machine:
-    """Build a state machine from the states of a node, and report wrong names and transitions."""
+def _build_machine(node: Node) -> p.Machine:
     names = [each.name for each in node.nodes if each.name]
     start = node.get("start", names[0] if names else "")
     if names and start not in names:
@@ -320,16 +290,16 @@ def _build_machine(node: Node) -> Machine:
             each.wrong("name", f"`{END}` is reserved for the end of a machine: give the state another name.")
         said = enumerate(each.table.get("transitions", ()))
         found = (_build_transition(each, number, one, [*names, END]) for number, one in said)
-        states.append(Exits(each.name, tuple(one for one in found if one is not None)))
+        states.append(p.Exits(each.name, tuple(one for one in found if one is not None)))
     ways = {state.name: [transition.to for transition in state.transitions] for state in states}
-    seen = find_reachable([start], lambda name: ways.get(name, []))
+    seen = p.find_reachable([start], lambda name: ways.get(name, []))
     for each in node.nodes:
         if each.name and each.name not in seen and start in ways:
             each.wrong("name", f"No transition leads to the state `{each.name}`.")
-    return Machine(start, tuple(states), node.get("max_transitions", MAX_TRANSITIONS))
+    return p.Machine(start, tuple(states), node.get("max_transitions", p.MAX_TRANSITIONS))
 
 
-def _build_transition(node: Node, number: int, said: dict[str, Any], names: list[str]) -> Transition | None:
+def _build_transition(node: Node, number: int, said: dict[str, Any], names: list[str]) -> p.Transition | None:
     at = replace(node, at=(*node.at, "transitions", number), said=said, table=said, included=None)
     if "to" not in said:
         at.report((), "The transition has no target: add `to`.")
@@ -339,4 +309,4 @@ def _build_transition(node: Node, number: int, said: dict[str, Any], names: list
     condition = _read_condition(at, "on") if "on" in said else None
     if condition is not None and condition.step:
         at.wrong("on", "A transition asks about its own state: omit the name.")
-    return Transition(said["to"], condition)
+    return p.Transition(said["to"], condition)

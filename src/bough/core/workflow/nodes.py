@@ -16,19 +16,8 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import find_circle, find_reachable
 from bough.core.textual.spelling import shorten_line
+from bough.core.workflow import keys
 from bough.core.workflow.inputs import InputSpec, read_declared
-from bough.core.workflow.keys import (
-    KINDS,
-    OWNERS,
-    ActionKeys,
-    Kind,
-    StateKeys,
-    StepKeys,
-    Table,
-    WorkflowKeys,
-    get_fitting_kinds,
-    read_table,
-)
 from bough.core.workflow.placeholders import Parts
 from bough.core.workflow.problems import KeyPath, Problems, Source, suggest_nearest
 
@@ -44,16 +33,16 @@ class Node(Struct, eq=False):
 
     source: Source
     at: KeyPath
-    said: Table
+    said: keys.Table
     """The whole table as written."""
-    table: Table
+    table: keys.Table
     """The valid keys."""
     above: Node | None = None
     """The node that contains this one as a step; None at the top of a file."""
     number: int = 0
     files: tuple[str, ...] = ()
     """The files that include this one, the outermost first, and the file that contains this node."""
-    kind: Kind = "agent"
+    kind: keys.Kind = "agent"
     nodes: list[Node] = []
     """The node's own steps or states, or those of the workflow that it includes."""
     numbers: dict[str, int] = {}
@@ -190,7 +179,7 @@ class Reader(Struct, eq=False):
 
     def whole(self, source: Source, depth: int = 0, around: tuple[str, ...] = ()) -> Node:
         """Read a workflow file. `around`: the files that include it; `depth`: how deeply it is nested."""
-        table = read_table(source, (), source.table, WorkflowKeys)
+        table = keys.read_table(source, (), source.table, keys.WorkflowKeys)
         node = Node(source, (), source.table, table, files=(*around, source.file))
         node.specs = read_declared(source, table.get("inputs", {}))
         if node.name and node.name != slug(node.name):
@@ -201,10 +190,12 @@ class Reader(Struct, eq=False):
             source.wrong((), "The workflow is empty: write its steps, each under [[steps]].")
         return node
 
-    def _step(self, parent: Node, depth: int, at: KeyPath, said: Table, shape: Any) -> Node:
-        node = Node(parent.source, at, said, read_table(parent.source, at, said, shape), files=parent.files)
+    def _step(self, parent: Node, depth: int, at: KeyPath, said: keys.Table, shape: Any) -> Node:
+        node = Node(parent.source, at, said, keys.read_table(parent.source, at, said, shape), files=parent.files)
         if "name" not in said:
-            node.report((), f"{OWNERS[shape]} has no name: give it `name`, in lower-case letters, digits and dashes.")
+            node.report(
+                (), f"{keys.OWNERS[shape]} has no name: give it `name`, in lower-case letters, digits and dashes."
+            )
         elif "name" in node.table and (node.name != slug(node.name) or node.name == GOAL):
             better = "another name" if node.name == GOAL else f"`{slug(node.name)}`"
             node.wrong("name", f"`{shorten_line(node.name)}` is not a valid step name: use {better}.")
@@ -228,8 +219,8 @@ class Reader(Struct, eq=False):
         if way and node.table[way] and not (node.included is None and "workflow" in node.table[way]):
             # Keys that would do nothing in this kind of step are errors.
             for name in node.table:
-                if node.kind not in get_fitting_kinds(name) and name not in _WAYS:
-                    node.wrong(name, f"`{name}` does nothing in {KINDS[node.kind]}: remove it.")
+                if node.kind not in keys.get_fitting_kinds(name) and name not in _WAYS:
+                    node.wrong(name, f"`{name}` does nothing in {keys.KINDS[node.kind]}: remove it.")
                 elif name in ("start", "max_transitions") and "states" not in node.table:
                     node.wrong(name, f"`{name}` is for steps with `states`: remove it.")
 
@@ -243,7 +234,7 @@ class Reader(Struct, eq=False):
             node.wrong(way, f"The workflow has more than {MAX_STEPS:,} steps: split it into several.")
         else:
             self._steps += len(listed)
-            shape = StateKeys if way == "states" else StepKeys
+            shape = keys.StateKeys if way == "states" else keys.StepKeys
             steps = [self._step(node, depth + 1, (*node.at, way, at), said, shape) for at, said in enumerate(listed)]
             node.take(steps)
 
@@ -253,7 +244,7 @@ class Reader(Struct, eq=False):
             if not action.strip():
                 node.wrong("action", "The action is empty: say what to do.")
             return
-        action = node.table["action"] = read_table(node.source, (*node.at, "action"), action, ActionKeys)
+        action = node.table["action"] = keys.read_table(node.source, (*node.at, "action"), action, keys.ActionKeys)
         ways = [way for way in _COMMANDS if way in action]
         if len(ways) != 1:
             if ways or not any(way in node.said["action"] for way in _COMMANDS):

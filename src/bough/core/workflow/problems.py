@@ -123,7 +123,6 @@ class Source:
 
 
 def _explain_refusal(text: str, said: str) -> tuple[int, str]:
-    """Return the line and the message for an error of the TOML parser."""
     message, _, place = said.partition(" (at ")
     message = f"This is not valid TOML: {message[:1].lower()}{message[1:]}"
     if found := re.match(r"line (\d+), column (\d+)\)", place):

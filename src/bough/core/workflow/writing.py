@@ -80,7 +80,6 @@ def _collect_machine(machine: Machine | None) -> dict[str, Any]:
 
 
 def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> dict[str, Any]:
-    """Collect the keys of a step whose values are not the default."""
     kind = classify_step(step)
 
     def write(text: str) -> str:
