@@ -13,7 +13,7 @@ from bough.core.planning.plan import Condition, Exits, Machine, Step, Transition
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
-from bough.core.workflow.conditions import parse_condition
+from bough.core.workflow.control_flow import parse_condition
 from tests.core.tasks import change
 from tests.core.test_tree import World
 

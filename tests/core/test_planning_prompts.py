@@ -19,8 +19,7 @@ from bough.core.events.planning import Estimated
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import prompt_values
-from bough.core.planning.decomposition import read_plan, read_replan, read_split
-from bough.core.planning.given_steps import sort_by_needs
+from bough.core.planning.decomposition import read_plan, read_replan, read_split, sort_by_needs
 from bough.core.planning.guidance import SizeEstimate, read_estimate
 from bough.core.planning.tool_specs import GATE, PLAN, SPLIT
 from bough.core.tree.inherited import Inherited

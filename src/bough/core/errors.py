@@ -1,28 +1,4 @@
-"""What can go wrong, as one tree.
-
-    BoughError                a sentence for the person, with the way out
-    ├── UsageError            wrong usage or bad input                        exit status 2
-    │   └── NotFound          no such run, task or checkpoint
-    ├── PermissionNeeded      a run or goal that the person has not allowed   exit status 8
-    ├── Unavailable           the model or another service is unavailable     exit status 7
-    │   ├── TransientError           … for now: worth another try, after `retry_after`
-    │   └── Refused           … for good: a wrong key, an unknown model
-    │       ├── NotServed     … for this model or account: another model may answer
-    │       ├── TooLong       … for this conversation: a shorter one may be answered
-    │       └── Exhausted     … until a time that it names: the quota is exhausted
-    ├── WaitEnded             a person stopped the run while it waited to ask a model
-    ├── WorkspaceError        a private workspace could not be set up or read exit status 1
-    │   ├── SnapshotRefused   … for what is in it: too large, too deep, no room
-    │   ├── SetupFailed       … because the project's own set-up or a service failed, exit status 2
-    │   └── AccessRefused     … because of rights or limits of this user, exit status 2
-    ├── StoreError            the journal could not be read or written        exit status 1
-    │   ├── DiskFull          no space left to write it
-    │   ├── ReadOnly          it must not be written                          exit status 2
-    │   ├── Locked            another program keeps it locked, for now
-    │   ├── VersionConflict   another writer appended first
-    │   ├── ClaimHeld         another live worker holds this task
-    │   └── ClaimLost         our claim was taken over while we were away
-    └── IllegalTransition     the state table says no: a bug in bough         exit status 1
+"""What can go wrong, as one tree: every error has a sentence for the person, with the way out, and an exit status.
 
 A problem that the *model* should hear about is never an exception that crosses the engine: it is a `ToolFinished`
 with `ok=False`, because telling the model is part of the run and belongs in the journal.
@@ -51,7 +27,7 @@ class UsageError(BoughError):
 
 
 class NotFound(UsageError):
-    pass
+    """There is no such run, task or checkpoint."""
 
 
 class PermissionNeeded(BoughError):
@@ -106,7 +82,7 @@ class WaitEnded(BoughError):
 
 
 class WorkspaceError(BoughError):
-    pass
+    """A private workspace could not be set up or read."""
 
 
 class SnapshotRefused(WorkspaceError):
@@ -138,11 +114,11 @@ def explain_refusal(error: OSError, where: str, doing: str) -> AccessRefused | N
 
 
 class StoreError(BoughError):
-    pass
+    """The journal could not be read or written."""
 
 
 class DiskFull(StoreError):
-    pass
+    """No space is left to write the journal."""
 
 
 class ReadOnly(StoreError):
@@ -150,7 +126,7 @@ class ReadOnly(StoreError):
 
 
 class Locked(StoreError):
-    pass
+    """Another program keeps the journal locked, for now."""
 
 
 class NewerRun(StoreError):
@@ -158,7 +134,7 @@ class NewerRun(StoreError):
 
 
 class VersionConflict(StoreError):
-    pass
+    """Another writer appended first."""
 
 
 class ClaimHeld(StoreError):
@@ -170,7 +146,7 @@ class ClaimHeld(StoreError):
 
 
 class ClaimLost(StoreError):
-    pass
+    """The claim was taken over while this process was away."""
 
 
 class IllegalTransition(BoughError):

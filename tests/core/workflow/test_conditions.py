@@ -13,7 +13,7 @@ from bough.core.budget.limits import Spend
 from bough.core.events import ChildSettled
 from bough.core.planning.plan import Condition, Exits, Machine, Outcome, Transition
 from bough.core.tree.task_state import State
-from bough.core.workflow.conditions import (
+from bough.core.workflow.control_flow import (
     BEFORE,
     choose_next_state,
     is_met,

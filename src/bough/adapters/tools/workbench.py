@@ -21,7 +21,7 @@ from bough.adapters.tools.search import make_search
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.conversation.structured_answer import parse_answer
 from bough.core.messages import Answer, Call, ToolSpec
-from bough.core.planning.given_steps import PlanAnswer
+from bough.core.planning.decomposition import PlanAnswer
 from bough.core.planning.tool_specs import ALIASES
 from bough.core.planning.tool_specs import SPLIT as ASKED
 from bough.core.rules import Rules

@@ -1,26 +1,9 @@
-"""The distribution of a task's limits among its children.
+"""The distribution of a task's limits among its children: spent + reserved + free = grant (docs/design/budget.md).
 
-The rule. Every task has a grant (`Limits`). At any moment a part of it is *spent* (by the task itself and by its
-settled children), a part is *reserved* (the whole grants of its running children, however little they have used yet),
-and the rest is *free*:
-
-    spent + reserved + free = grant
-
-- A child's grant comes out of what is free when it starts, and the task's own calls come out of what is free while
-  children run. So spent + reserved never exceeds the grant, and by induction no level exceeds the budget.
-- When a child is settled its reservation ends and what it really spent is added: the difference is free again.
-- Rounds: the smallest of 30 % of the parent's grant, the fair share, and what is free; at least one while any is free.
-- Where the fair share is too small to finish anything, the first child gets enough for that: too little for everyone
-  helps no one.
-- The fair share divides what is free among the children that have not started, by complexity, and the parent itself,
-  which counts as one more child of average complexity: it has its own check to pass in the end. Running children
-  already have their part; counting them again would leave those rounds unused.
-- Tokens, money and time are ceilings against a runaway rather than a plan of work: a child that runs alone gets all
-  that is free of them; one that may run in parallel with others gets its fair share.
-- A number of rounds that a person set replaces share and fair share, up to what is free.
-
-Rounds are exact: a task has one at a time. What a call costs in tokens, money and time is known only after it, so a
-task can overdraw these by its last call; nothing more is granted until that is compensated.
+A child's grant comes out of what is free when it starts, and the task's own calls come out of what is free while
+children run; so spent + reserved never exceeds the grant, and by induction no level exceeds the budget. Tokens, money
+and time are ceilings against a runaway rather than a plan of work: a child that runs alone gets all that is free of
+them; one that may run in parallel with others gets its fair share.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ import msgspec.inspect
 from msgspec import Struct
 
 from bough.core.errors import NewerRun
-from bough.core.events.acceptance import *
 from bough.core.events.backlog import *
 from bough.core.events.base import *
 from bough.core.events.base import Event

@@ -17,7 +17,7 @@ from bough.core.acceptance.goal_reading import NamedKind
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.events.planning import Estimated
 from bough.core.messages import Answer
-from bough.core.planning.given_steps import Lines, Text
+from bough.core.planning.decomposition import Lines, Text
 from bough.core.planning.tool_specs import GATE
 
 ATOMIC = 3

@@ -13,7 +13,7 @@ from bough.core.acceptance.requirements import Requirement, list_active
 from bough.core.conversation.structured_answer import parse_answer
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
-from bough.core.planning.given_steps import Lines
+from bough.core.planning.decomposition import Lines
 from bough.core.planning.plan import Step, derive_step
 from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task

@@ -12,7 +12,7 @@ from bough.core.ids import GOAL, slug
 from bough.core.planning import plan as p
 from bough.core.textual.spelling import shorten_line
 from bough.core.workflow import placeholders as places
-from bough.core.workflow.conditions import END, parse_condition
+from bough.core.workflow.control_flow import END, parse_condition
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader

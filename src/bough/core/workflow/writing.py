@@ -12,7 +12,7 @@ from bough.core.errors import UsageError
 from bough.core.ids import slug
 from bough.core.planning.plan import Condition, Machine, Plan, Step
 from bough.core.textual.spelling import shorten_line
-from bough.core.workflow.conditions import render_condition
+from bough.core.workflow.control_flow import render_condition
 from bough.core.workflow.keys import StepKeys, classify_step, is_tested_by_default, list_keys
 from bough.core.workflow.loading import load
 from bough.core.workflow.placeholders import ResultPlace, escape_braces, split_command, split_loaded

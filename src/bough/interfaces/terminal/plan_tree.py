@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bough.core.acceptance.requirements import Requirement
 from bough.core.planning.plan import Condition, Machine, Plan, Step, describe_command
-from bough.core.workflow.conditions import render_condition
+from bough.core.workflow.control_flow import render_condition
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import classify_step, is_tested_by_default
 from bough.interfaces.terminal.output import Span, TerminalOutput
