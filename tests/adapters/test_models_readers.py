@@ -16,8 +16,8 @@ from bough.adapters.models.dialect import HttpModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.decoding import UNREADABLE
 from bough.core.messages import Prompt, Replied, Said
+from bough.core.textual.spelling import UNREADABLE
 
 LEAF = st.one_of(
     st.none(),

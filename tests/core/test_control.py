@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.budget.limits import Spend
 from bough.core.planning.plan import Condition, Exits, Machine, Step, Transition
-from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 from bough.core.workflow import control_flow
 from bough.core.workflow.control_flow import parse_condition
 from tests.core.tasks import change

@@ -12,8 +12,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 
 ONE, TWO = Requirement(1, "It adds."), Requirement(2, "It subtracts.")
 PASSED = Verdict("passed", "the check passed", "pytest", tree="t", changed=("tests/test_new.py",))

@@ -24,7 +24,7 @@ def test_what_the_goal_names_comes_first() -> None:
     assert about[:2] == ["services/billing/invoices/rounding.py", "services/billing/invoices/test_rounding.py"]
     assert "services/billing/ (4 files)" in shown
     assert "Makefile" in shown.partition("What the goal")[0]
-    assert "services/part000/ (100: py)" in shown
+    assert "services/part000/ (100)" in shown
     assert f"There are {len(PATHS):,}" in shown
 
 

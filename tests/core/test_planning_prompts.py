@@ -22,10 +22,9 @@ from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import read_plan, read_replan, read_split, sort_by_needs
 from bough.core.planning.guidance import SizeEstimate, read_estimate
 from bough.core.planning.tool_specs import GATE, PLAN, SPLIT
-from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren, TaskPlan, TaskTalk
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 
 # ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────

@@ -9,12 +9,11 @@ from bough.core import events as e
 from bough.core.budget.limits import Limits, Spend
 from bough.core.planning.plan import ContextMode, PlanningRules, Retry, Step
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
 from bough.core.tree.next_moves import compute_wait
 from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren, TaskTalk
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 from tests.core.tasks import change
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))

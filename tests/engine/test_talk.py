@@ -20,9 +20,9 @@ from bough.core.messages import Answer, Prompt, Said
 from bough.core.planning.message_reading import read_drop
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskTalk
+from bough.core.tree.task_state import Inherited
 from bough.engine import run_loop
 from bough.engine.person_messages import collect_received
 from bough.operations import OPERATIONS

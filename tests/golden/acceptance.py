@@ -9,8 +9,7 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.limits import Limits, Spend
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import AcceptanceRules, Rules
-from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 
 ONE = Requirement(1, "`argmax` returns the first of equal maxima.", 0, 43)
 TWO = Requirement(2, "It raises ValueError on an empty list.", step="raise")

@@ -7,7 +7,7 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import Inherited
 
 STEP = Step("goal", "Fix it.")
 MODELS = {"main": "openai:some-model"}

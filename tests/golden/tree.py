@@ -10,8 +10,7 @@ from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, PlanningRules, Step
 from bough.core.rules import Rules
 from bough.core.stuck.signals import Signal, StuckRules
-from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 
 STEP = Step(
     "parse",

@@ -7,8 +7,7 @@ from bough.core.acceptance.verdict import AllowedChange, Disagreement, Remark, V
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import CheckRules, Rules
-from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 
 GOAL = Step("goal", "Round half up.", test_command="pytest -q")
 LIMITS = Limits(rounds=60)

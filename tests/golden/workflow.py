@@ -19,8 +19,7 @@ from bough.core.events import (
 )
 from bough.core.planning.plan import Condition, Exits, Machine, Plan, Retry, Step, Transition
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited, Subject
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State, Subject
 
 LOOP = Step(
     "loop",

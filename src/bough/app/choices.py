@@ -16,8 +16,7 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
-from bough.core.model_chain import TIERS, Fallbacks, add_fallbacks
-from bough.core.planning.agent_choice import list_named_agents
+from bough.core.planning.agent_choice import TIERS, Fallbacks, add_fallbacks, list_named_agents
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import CheckRules, Rules

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from bough.adapters.stores.liveness import describe_worker
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal_location import find_address, open_store
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import NotFound, StoreError, UsageError
 from bough.core.ids import GOAL, INSPECTION, RUN
+from bough.core.textual.spelling import UNREADABLE
 from bough.core.verdict.language import is_test_path
 from bough.ports import Store
 from bough.trust.home import check_home

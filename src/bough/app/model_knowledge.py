@@ -17,7 +17,7 @@ from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, pa
 from bough.adapters.models.wire import Client
 from bough.adapters.state_folder import find_state_folder
 from bough.core.messages import ModelProtocol
-from bough.core.model_chain import TIERS, list_fallbacks
+from bough.core.planning.agent_choice import TIERS, list_fallbacks
 from bough.core.settings.sections import MODEL
 
 MEMORY = "models.json"

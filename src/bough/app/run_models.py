@@ -16,8 +16,7 @@ from bough.app.config import Models
 from bough.app.project import Project
 from bough.core.budget.limits import Limits
 from bough.core.errors import UsageError
-from bough.core.model_chain import TIERS, list_fallbacks
-from bough.core.planning.agent_choice import all_outside, list_named_agents
+from bough.core.planning.agent_choice import TIERS, all_outside, list_fallbacks, list_named_agents
 from bough.core.planning.plan import Step
 from bough.core.settings.sections import MODEL, OWN, title_of
 from bough.core.workflow.keys import needs_models

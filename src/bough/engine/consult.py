@@ -15,7 +15,7 @@ from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.structured_answer import Problems, describe_tool
 from bough.core.errors import Exhausted, NotServed, Refused, TooLong, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
-from bough.core.model_chain import find_next
+from bough.core.planning.agent_choice import find_next
 from bough.core.planning.plan import Tier
 from bough.core.planning.prompt_values import build_repair_values
 from bough.core.tree.task import Task

@@ -16,10 +16,9 @@ from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.planning.agent_choice import choose_agent
 from bough.core.planning.plan import Step
-from bough.core.tree.inherited import Subject
 from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import State, Subject
 from bough.core.workflow.placeholders import LIVE, fill_step
 from bough.engine.task_loop import TaskStream
 from bough.ports import Ports

@@ -11,9 +11,8 @@ from msgspec import NODEFAULT, Struct, ValidationError, convert, defstruct
 from msgspec.structs import asdict
 
 from bough.core.backlog.entry import GoalEntry
-from bough.core.decoding import describe_misfit
 from bough.core.errors import UsageError
-from bough.core.textual.spelling import shorten_line, suggest_word
+from bough.core.textual.spelling import describe_misfit, shorten_line, suggest_word
 
 if TYPE_CHECKING:
     from bough.app.session import Session

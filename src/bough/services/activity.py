@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from bough.adapters.stores.redacted import strike_secrets
 from bough.app.choices import RunObserver
-from bough.core.decoding import UNREADABLE
 from bough.core.events import Record
+from bough.core.textual.spelling import UNREADABLE
 from bough.ports import Store
 from bough.trust.files import Place
 

@@ -38,7 +38,7 @@ from bough.app.session import open_session
 from bough.core import events as e
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
-from bough.core.model_chain import TIERS
+from bough.core.planning.agent_choice import TIERS
 from bough.core.planning.plan import build_goal_step
 from bough.core.settings.sections import MODEL, OWN, list_answering
 from bough.installed import command_for

@@ -13,7 +13,7 @@ from bough.core.conversation import context
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.tree import task_result
-from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import Inherited
 from bough.services.permissions import is_begun_here
 
 ENDS = {

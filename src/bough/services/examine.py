@@ -18,9 +18,9 @@ from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
 from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session, StartingPoint
 from bough.core.acceptance.goal_reading import read_goal
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import UsageError
 from bough.core.planning.plan import build_goal_step
+from bough.core.textual.spelling import UNREADABLE
 from bough.trust.remotes import run_theirs
 from bough.views.run_view import Outcome
 

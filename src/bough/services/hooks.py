@@ -29,10 +29,10 @@ from bough.app.journal import Journal
 from bough.app.journal_location import find_address
 from bough.core import events as e
 from bough.core.backlog.state import fold_backlog, make_stream
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import BoughError, UsageError
 from bough.core.ids import BACKLOG, CONTROL
 from bough.core.settings.sections import Command, HookSettings
+from bough.core.textual.spelling import UNREADABLE
 from bough.services.notices import STARTED, TOLD, Link, Notice, list_notices, sum_up
 from bough.trust.files import Place
 from bough.trust.handles import OpenHandle

@@ -24,9 +24,9 @@ from bough.app.config import load_hooks
 from bough.app.journal import Journal
 from bough.app.session import Session
 from bough.core import events as e
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL
+from bough.core.textual.spelling import UNREADABLE
 from bough.services.hooks import Outbox
 from bough.services.notices import Link, describe_waiting
 from bough.services.run_messages import answer_once, clean_words, find_person, refuse_second

@@ -16,8 +16,8 @@ from msgspec import Raw, Struct
 
 from bough.adapters.models.dialect import HttpModel, Progress, add_counts, ensure_content, get_arguments
 from bough.adapters.models.wire import BaseReader, Complaint, decode, encode_json, parse_fields, sanitize_name
-from bough.core.decoding import UNREADABLE
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.core.textual.spelling import UNREADABLE
 
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'

@@ -16,7 +16,7 @@ from msgspec import Struct
 from bough.adapters.models.faults import Endpoint, explain_link_error, is_unreachable
 from bough.adapters.models.link import LinkError, Timeouts, Unreachable
 from bough.adapters.models.wire import Client, read_everything
-from bough.core.decoding import UNREADABLE
+from bough.core.textual.spelling import UNREADABLE
 
 T = TypeVar("T")
 

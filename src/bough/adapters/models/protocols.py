@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from bough.adapters.models.capabilities import Capabilities
 from bough.adapters.models.prices import PRICED
-from bough.core.decoding import UNREADABLE
 from bough.core.messages import AnswerProtocol, ModelProtocol
+from bough.core.textual.spelling import UNREADABLE
 from bough.trust.files import Place
 
 Setting = Literal["auto", "tools", "text"]

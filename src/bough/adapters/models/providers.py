@@ -30,10 +30,9 @@ from bough.adapters.models.prices import compute_price
 from bough.adapters.models.recording import ReplayModel
 from bough.adapters.models.wire import LONGEST, Client, join_url, read_everything
 from bough.core.budget.limits import ModelPrice
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage
-from bough.core.textual.spelling import suggest_word
+from bough.core.textual.spelling import UNREADABLE, suggest_word
 from bough.ports import Model
 
 REPLAY = "replay"

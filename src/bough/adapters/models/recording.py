@@ -19,9 +19,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Prompt
+from bough.core.textual.spelling import UNREADABLE
 from bough.ports import Model
 
 LONGEST_PAUSE = 0.6

@@ -25,10 +25,10 @@ from bough.adapters.models.link import LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import Refused, TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Replied, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
+from bough.core.textual.spelling import UNREADABLE
 
 if TYPE_CHECKING:
     from bough.adapters.models.direct import DirectLink

@@ -28,10 +28,10 @@ from bough.adapters.tools.output_text import decode_output
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Case, Check
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import BoughError, SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.shell_syntax import split_argv
+from bough.core.textual.spelling import UNREADABLE
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests
 from bough.core.verdict.check_run import (

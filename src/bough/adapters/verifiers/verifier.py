@@ -19,10 +19,10 @@ from bough.adapters.verifiers.claim import AlteredCopies
 from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
 from bough.core.acceptance.verdict import Check
-from bough.core.decoding import UNREADABLE
 from bough.core.events import BaseChecked
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
+from bough.core.textual.spelling import UNREADABLE
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
 from bough.core.verdict.alteration import Belief, counts_tests

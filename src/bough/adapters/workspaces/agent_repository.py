@@ -26,8 +26,8 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.adapters.workspaces.repository import Repository
-from bough.core.decoding import UNREADABLE
 from bough.core.merge.conflict_hunks import OURS
+from bough.core.textual.spelling import UNREADABLE
 from bough.trust import handles
 from bough.trust.files import Place
 

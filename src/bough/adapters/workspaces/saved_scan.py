@@ -30,7 +30,7 @@ from bough.adapters.workspaces.file_index import (
     pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
-from bough.core.decoding import UNREADABLE
+from bough.core.textual.spelling import UNREADABLE
 from bough.trust import handles
 
 EXTENSION = b"BOUG"

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.probes import Probe
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import UsageError
+from bough.core.textual.spelling import UNREADABLE
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 KIND = "urn:bough:receipt:v1"

@@ -15,9 +15,9 @@ import msgspec
 from msgspec import Struct
 
 from bough.core.conversation import text_fitting as fit
-from bough.core.decoding import UNREADABLE
 from bough.core.messages import EDITORS, Answer, Call, Message, Replied, Result, Said
 from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
+from bough.core.textual.spelling import UNREADABLE
 
 LIMIT = 2_000
 """The maximum number of tokens of a pruned context."""

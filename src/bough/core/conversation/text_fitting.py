@@ -52,19 +52,13 @@ def keep_ends(text: str, most: int) -> str:
 
 def take_head(text: str, most: int) -> str:
     """Return the beginning of a text in at most `most` bytes."""
-    if text.isascii():
-        return text[: max(most, 0)]
     # A character that was cut in half is dropped.
     return text[: max(most, 0)].encode("utf-8", "surrogatepass")[: max(most, 0)].decode("utf-8", "ignore")
 
 
 def take_tail(text: str, most: int) -> str:
     """Return the end of a text in at most `most` bytes."""
-    if most <= 0:
-        return ""
-    if text.isascii():
-        return text[-most:]
-    return text[-most:].encode("utf-8", "surrogatepass")[-most:].decode("utf-8", "ignore")
+    return "" if most <= 0 else text[-most:].encode("utf-8", "surrogatepass")[-most:].decode("utf-8", "ignore")
 
 
 def share_room(wants: Sequence[int], room: int) -> list[int]:

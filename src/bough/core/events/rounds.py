@@ -1,5 +1,5 @@
-"""The events of an agent's rounds (attempts, answers, tools, the conversation) and of acceptance: claims, checks, rulings
-on original tests, examinations and probes."""
+"""The events of an agent's rounds (attempts, answers, tools, the conversation) and of acceptance: claims, checks,
+rulings on original tests, examinations and probes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from bough.core.events.base import End, Event, Halt
 from bough.core.messages import ModelProtocol, Usage
 from bough.core.planning.plan import Plan
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import Inherited
 
 
 class RunStarted(Event, frozen=True):

@@ -13,8 +13,7 @@ from bough.core.ladder.escalation import EscalationOptions
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.planning.plan import Step, Tier
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited, Subject
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State, Subject
 
 
 class TaskCreated(Event, frozen=True):

@@ -22,9 +22,8 @@ from bough.core.journal.task_fold import drop_rewound, fold_task
 from bough.core.messages import ModelProtocol
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State
 
 
 class Run(Struct, frozen=True):

@@ -153,12 +153,8 @@ def link_needs(
         needs = before if item.needs is None else resolve_needs(item.needs, made, places, found)
         told.append(replace(made, needs=needs))
     ordered, circle = sort_by_needs(told)
-    return ordered, found + describe_circle(circle)
-
-
-def describe_circle(circle: Sequence[str]) -> list[str]:
     path = " → ".join(f"`{name}`" for name in circle)
-    return [f"The needs form a cycle: {path}. Remove one of them."] if circle else []
+    return ordered, found + ([f"The needs form a cycle: {path}. Remove one of them."] if circle else [])
 
 
 def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], found: list[str]) -> tuple[str, ...]:

@@ -56,16 +56,8 @@ def read_estimate(answer: Answer) -> SizeEstimate | Problems:
 
 
 def read_gate_reading(answer: Answer) -> GateReading:
-    """Read the usable parts of the answer, so that a fault in one part does not spoil the others."""
     found = parse_answer(answer, GATE, GateReading)
-    if not isinstance(found, str):
-        return found
-    plain = parse_answer(answer, GATE, _Requirements)
-    return GateReading() if isinstance(plain, str) else GateReading(plain.requirements)
-
-
-class _Requirements(Struct, frozen=True):
-    requirements: Lines = ()
+    return GateReading() if isinstance(found, str) else found
 
 
 def choose_proposal(estimate: SizeEstimate, max_depth: int) -> Proposal:

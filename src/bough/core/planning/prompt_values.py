@@ -291,16 +291,9 @@ def _above(path: str) -> Iterator[str]:
 
 def _folders(paths: Iterable[str]) -> list[str]:
     counts: Counter[str] = Counter()
-    kinds: dict[str, Counter[str]] = {}
-    for (parent, ending), files in Counter(map(_place, paths)).items():
+    for parent, files in Counter(path.rpartition("/")[0] for path in paths).items():
         for folder in [parent, *_above(parent)][-3:] if parent else []:
             counts[folder] += files
-            kinds.setdefault(folder, Counter())[ending] += files
-    ranked = sorted(counts, key=lambda folder: (-counts[folder], folder))
-    mostly = {folder: ", ".join(end for end, _ in kinds[folder].most_common(3) if end) for folder in ranked}
-    return [f"{folder}/ ({counts[folder]:,}: {mostly[folder] or 'no extensions'})" for folder in ranked]
-
-
-def _place(path: str) -> tuple[str, str]:
-    folder, _, name = path.rpartition("/")
-    return folder, name.rpartition(".")[2] if "." in name else ""
+    return [
+        f"{folder}/ ({counts[folder]:,})" for folder in sorted(counts, key=lambda folder: (-counts[folder], folder))
+    ]

@@ -20,9 +20,8 @@ from bough.core.acceptance.requirements import list_covered
 from bough.core.conversation import context
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step, find_all_needs
-from bough.core.tree.inherited import Inherited, Subject
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import Inherited, State, Subject
 from bough.core.workflow.keys import classify_step
 
 LATER = 300

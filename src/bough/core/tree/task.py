@@ -16,8 +16,7 @@ from bough.core.messages import AnswerProtocol, Message
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.tree import task_groups as g
-from bough.core.tree.inherited import Inherited
-from bough.core.tree.task_state import SETTLED, State
+from bough.core.tree.task_state import SETTLED, Inherited, State
 
 ENDLESS = 60.0
 """The minimum time limit of a check in seconds, however short earlier checks were."""

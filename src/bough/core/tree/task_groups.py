@@ -16,7 +16,7 @@ from bough.core.messages import AnswerProtocol, Call
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.stuck.patterns import StuckMemory
 from bough.core.stuck.signals import Act, Signal
-from bough.core.tree.inherited import Subject
+from bough.core.tree.task_state import Subject
 
 
 class Note(Struct, frozen=True):

@@ -14,9 +14,8 @@ from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_o
 import msgspec
 from msgspec import Meta, ValidationError
 
-from bough.core.decoding import describe_misfit
 from bough.core.planning.plan import MAX_TRANSITIONS, ContextMode, Join, OnError, Role, Step, Tier
-from bough.core.textual.spelling import shorten_line
+from bough.core.textual.spelling import describe_misfit, shorten_line
 from bough.core.workflow.problems import KeyPath, Source, suggest_nearest
 
 Kind = Literal["agent", "run", "check", "do", "compound"]

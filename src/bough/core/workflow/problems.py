@@ -103,7 +103,7 @@ class Source:
         try:
             self.table = parse_toml(self._text)
         except RecursionError:
-            self._add(_find_crowded_line(self._text, r"[\[{]"), "Values are nested too deeply.")
+            self._add(1, "Values are nested too deeply.")
         except ValueError as error:  # A TOMLDecodeError, or a number with thousands of digits.
             self._add(*_explain_refusal(self._text, str(error)))
 
@@ -129,13 +129,7 @@ def _explain_refusal(text: str, said: str) -> tuple[int, str]:
         return int(found[1]), f"{message} (column {found[2]})."
     if place:
         return text.rstrip("\n").count("\n") + 1, f"{message}, at the end of the file."
-    return _find_crowded_line(text, r"\d"), "This is not valid TOML: a number has too many digits."
-
-
-def _find_crowded_line(text: str, pattern: str) -> int:
-    """Find the line with the most matches, which is probably at fault if the parser names no line."""
-    counts = [len(re.findall(pattern, line)) for line in text.split("\n")]
-    return counts.index(max(counts)) + 1
+    return 1, "This is not valid TOML: a number has too many digits."
 
 
 def raise_for(problems: Problems, first: str) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 from bough.app import open_journal, open_session
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import NotFound, UsageError
+from bough.core.textual.spelling import UNREADABLE
 from bough.operations import OPERATIONS
 from bough.operations.table import make_request
 from bough.services import backlog as backlogs

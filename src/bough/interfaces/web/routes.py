@@ -20,9 +20,9 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
+from bough.core.textual.spelling import UNREADABLE
 from bough.interfaces.web import changes, event_pages, pages, shapes
 from bough.interfaces.web.actions import act, answer_linked, find_check
 from bough.interfaces.web.guard import QUESTION, Guard

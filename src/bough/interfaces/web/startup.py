@@ -17,8 +17,8 @@ import uvicorn
 
 from bough.app.journal import find_project_root
 from bough.app.known_projects import list_known_projects, write_private_page
-from bough.core.decoding import UNREADABLE
 from bough.core.errors import UsageError
+from bough.core.textual.spelling import UNREADABLE
 from bough.interfaces.web.routes import make_app
 from bough.services.question_links import announce_server
 from bough.trust.files import Place
