@@ -36,11 +36,7 @@ _ANIMALS = """
 
 
 def make_run_name(number: int) -> str:
-    """Make a short pronounceable name for any number: `make_run_name(randbits)` gives names like `amber-heron`.
-
-    Past the first few thousand a digit group is added, so every number has a name and no two below
-    `len(colours) * len(animals)` share one.
-    """
+    """Make a short pronounceable name for any number, like `amber-heron`, with a digit group past `RUN_NAMES`."""
     pair, colour = divmod(number, len(_COLOURS))
     rest, animal = divmod(pair, len(_ANIMALS))
     name = f"{_COLOURS[colour]}-{_ANIMALS[animal]}"

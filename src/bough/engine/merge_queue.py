@@ -1,9 +1,7 @@
 """Merges finished steps one after the other onto their task's head (its latest merged files), and proves each merge: by
 the step's check on the merged tree, the checks of steps merged before, every test that passed on either side, and the
 goal's whole check.
-
-While one step is being proven, the next ones are already tried on the head that is expected after it. Such a result is
-used if the step ahead lands as expected, and otherwise discarded; nothing is recorded before.
+Meanwhile the next ones are tried on the head that is expected after it; that result counts if the head comes so.
 """
 
 from __future__ import annotations

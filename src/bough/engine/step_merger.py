@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.probes import render_failing_probe
 from bough.core.acceptance.verdict import Failure, Verdict
-from bough.core.budget.limits import Limits, Spend, compute_remaining, sum_spends
+from bough.core.budget.limits import Spend, compute_remaining, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
@@ -26,7 +26,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.merge_queue import Guess, MergeProof, QueuedStep
 from bough.engine.task_loop import TaskStream
-from bough.ports import Ports, Workspace
+from bough.ports import Ports
 from bough.ports.verifier import Work
 
 RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
@@ -114,7 +114,9 @@ class StepMerger(Struct, eq=False):
                     return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(child, tried)
             before = sum_spends(spends[:times] + spends[times + 1 :])
-            limits = await self._fund(step, before, begun)
+            if not begun:  # Recorded before the task exists, so that after a kill no other step gets the same rounds.
+                await self.stream.amend(partial(_enlarge_grant, step))
+            limits = compute_remaining(before, self.stream.task.children.running[step.name].grant)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
             task = self.stream.task
             told = replace(
@@ -132,15 +134,6 @@ class StepMerger(Struct, eq=False):
                 return MergedStep(work, sum_spends(spends))
             said = "\n\n".join(part for part in (said, work.acceptance.claim or "") if part)
             times += 1
-
-    async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
-        """Reserve budget for a merge: the rest of the step's grant, and what else the parent can give. Return it."""
-        # The grant is recorded before the task exists, so that after a kill no other step gets the same rounds.
-        if not begun:
-            await self.stream.amend(
-                lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
-            )
-        return compute_remaining(before, self.stream.task.children.running[step.name].grant)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
         """Merge the work onto the head, and prove the result. Use the guess made ahead of the turn if it still fits."""
@@ -179,16 +172,12 @@ class StepMerger(Struct, eq=False):
                 needed.append(Needed(check, child_path(task.id, other.task), other.cases))
         return Merge(work.base, head, work.tree, tree, tuple(needed), task_result.list_asked_probes(task))
 
-    async def _open_workspace(self, child: Task, tree: str) -> Workspace:
-        workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
-        await workspace.restore(tree)
-        return workspace
-
     async def _prove(self, child: Task, work: Task, merge: Merge) -> Verdict:
         """Run the step's check on the merged files, in the step's workspace. Its changes to tests were judged before,
         so here only results count."""
         task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
-        workspace = await self._open_workspace(child, merge.tree)
+        workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
+        await workspace.restore(merge.tree)
         proof = MergeProof(self.run, self.ports, task, merge, workspace, whole_check=not self._is_last(child))
         verdict = await proof.verdict()
         return await self._run_probes(task, merge, verdict) if verdict.ruling == "passed" else verdict
@@ -258,3 +247,7 @@ class StepMerger(Struct, eq=False):
 def _explain_refusal(verdict: Verdict) -> str:
     probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
     return "\n\n".join((f"Merged, they fail: {verdict.reason}", *probes))
+
+
+def _enlarge_grant(step: Step, task: Task) -> list[e.ChildStarted]:
+    return [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))]

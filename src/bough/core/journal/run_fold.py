@@ -59,15 +59,11 @@ class Run(Struct, frozen=True):
     application: e.Applied | None = None
     """How it was applied, until it is undone."""
     endpoints: dict[str, str] = {}
-    """The endpoint of each model, by its name; empty in old journals."""
     protocols: dict[str, ModelProtocol] = {}
     """The protocols of its models at the start."""
     by: str = ""
-    """The user name of the person who began the run."""
     listed: str = ""
-    """The backlog, and the goal in it, that the run works on."""
     examines: str = ""
-    """The change of somebody else that the run examines, as a phrase."""
     checked: e.BaseChecked | None = None
     """The check's result before any work."""
     scouted: Spend = Spend()

@@ -128,36 +128,27 @@ class Situation(Struct, frozen=True):
     planning: PlanningRules = PlanningRules()
     means: EscalationOptions = EscalationOptions()
     taken: dict[Rung, int] = {}
-    """How often each rung was taken on this task."""
     working: bool = False
     """Whether an agent is at work and can receive a message."""
     nudged: frozenset[str] = frozenset()
     """Patterns that the agent got a message about."""
     actions: int = 0
-    """Tool calls that changed the workspace, and checks with other failures than before."""
     rounds_left: int = 0
     parent: bool = False
     """Whether the task has smaller steps, all of which have ended."""
     completed: int = 0
-    """The number of smaller steps that succeeded."""
     blocked: int = 0
-    """The number of smaller steps that failed."""
     changed: bool = False
     """Whether files differ from those before the task."""
     errors: bool = False
     """Whether the last smaller step to end left a failing check."""
     approaches: int = 0
-    """The number of the task's plans so far."""
     in_text: bool = False
-    """Whether the agent acts through blocks in its text."""
     may_change: bool = False
-    """Whether the protocol may change, since it is unknown which one suits the model."""
     provable: bool = False
     """Whether a check can tell wrong work from right."""
     spare: bool = False
-    """Whether an answer to the last question was paid for and has not been tried yet."""
     hinted: bool = False
-    """Whether the person answered and no plan has used the answer yet."""
 
     @property
     def goal(self) -> bool:

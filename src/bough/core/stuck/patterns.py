@@ -1,11 +1,8 @@
 """The stuck detector: whether the work still makes progress.
 
-`observe_round` sees every round at its end. It is pure, and costs the same at round 400 as at round 10, because its
-memory is bounded: short keys of the last rounds (`marks`). After a signal the work should change, so the caller
-continues with `reset_memory(memory)`; the same signal can then be raised again.
-
-`TABLE` has every way of being stuck: its finder, its confidence, and what would help. The rows are tried from top to
-bottom; the first match wins. `signals` has the thresholds.
+`observe_round` sees every round at its end. It costs the same at round 400 as at round 10, because its memory is
+bounded. After a signal the caller continues with `reset_memory(memory)`; the same signal can then be raised again.
+`TABLE` has every way of being stuck, tried from top to bottom; the first match wins.
 """
 
 from __future__ import annotations

@@ -43,15 +43,11 @@ class Attempt(Struct, frozen=True):
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """Whether escalation may switch to the other protocol, since it is unknown which one suits the model."""
     changed: bool = False
     """Whether the agent has changed a file."""
     tactic: str = ""
-    """The form of the question, if the agent acts by blocks in its text."""
     agent: str = ""
-    """The name of the outside agent; empty for bough's own."""
     pictured: bool = False
-    """Whether the conversation contains an image."""
 
 
 def quote_person(text: str) -> str:

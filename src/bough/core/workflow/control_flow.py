@@ -69,22 +69,17 @@ def is_met(condition: Condition, results: Mapping[str, ChildSettled]) -> bool:
     succeeded, since a critic that failed has approved nothing.
     """
     result = results.get(condition.step)
-    return (result is not None and _matches(condition, result)) != condition.negated
-
-
-def _matches(condition: Condition, result: ChildSettled) -> bool:
+    if result is None:
+        return condition.negated
     success = result.state is State.COMPLETED
-    match condition.outcome:
-        case "success":
-            return success
-        case "failure":
-            return not success
-        case "has_errors":
-            return result.errors
-        case "empty":
-            return success and not result.result.strip()
-        case "contains":
-            return condition.text in result.result
+    holds: dict[Outcome, bool] = {
+        "success": success,
+        "failure": not success,
+        "has_errors": result.errors,
+        "empty": success and not result.result.strip(),
+        "contains": condition.text in result.result,
+    }
+    return holds[condition.outcome] != condition.negated
 
 
 class NextState(Struct, frozen=True):

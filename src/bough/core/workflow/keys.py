@@ -1,9 +1,7 @@
 """The keys of a workflow file: each key with its type, its table and its purpose.
 
 The loader, the JSON schema and the messages use these definitions, so that they cannot diverge. These are dictionaries
-and not structs, because a table is read key by key, so that one wrong key does not hide another.
-
-`read_table` reads a table by these definitions, and reports faults key by key.
+and not structs, because `read_table` reads a table key by key, so that one wrong key does not hide another.
 """
 
 from __future__ import annotations
