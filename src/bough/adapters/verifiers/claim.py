@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
-from bough.core.decoding import UNREADABLE
+from bough.core.textual.spelling import UNREADABLE
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.alteration import (
     Belief,
