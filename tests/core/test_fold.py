@@ -13,9 +13,9 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import IllegalTransition
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
-from bough.core.journal.plan_fold import CHILDREN_EVENTS, LADDER_EVENTS, PLAN_EVENTS
+from bough.core.journal.plan_fold import PLAN_EVENTS
 from bough.core.journal.round_fold import ROUND_EVENTS
-from bough.core.journal.task_fold import TALK_EVENTS, evolve_task, fold_task, list_points
+from bough.core.journal.task_fold import _APPLY, evolve_task, fold_task, list_points
 from bough.core.messages import AnswerProtocol, Call, Result
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
@@ -34,9 +34,10 @@ CREATED = e.TaskCreated(Step("goal", "do it"), "base", Limits(), Rules())
 
 
 def test_each_kind_of_event_is_folded_in_one_place() -> None:
-    families = (ACCEPTANCE_EVENTS, CHILDREN_EVENTS, LADDER_EVENTS, PLAN_EVENTS, ROUND_EVENTS, TALK_EVENTS)
+    families = (ACCEPTANCE_EVENTS, PLAN_EVENTS, ROUND_EVENTS)
     kinds = Counter(kind for family in families for kind in family)
     assert [kind for kind, count in kinds.items() if count > 1] == []
+    assert all(_APPLY[kind] is family[kind] for family in families for kind in family)
 
 
 def test_a_task_is_a_few_values_and_groups_whose_fields_have_names_of_their_own() -> None:

@@ -68,23 +68,6 @@ def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
     return change(task, ladder={"rung": None}, plan={"problems": (), "leaf": leaf, "hinted": False})
 
 
-PLAN_EVENTS: dict[type, Apply] = {
-    e.Estimated: lambda task, event: change(task, plan={"estimate": event, "leaf": event.proposal == "leaf"}),
-    e.RequirementsRead: lambda task, event: change(task, plan={"requirements": event.requirements}),
-    e.PlanProposed: lambda task, event: change(
-        task, plan={"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
-    ),
-    # If the person has a wish, another plan is proposed; if they say no, the task is done in one piece (a leaf).
-    e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
-    e.PlanChanged: _apply_plan_changed,
-    e.PlanRefused: _apply_plan_refused,
-    e.Planned: _apply_planned,
-    # An agent that asks for smaller steps takes back an earlier claim to be done.
-    e.SplitProposed: lambda task, event: change(task, plan={"split": event.steps}, acceptance={"claim": None}),
-    e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
-}
-
-
 EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
 """Helpers that compare the work with the goal."""
 
@@ -116,18 +99,6 @@ def _apply_taken_up(task: Task, event: e.TakenUp) -> Task:
     state, again = check_transition(task.state, State.IN_PROGRESS), {"claim": None, "repairs": 0}
     models = {"tier": event.tier}
     return change(clear_trouble(task), state=state, why=event.why, attempt=None, models=models, acceptance=again)
-
-
-LADDER_EVENTS: dict[type, Apply] = {
-    e.SignalRaised: lambda task, event: change(
-        task, progress={"signal": None, "memory": reset_memory(task.progress.memory)}
-    ),
-    e.Escalated: _apply_escalated,
-    e.HelperAnswered: _apply_helper_answered,
-    e.HelperFailed: charge_failure,
-    e.TakenUp: _apply_taken_up,
-    e.Reported: lambda task, event: change(task, outcome={"report": event.text}),
-}
 
 
 T = TypeVar("T")
@@ -214,7 +185,28 @@ def _apply_command_finished(task: Task, event: e.CommandFinished) -> Task:
     return change(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
 
 
-CHILDREN_EVENTS: dict[type, Apply] = {
+PLAN_EVENTS: dict[type, Apply] = {
+    e.Estimated: lambda task, event: change(task, plan={"estimate": event, "leaf": event.proposal == "leaf"}),
+    e.RequirementsRead: lambda task, event: change(task, plan={"requirements": event.requirements}),
+    e.PlanProposed: lambda task, event: change(
+        task, plan={"proposed": event.steps, "conventions": event.conventions, "wish": "", "problems": ()}
+    ),
+    # If the person has a wish, another plan is proposed; if they say no, the task is done in one piece (a leaf).
+    e.PlanAnswered: lambda task, event: change(task, plan={"wish": event.wish, "leaf": event.says == "no"}),
+    e.PlanChanged: _apply_plan_changed,
+    e.PlanRefused: _apply_plan_refused,
+    e.Planned: _apply_planned,
+    # An agent that asks for smaller steps takes back an earlier claim to be done.
+    e.SplitProposed: lambda task, event: change(task, plan={"split": event.steps}, acceptance={"claim": None}),
+    e.Granted: lambda task, event: change(task, budget={"limits": event.limits, "granted": True}),
+    e.SignalRaised: lambda task, event: change(
+        task, progress={"signal": None, "memory": reset_memory(task.progress.memory)}
+    ),
+    e.Escalated: _apply_escalated,
+    e.HelperAnswered: _apply_helper_answered,
+    e.HelperFailed: charge_failure,
+    e.TakenUp: _apply_taken_up,
+    e.Reported: lambda task, event: change(task, outcome={"report": event.text}),
     e.ChildStarted: _apply_child_started,
     e.ChildHeld: lambda task, event: change(task, children={"held": task.children.held | {event.step: event}}),
     e.ChildMerged: lambda task, event: charge_check(task, event.verdict.seconds if event.verdict else 0.0),

@@ -15,7 +15,7 @@ from bough.core.acceptance.requirements import Requirement, add_requirements
 from bough.core.budget.limits import Spend
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
 from bough.core.journal.fold_changes import Apply, change, charge, clear_trouble, get_attempt, keep_notes
-from bough.core.journal.plan_fold import CHILDREN_EVENTS, LADDER_EVENTS, PLAN_EVENTS
+from bough.core.journal.plan_fold import PLAN_EVENTS
 from bough.core.journal.round_fold import ROUND_EVENTS
 from bough.core.tree.task import Task, quote_person
 from bough.core.tree.task_groups import Note, TaskOrigin
@@ -85,17 +85,6 @@ def _apply_note_kept(task: Task, event: e.NoteKept) -> Task:
     note = Note(event.kind, event.text)
     others = (kept for kept in task.talk.notes if kept != note)  # A repeated note is news again, but stored once.
     return keep_notes(task, (*others, note))
-
-
-TALK_EVENTS: dict[type, Apply] = {
-    e.MessageReceived: _apply_message_received,
-    e.MessageRead: _apply_wish,
-    e.RequirementRestored: _apply_wish,
-    e.RequirementsDropped: _apply_requirements_dropped,
-    e.QuestionAsked: lambda task, event: change(task, talk={"question": event.question}),
-    e.PersonAnswered: _apply_person_answered,
-    e.NoteKept: _apply_note_kept,
-}
 
 
 STILL_FAILS = "The author of the work saw it and its output, and did not change the work to pass it."
@@ -255,9 +244,13 @@ _APPLY: dict[type, Apply] = {
     e.TaskHalted: _apply_task_halted,
     e.TaskResumed: _apply_task_resumed,
     **ROUND_EVENTS,
-    **LADDER_EVENTS,
-    **TALK_EVENTS,
+    e.MessageReceived: _apply_message_received,
+    e.MessageRead: _apply_wish,
+    e.RequirementRestored: _apply_wish,
+    e.RequirementsDropped: _apply_requirements_dropped,
+    e.QuestionAsked: lambda task, event: change(task, talk={"question": event.question}),
+    e.PersonAnswered: _apply_person_answered,
+    e.NoteKept: _apply_note_kept,
     **ACCEPTANCE_EVENTS,
     **PLAN_EVENTS,
-    **CHILDREN_EVENTS,
 }
