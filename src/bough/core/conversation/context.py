@@ -188,6 +188,9 @@ def build_settled_event(step: Step, child: Task, state: State, why: str, tree: s
         about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
         tried = shorten_text(about, RESULT).rstrip(".")
         ends.append(f"{tried} – this approach failed: {shorten_text(why, RESULT)}")
+    refuting = () if state is State.COMPLETED else task_result.list_live_probes(child)
+    if child.step.role == "critic":
+        refuting = task_result.list_critic_probes(child)
     return ChildSettled(
         child=step.name,
         state=state,
@@ -205,17 +208,11 @@ def build_settled_event(step: Step, child: Task, state: State, why: str, tree: s
         do=control_flow.find_outer_exit(child),
         task=child.id.rpartition("/")[2],
         probes=list_passed_probes(child) if state is State.COMPLETED else (),
-        refuting=_list_refuting_probes(child, state),
+        refuting=refuting,
         key=child.origin.key if state is State.COMPLETED else "",
         allowed=child.test_changes.allowed if state is State.COMPLETED else (),
         cases=child.acceptance.verdict.cases if child.acceptance.verdict is not None else "",
     )
-
-
-def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
-    if child.step.role == "critic":
-        return task_result.list_critic_probes(child)
-    return () if state is State.COMPLETED else task_result.list_live_probes(child)
 
 
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:

@@ -66,7 +66,9 @@ def _apply_disputed(task: Task, event: e.Disputed) -> Task:
 
 
 def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
-    known = task.test_changes
+    known, said = task.test_changes, f"The judge says: {event.why}" if event.by == "judge" and event.why else ""
+    if event.denied:
+        said = f"The person does not allow it{f': {event.why}' if event.why else '.'}"
     return change(
         task,
         test_changes={
@@ -74,7 +76,7 @@ def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
             "ruled_by_judge": event.tree if event.by == "judge" else known.ruled_by_judge,
             "ruled_by_person": event.tree if event.by == "person" else known.ruled_by_person,
             "denied": event.tree if event.denied else known.denied,
-            "decided": _describe_ruling(event) or known.decided,
+            "decided": said or known.decided,
         },
         acceptance={
             "found": None if event.denied else task.acceptance.found,  # The agent must still get this finding.
@@ -82,12 +84,6 @@ def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
             "judged": task.acceptance.judged or event.verdict is not None,
         },
     )
-
-
-def _describe_ruling(event: e.ChangesRuled) -> str:
-    if event.denied:
-        return f"The person does not allow it{f': {event.why}' if event.why else '.'}"
-    return f"The judge says: {event.why}" if event.by == "judge" and event.why else ""
 
 
 def _apply_examined(task: Task, event: e.Examined) -> Task:

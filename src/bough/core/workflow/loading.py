@@ -119,7 +119,16 @@ def _read_fields(node: Node) -> dict[str, Any]:
             node.wrong("do", "A parallel step cannot leave or restart the pass.")
         elif table["do"] == "continue" and not node.above.again:
             node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")
-    _read_action(node, fields)
+    action = table.get("action", {})
+    if isinstance(action, str):
+        fields["instructions"] = _read_loaded(node, "action", action)
+    elif "check" in action:
+        fields["test_command"] = _read_check(node, "action", action["check"])
+    elif "run" in action:
+        env = {name: _read_loaded(node, "env", text) for name, text in table.get("env", {}).items()}
+        command = _split_command(node, "action", action["run"], results=True)
+        fields["run"] = places.load_command(command, node.values, env)
+        fields |= {"env": env} if env else {}
     if node.included is not None:
         node.included.values = _read_inputs(node, node.included)
         fields = _read_fields(node.included) | fields
@@ -130,21 +139,6 @@ def _read_value(node: Node, key: str, value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_read_value(node, key, each) for each in value)
     return places.render_plain(_split(node, key, value)) if key in _TEXTS else value
-
-
-def _read_action(node: Node, fields: dict[str, Any]) -> None:
-    action = node.table.get("action", {})
-    if isinstance(action, str):
-        fields["instructions"] = _read_loaded(node, "action", action)
-    elif "check" in action:
-        fields["test_command"] = _read_check(node, "action", action["check"])
-    elif "run" in action:
-        env = {name: _read_loaded(node, "env", text) for name, text in node.table.get("env", {}).items()}
-        fields["run"] = places.load_command(
-            _split_command(node, "action", action["run"], results=True), node.values, env
-        )
-        if env:
-            fields["env"] = env
 
 
 def _read_loaded(node: Node, key: str, text: str) -> str:

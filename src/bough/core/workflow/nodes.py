@@ -264,8 +264,9 @@ class Reader(Struct, eq=False):
 
     def _include(self, node: Node, said: str, depth: int) -> str:
         """Include a workflow file in a step, or return the reason why that is impossible."""
-        file = resolve_file(node.source.file, said)
-        if file is None:
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(node.source.file), said))
+        outside = said.startswith(("/", "~")) or "\\" in said or "\0" in said or not said.strip()
+        if outside or file in (".", "..") or file.startswith("../"):
             return f"`{shorten_line(said)}` is not a file of this project: write a path relative to this file."
         if file in node.files:
             return f"The workflow uses itself: {' → '.join((*node.files[node.files.index(file) :], file))}."
@@ -281,11 +282,3 @@ class Reader(Struct, eq=False):
             node.kind = node.included.kind
             node.take(node.included.nodes)
         return ""
-
-
-def resolve_file(file: str, said: str) -> str | None:
-    """Return the path, in the project, of the file that `file` names as `said`; None if it is outside the project."""
-    if said.startswith(("/", "~")) or "\\" in said or "\0" in said or not said.strip():
-        return None
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), said))
-    return None if path in (".", "..") or path.startswith("../") else path
