@@ -246,7 +246,9 @@ def _judge(task: Task) -> c.Command:
         return c.ChangeState(State.TEST_FAILED, "the same files have failed before") if again else c.RunCheck()
     if verdict.ruling == "passed" and _has_unheard_message(task):
         return c.Relay()
-    if verdict.ruling == "passed" and _is_unchanged(task):
+    # A written plan may change nothing on purpose; agents who worked on a goal may not.
+    unchanged = task.id == GOAL and task.tree == task.base and bool(verdict.command)
+    if verdict.ruling == "passed" and unchanged and classify_step(task.step) == "agent":
         return c.Conclude(State.BLOCKED, "no file changed, so the passing check proves nothing")
     if verdict.ruling == "passed":
         return examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
@@ -280,13 +282,6 @@ def _name_older_failures(task: Task, verdict: Verdict) -> str:
         f"nothing new fails, but what failed before the work and the goal does not speak of still does: {named}; "
         "`bough verify --accept-failing` takes the work as it is"
     )
-
-
-def _is_unchanged(task: Task) -> bool:
-    """Whether agents worked on a goal and no file changed, so that a passing check proves nothing. A written plan may
-    change nothing on purpose."""
-    checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
-    return task.id == GOAL and task.tree == task.base and checked and classify_step(task.step) == "agent"
 
 
 def _repair(task: Task) -> c.Command:

@@ -168,8 +168,8 @@ class MergeProof(Struct, frozen=True):
             its = ran[own.command]
             if its.ruling != "passed":
                 return replace(its, reason=f"the check of the earlier step {need.step.name} fails: {its.reason}")
-            now |= conflict_brief.read_outcomes(await self._read_blob(its.cases))
-            then = conflict_brief.read_outcomes(await self._read_blob(need.cases))
+            now |= await self._read_outcomes(its.cases)
+            then = await self._read_outcomes(need.cases)
             passed = frozenset(id for id, outcome in then.items() if outcome == "passed")
             for id in conflict_brief.find_missing(passed, now):
                 gone.setdefault(id, need.step.name)
@@ -202,8 +202,8 @@ class MergeProof(Struct, frozen=True):
     async def _judge(self, task: Task, check: Check | None, *, merged: bool) -> Verdict:
         return await judge_tree(self.run, task, check, self.workspace, self.ports, merged=merged)
 
-    async def _read_blob(self, name: str) -> bytes | None:
-        return await self.ports.store.get_blob(name) if name else None
+    async def _read_outcomes(self, name: str) -> dict[str, str]:
+        return conflict_brief.read_outcomes(await self.ports.store.get_blob(name)) if name else {}
 
     async def _drop_excused(self, gone: dict[str, str]) -> dict[str, str]:
         """Return the missing tests without those that a step with permission to change tests has removed."""

@@ -95,10 +95,8 @@ NAMED = 5
 """Most tests named in a sentence."""
 
 
-def read_outcomes(cases: bytes | None) -> dict[str, str]:
+def read_outcomes(cases: bytes) -> dict[str, str]:
     """Read tests and their outcomes from a verdict's stored cases."""
-    if not cases:
-        return {}
     return {each["id"]: each["outcome"] for each in msgspec.json.decode(cases, type=list[dict[str, str | float]])}  # type: ignore[misc]
 
 

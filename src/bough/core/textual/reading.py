@@ -140,7 +140,9 @@ def read_calls(text: str, known: CandidateFiles, stop: Stop = "end") -> Reading:
         found = _read_bare_code(text, known)
     kept, aside = _drop_tests(found, known)
     last = next((call for call in kept if call.name == "done"), None)
-    said = None if last is not None or done is None else (done[1] or "").strip() or _summarize(text)
+    prose = " ".join(re.sub(r"(?s)(```|~~~).*?(\1|\Z)", " ", text).split())
+    summary = prose[:_SUMMARY] or "The files are written."
+    said = None if last is not None or done is None else (done[1] or "").strip() or summary
     return Reading(tuple(kept), said, more, aside)
 
 
@@ -271,9 +273,3 @@ def _drop_tests(found: list[Call], known: CandidateFiles) -> tuple[list[Call], t
     if not aside or len(aside) == len(changes):
         return found, ()
     return [call for call in found if call not in aside], tuple(dict.fromkeys(_get_path(call) for call in aside))
-
-
-def _summarize(text: str) -> str:
-    words = re.sub(r"(?s)(```|~~~).*?(\1|\Z)", " ", text)
-    words = " ".join(words.split())
-    return words[:_SUMMARY] or "The files are written."
