@@ -17,7 +17,7 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
-from bough.core.settings.servers import ToolServer
+from bough.core.settings.sections import ToolServer
 from bough.ports import Tools
 from bough.ports.steering import Fence
 

@@ -32,12 +32,14 @@ from bough.core.settings.sections import (
     CheckSettings,
     HookSettings,
     Service,
+    ToolServer,
     WorkerSettings,
     WorkspaceSettings,
+    describe_server,
+    read_servers,
 )
 from bough.core.settings.sections import Models as Models
 from bough.core.settings.sections import SandboxSettings as SandboxSettings
-from bough.core.settings.servers import ToolServer, described, read
 from bough.core.stuck.signals import StuckRules
 from bough.core.textual.spelling import suggest_word
 from bough.core.textual.toml_source import parse_toml
@@ -137,7 +139,7 @@ def list_layers(
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
     with suppress(UnicodeDecodeError):  # Many tools share .mcp.json, so bough leaves the complaint to them.
-        if servers := read(_read_text(folder, ".mcp.json")):
+        if servers := read_servers(_read_text(folder, ".mcp.json")):
             table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
     outside = outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own))
@@ -194,7 +196,7 @@ def _find_wishes(table: Table, mine: Table, outside: bool) -> dict[str, str]:
     for section, values in table.items():
         for key in values:
             if section in NAMED:
-                found[f"{section}.{key}"] = described(values[key]) if section == "mcp" else _render(values[key])
+                found[f"{section}.{key}"] = describe_server(values[key]) if section == "mcp" else _render(values[key])
                 continue
             value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
             if not applies_unasked(section, key, value, default, outside=outside):

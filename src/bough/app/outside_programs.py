@@ -16,8 +16,7 @@ from bough.app.choices import OutsideAgents
 from bough.app.project import Project
 from bough.core.errors import UsageError
 from bough.core.rules import Rules
-from bough.core.settings.sections import MODEL, title_of
-from bough.core.settings.servers import ToolServer
+from bough.core.settings.sections import MODEL, ToolServer, title_of
 from bough.installed import needing
 from bough.ports import Sandbox, Tools
 from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from bough.adapters.sandboxes.pipes import Pipes
-from bough.core.settings.servers import ToolServer, placed
+from bough.core.settings.sections import ToolServer, fill_variables
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # Errors go to the model, not to the terminal.
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -150,8 +150,8 @@ async def over_pipes(pipes: Pipes) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def over_http(server: ToolServer, env: Mapping[str, str]) -> AsyncIterator[Any]:
-    url = placed(server.url or "", env)
-    headers = {name: placed(value, env) for name, value in server.headers.items()}
+    url = fill_variables(server.url or "", env)
+    headers = {name: fill_variables(value, env) for name, value in server.headers.items()}
     async with AsyncExitStack() as stack:
         auth = None
         if (oauth := server.oauth) is not None:

@@ -28,8 +28,7 @@ from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.core.events import ToolServersListed
 from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
-from bough.core.settings import servers
-from bough.core.settings.servers import ToolServer
+from bough.core.settings.sections import ToolServer, build_argv, fill_variables
 from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import Sandbox, ToolResult, Tools, WorkFolder
 from bough.trust.programs import NoProgram, list_program_folders, resolve_command
@@ -242,12 +241,12 @@ def make_served(
     """Make the set-up of a server. `make`: returns the sandbox for a server's settings and command line."""
     if settings.url:
         return ServerSetup(name, settings, None, [], {}, env)
-    line, lacking = servers.argv(settings, env), ""
+    line, lacking = build_argv(settings, env), ""
     try:
         line = resolve_command(line, project, env)
     except NoProgram as error:
         line, lacking = [], str(error.strerror)
     # Override the checkout's variables that would make the server load the checkout's programs and modules.
     own = {"PATH": list_program_folders(project, env), "PYTHONPATH": ""}
-    own |= {key: servers.placed(value, env) for key, value in settings.env.items()}
+    own |= {key: fill_variables(value, env) for key, value in settings.env.items()}
     return ServerSetup(name, settings, make(settings, line), line, own, env, lacking)
