@@ -1,10 +1,6 @@
 """How an agent's model tells bough what to do: by native tool calls, or by blocks in its text, which become the same
-calls.
-
-A model that bough does not know gets one small trial question first: it has to write a file with quotes and line breaks
-by a tool call. Models that do not call tools reliably fail at exactly that: of 90 answers by Qwen2.5-Coder 1.5B, 25
-were tool calls, and one of these was right.
-"""
+calls. A model that bough does not know gets one small trial question first: it has to write a file with quotes and line
+breaks by a tool call (of 90 answers by Qwen2.5-Coder 1.5B, 25 were tool calls, and one of these was right)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """Runs rounds with an outside agent, which calls its own model and runs its own tools inside the sandbox. Its actions
-become the same events as those of bough's own agent, so all later decisions treat both alike.
-
-One round is a message of the agent with the tool calls that it starts together, and their results. The agent keeps
-working between rounds, until bough cuts it off or it ends its turn, which counts as its claim that the task is done.
-"""
+become the same events as those of bough's own agent. One round is a message of the agent with the tool calls that it
+starts together, and their results; when the agent ends its turn, that counts as its claim that the task is done."""
 
 from __future__ import annotations
 

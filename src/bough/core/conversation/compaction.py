@@ -1,9 +1,6 @@
-"""Compact a long conversation: its older part becomes a summary, and essential facts stay word for word.
-
-After a compaction the conversation consists of the unchanged brief, one message with the summary and the essential
-(pinned) facts, and the unchanged newest exchanges. Until the next compaction it only grows, so that providers' prompt
-caches can be used.
-"""
+"""Compact a long conversation: its older part becomes one message with a summary and the essential (pinned) facts, word
+for word; the brief and the newest exchanges stay as they are. Until the next compaction it only grows, so that
+providers' prompt caches can be used."""
 
 from __future__ import annotations
 

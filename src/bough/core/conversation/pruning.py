@@ -1,9 +1,7 @@
 """Build a fresh context for a stuck agent from the parts of a long conversation that the task needs.
 
-A fast model sees the whole conversation in parts and extracts the findings. It does not repeat the facts themselves
-(the task, its criteria and check, dead ends, errors, changed files): `prune_context` inserts these word for word. If
-the call fails, `prune_plainly` does the same without a model.
-"""
+A fast model sees the whole conversation in parts and extracts the findings; `prune_context` inserts the facts (the
+task, its criteria and check, dead ends, errors, changed files) word for word. `prune_plainly` needs no model."""
 
 from __future__ import annotations
 

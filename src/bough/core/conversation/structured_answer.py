@@ -1,9 +1,6 @@
-"""Structured answers of models, the same for every provider.
-
-The model is offered one tool whose parameters are the JSON schema of the answer. The answer is the arguments of that
-call; if the model answers in text instead, it is the first JSON object in the text that fits. Either is untrusted: the
-result is checked and bounded, or replaced by a sentence that tells the model what is wrong. Nothing here raises.
-"""
+"""Structured answers of models: the arguments of the call of the one tool that is offered, or the first JSON object in
+the text that fits. Either is untrusted: the result is checked and bounded, or replaced by a sentence that tells the
+model what is wrong. Nothing here raises."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 """A run as a fold over its own stream of events, and its rewinding. Its tasks have streams of their own.
 
 A run is rewound as a whole: every task returns to its state when the record of that moment was written, as if the
-process had died right then. A task that had not begun by then has not begun; one that was at work resumes from there; a
-parent that had merged a child's result by then keeps it, and otherwise takes the new one. Only spend stays, and parents
-are charged for all that their children used, even for children that will never begin again.
-"""
+process had died right then. Only spend stays, and parents are charged for all that their children used."""
 
 from __future__ import annotations
 

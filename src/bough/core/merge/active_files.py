@@ -1,8 +1,5 @@
-"""Find the active files of a change: files that run on their own, or lead elsewhere, once they are applied.
-
-A person who applies a run's work looks at code before they run it. These files take effect before that: when a folder
-is entered, a project opened, a commit made or pushed, tests collected, or a link followed.
-"""
+"""Find the active files of a change, which take effect before a person reads them: when a folder is entered, a project
+opened, a commit made or pushed, tests collected, or a link followed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Read a model's text as calls, as a person would who reads the answer and has to act on it.
 
-Whole files, edits and a command are in blocks; the file of a block is named in its first line, next to it or before it,
-or is clear from the task. A block that is cut off, or whose file is unknown, is ignored. Many small models write tool
-calls as JSON into their text, whatever the prompt says: those are read too.
-"""
+Whole files, edits and a command are in blocks. A block that is cut off, or whose file is unknown, is ignored. Many
+small models write tool calls as JSON into their text, whatever the prompt says: those are read too."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Choose steps that may run in parallel: which files a step will change, and whether two steps conflict.
-
-The files that a step declares count, and also those that it has actually changed. Two steps that only add to the same
-file (`CHANGELOG.md+`) do not conflict, since both additions are kept.
-"""
+"""Choose steps that may run in parallel by the files that they declare or have changed. Two steps that only add to the
+same file (`CHANGELOG.md+`) do not conflict, since both additions are kept."""
 
 from __future__ import annotations
 
