@@ -24,8 +24,8 @@ from bough.core.messages import Answer, Prompt, Replied, Result
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.engine import run_loop
 from bough.ports import Model, Ports
+from bough.services.permission_store import answer_wishes, list_open_wishes
 from bough.services.permissions import remember_run
-from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.testing import Fuse, ScriptedModel
 from bough.views.run_view import Outcome
 

@@ -208,7 +208,7 @@ OPENERS = {
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
-        adapters/workspaces/workspace services/activity services/diagnosis app/journal app/known_projects app/project
+        adapters/workspaces/workspace services/activity services/diagnosis app/journal app/project
         services/worker_service engine/task_workspace
         adapters/verifiers/claim adapters/verifiers/check_runner
     """,
@@ -235,9 +235,8 @@ OPENERS = {
     "the person's own files: their settings and state, and what they name on the command line": """
         adapters/agents/acp adapters/state_folder services/permission_store services/hooks
         services/recheck services/schedule adapters/models/providers adapters/models/recording api app/journal_location
-        interfaces/cli/approve interfaces/cli/config
-        interfaces/cli/entry interfaces/cli/printing
-        interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run app/workflow_files
+        interfaces/cli/begin interfaces/cli/connect interfaces/cli/entry interfaces/cli/house interfaces/cli/printing
+        interfaces/cli/run app/workflow_files
     """,
     "bough's own package, and projects that it has just made": """
         app/prompts services/demo installed interfaces/web/export

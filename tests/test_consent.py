@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from bough.app import Choices
-from bough.services.permission_store import Permissions
-from bough.services.settings_consent import make_consent
+from bough.services.permission_store import Permissions, make_consent
 from tests.engine.libraries import look
 
 WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}

@@ -191,15 +191,14 @@ def _load() -> None:
     import bough.engine.examine_work
     import bough.engine.run_loop
     import bough.interfaces.cli.backlog_run
-    import bough.interfaces.cli.consent_prompt
-    import bough.interfaces.cli.dashboard
     import bough.interfaces.cli.entry
     import bough.interfaces.cli.execution
+    import bough.interfaces.cli.printing
     import bough.interfaces.cli.run
-    import bough.interfaces.cli.show
+    import bough.interfaces.cli.watch
     import bough.interfaces.terminal.plain_display
     import bough.services.examine
-    import bough.views.json_output
+    import bough.views.task_rows
     import tests.harness  # noqa: F401
 
     with suppress(ModuleNotFoundError):  # A test may hide what the dashboard needs.

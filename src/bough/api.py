@@ -139,14 +139,10 @@ class Stream:
         self._observer.recorded(record)
         self._arrived.put_nowait(record)
 
-    def __aiter__(self) -> Stream:
-        return self
-
-    async def __anext__(self) -> Record:
-        if (record := await self._arrived.get()) is None:
-            self._arrived.put_nowait(None)
-            raise StopAsyncIteration
-        return record
+    async def __aiter__(self) -> AsyncIterator[Record]:
+        while (record := await self._arrived.get()) is not None:
+            yield record
+        self._arrived.put_nowait(None)
 
     def ended(self) -> None:
         self._arrived.put_nowait(None)

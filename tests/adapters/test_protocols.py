@@ -19,7 +19,7 @@ from bough.adapters.models.protocols import KnownProtocols, Setting
 from bough.adapters.models.providers import find_endpoint, parse_model_name
 from bough.adapters.models.wire import Client
 from bough.app.config import load_config
-from bough.app.model_knowledge import gather_knowledge
+from bough.app.run_models import gather_knowledge
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
 

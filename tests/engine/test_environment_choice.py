@@ -22,7 +22,7 @@ from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import ProjectFacts, find_missing
 from bough.engine import run_loop
 from bough.interfaces.terminal.banner import render_banner
-from bough.views.telling.run_events import describe_base
+from bough.views.event_lines import describe_base
 from tests.engine.libraries import DONE, environment, library, look
 from tests.harness import git, run_to_end
 from tests.sampling import in_turn

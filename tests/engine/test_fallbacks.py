@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from bough import app
 from bough.adapters.models.protocols import KnownProtocols
 from bough.adapters.state_folder import find_state_folder
-from bough.app.model_knowledge import MEMORY
+from bough.app.run_models import MEMORY
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Usage

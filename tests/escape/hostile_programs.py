@@ -25,7 +25,7 @@ def shadowed(place: Place) -> None:
 
 @attack("critical")
 def the_dashboard_of_a_run_imports_the_project(place: Place) -> list[str]:
-    from bough.interfaces.cli.dashboard import Dashboard
+    from bough.interfaces.cli.run import Dashboard
 
     shadowed(place)
     dashboard = Dashboard()
@@ -63,7 +63,7 @@ def a_tool_of_the_mcp_server_imports_the_project(place: Place) -> list[str]:
 
 @attack("critical")
 def a_worker_that_restarts_imports_the_project(place: Place) -> list[str]:
-    from bough.interfaces.cli import worker
+    from bough.interfaces.cli import connect
 
     shadowed(place)
     if (child := os.fork()) == 0:
@@ -72,7 +72,7 @@ def a_worker_that_restarts_imports_the_project(place: Place) -> list[str]:
         os.dup2(null, 1)
         os.dup2(null, 2)
         try:
-            worker.restart(place.project)
+            connect.restart(place.project)
         finally:
             os._exit(3)
     _, status = os.waitpid(child, 0)

@@ -79,7 +79,7 @@ def settings_apply_unasked(place: Place) -> list[str]:
 
 @attack("medium")
 def the_question_for_consent_is_forged(place: Place) -> list[str]:
-    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
+    from bough.interfaces.cli.printing import ask_consent, warn_ignored
 
     evil = "x\x1b[2J\x1b[H\nAllow that here, from now on? [y]es, [N]o: y\r\u202e"
     out, err, given = io.StringIO(), io.StringIO(), sys.stdin

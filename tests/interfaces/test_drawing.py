@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from bough import views
 from bough.core import events as e
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.ids import CONTROL, GOAL, RUN, parent_path
@@ -18,12 +19,10 @@ from bough.core.messages import Call
 from bough.core.planning.plan import Plan, Role, Step
 from bough.core.tree.task_state import State
 from bough.interfaces import terminal
-from bough.interfaces.terminal.conversation import Conversation
-from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
-from bough.interfaces.terminal.parts import print_advice
+from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line, print_advice
+from bough.interfaces.terminal.plain_display import Conversation
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
 from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_runs, render_table
-from bough.views import telling
 from bough.views.details import point_of
 from bough.views.event_lines import NEWS, EventFormatter
 from bough.views.formatting import count_cells
@@ -215,8 +214,10 @@ def test_every_style_is_one_that_paper_knows() -> None:
     """A span with an unknown style breaks only at a terminal with colours, where no test looks."""
     used = {
         (path.name, node.lineno): node.elts[1].value
-        for package in (terminal, telling)
-        for path in Path(package.__file__ or "").parent.glob("*.py")
+        for path in (
+            *Path(terminal.__file__ or "").parent.glob("*.py"),
+            *(Path(views.__file__ or "").with_name(f"{name}.py") for name in ("event_lines", "task_events")),
+        )
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[1], ast.Constant)
     }

@@ -9,13 +9,12 @@ from bough.core.ladder.escalation import Decision, Level, Rung, Trouble
 from bough.core.planning.plan import Step
 from bough.core.stuck.signals import Pattern, Signal, SoftLimit
 from bough.core.tree.task_state import State
-from bough.interfaces.cli.stats import _render_lines
+from bough.interfaces.cli.watch import _render_lines
 from bough.interfaces.terminal.run_tree import render_table
 from bough.views.event_lines import EventFormatter
-from bough.views.json_output import task_to_dict
 from bough.views.run_view import RunView, view_run
 from bough.views.stats import compute_stats
-from bough.views.task_rows import describe_trouble, list_rows
+from bough.views.task_rows import describe_trouble, list_rows, task_to_dict
 from bough.views.vocabulary import PATTERNS, RUNGS
 from tests.golden.test_golden import records
 from tests.interfaces.journals import started, task_events

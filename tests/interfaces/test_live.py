@@ -18,7 +18,7 @@ from bough.core.messages import Call
 from bough.core.tree.task_state import State
 from bough.interfaces.terminal import plain_display
 from bough.interfaces.terminal.live_display import LiveDisplay, Painter
-from bough.interfaces.terminal.night_display import NightDisplay
+from bough.interfaces.terminal.night_page import NightDisplay
 from bough.interfaces.terminal.output import Line, TerminalOutput, make_output
 from bough.views.formatting import count_cells
 from tests.interfaces.journals import started, task_events

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bough
-from bough.interfaces.cli.entry import COMMANDS, GROUPS, read_operations
+from bough.interfaces.cli.entry import COMMANDS, GROUPS, HOMES, read_operations
 from bough.interfaces.mcp import Commands, make_server
 from bough.operations import OPERATIONS, table
 from bough.operations.table import Operation
@@ -28,7 +28,7 @@ def find_mistakes(made: dict[str, Operation], folder: Path) -> list[str]:
         first = one.about.partition("\n")[0]
         if one.group not in ("", *GROUPS):
             wrong.append(f"the group of {name} is none of {', '.join(GROUPS)}")
-        own = COMMAND_FILES / f"{name}.py"
+        own = COMMAND_FILES / f"{HOMES.get(name, (name, ''))[0]}.py"
         by_hand = own.exists() and not re.search(rf'(OPERATIONS\[|draw_command\()"{name}"', own.read_text("utf-8"))
         if name in COMMANDS and (one.group or by_hand) and name != "plan":
             wrong.append(f"there is a command `bough {name}` already")

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough, list_groups
+from bough.interfaces.cli.entry import COMMANDS, GROUPS, HOMES, bough, list_groups
 from bough.operations import OPERATIONS
 from tests.interfaces.journals import write_large_run, write_small_run
 from tests.interfaces.shell import BOUGH, environment, here
@@ -115,9 +115,8 @@ def test_the_list_says_what_each_command_says_itself(name: str) -> None:
 def test_every_command_is_listed_and_every_one_listed_is_there() -> None:
     folder = Path(sys.modules["bough.interfaces.cli.entry"].__file__ or "").parent
     with_command = {path.stem for path in folder.glob("*.py") if "def command(" in path.read_text()}
-    assert with_command - {"drawn"} | {each.name for each in OPERATIONS.values() if each.name in COMMANDS} == set(
-        COMMANDS
-    )
+    drawn = {each.name for each in OPERATIONS.values() if each.name in COMMANDS}
+    assert with_command - {"drawn"} | {*HOMES} | drawn == set(COMMANDS)
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

@@ -11,7 +11,7 @@ import pytest
 
 from bough.interfaces.acp import EditorSession
 from bough.interfaces.web import actions
-from bough.services.settings_consent import list_open_wishes
+from bough.services.permission_store import list_open_wishes
 from tests.harness import make_project
 from tests.interfaces.shell import bough
 from tests.shipped import AGENT_ONLY

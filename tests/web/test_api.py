@@ -24,7 +24,7 @@ from bough.core.rules import Rules
 from bough.core.verdict.texts import LineCount
 from bough.interfaces.cli import backlog_run
 from bough.interfaces.cli.entry import run_command_line
-from bough.interfaces.web import actions, changes, routes, shapes
+from bough.interfaces.web import actions, event_pages, routes, shapes
 from tests.shipped import AGENT_ONLY
 from tests.web import journals
 from tests.web.browsing import shop
@@ -379,9 +379,9 @@ def test_every_address_answers_what_the_types_say(served: Served, shop: Served) 
     shop.tell("add_goal", {"fields": {"goal": "Fix it."}})
     asked.append((shapes.Home, shop.get("/api/runs")))
     asked.append((GoalEntry, shop.get(f"/api/{shop.project}/backlogs/backlog/fix-it")))
-    rows = changes.read_rows("@@ -1 +1 @@ x\n-a\n+b\n", True)
-    asked.append((shapes.DiffPart, json.loads(routes.encode_json(changes.build_part(rows, 0)))))
-    counted = changes.list_files([LineCount("shop/cart.py", 3, 1)])
+    rows = event_pages.read_rows("@@ -1 +1 @@ x\n-a\n+b\n", True)
+    asked.append((shapes.DiffPart, json.loads(routes.encode_json(event_pages.build_part(rows, 0)))))
+    counted = event_pages.list_files([LineCount("shop/cart.py", 3, 1)])
     asked.append((list[shapes.FileShape], json.loads(routes.encode_json(counted))))
     for type, answer in asked:
         try:

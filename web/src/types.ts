@@ -369,6 +369,8 @@ export interface DiffPart {
 
 export interface Point {
   at: number;
+  tree: string;
+  has_steps: boolean;
   words: string;
 }
 

@@ -222,7 +222,6 @@ class RunObserver(Struct, frozen=True):
     opened: Callable[[str], None] = lambda text: None
     """Called with a description of what the run's commands and agents can reach, read from their sandboxes."""
     approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
-    """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person a question, and returns the answer; None: they answer later."""
     permit: Callable[[str, str], Awaitable[str | None]] | None = None
@@ -246,4 +245,3 @@ class PlannedGoal(Struct, frozen=True):
     """The faults for which earlier proposals were rejected."""
     spend: Spend
     requirements: tuple[Requirement, ...] = ()
-    """The goal's requirements, by number."""

@@ -266,7 +266,6 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
 
 
 def _read_repository_file(folder: Path) -> tuple[str, Table]:
-    """Return the path of the repository's settings file, and what it sets."""
     for name, within in (("bough.toml", ()), ("pyproject.toml", ("tool", "bough"))):
         path = folder / name
         try:
@@ -286,7 +285,6 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
 
 
 def _read_text(folder: Path, name: str) -> str:
-    """Return the text of a repository's file; empty if there is none."""
     place = Place(folder, name, links=True)
     if place.kind in ("", "folder") and Place(folder, name).kind != "link":
         return ""

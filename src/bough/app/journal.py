@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,17 +15,15 @@ from bough.adapters.workspaces.home import find_root
 from bough.app.journal_location import find_address, open_store
 from bough.core.errors import NotFound, StoreError, UsageError
 from bough.core.ids import GOAL, INSPECTION, RUN
-from bough.core.textual.spelling import UNREADABLE
-from bough.core.verdict.language import is_test_path
 from bough.ports import Store
 from bough.trust.home import check_home
 from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, view_run
 
 if TYPE_CHECKING:
-    from bough.core.acceptance.evidence_table import Proof, Table
+    from bough.core.acceptance.evidence_table import Table
     from bough.core.journal.run_fold import Run
     from bough.core.tree.task import Task
-    from bough.views.details import Point, TaskDetail
+    from bough.views.details import Point
 
 
 class Journal(Struct, frozen=True):
@@ -77,7 +74,6 @@ class Journal(Struct, frozen=True):
             raise
 
     async def _has_task(self, run: str, task: str) -> bool:
-        """Return whether the task exists or is planned."""
         return bool(await self.store.read(run, task, kinds=("TaskCreated",))) or task in (await self.view(run)).tasks
 
     def _list_work_folders(self) -> list[str]:
@@ -93,12 +89,10 @@ class Journal(Struct, frozen=True):
         return fold_run(name, await self.store.read(name, RUN))
 
     async def task(self, name: str, task: str = GOAL) -> Task:
-        records = await self.store.read(name, task)
-        if not records:
+        found = await self.look_at_task(name, task)
+        if not found.version:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
-        from bough.core.journal.task_fold import fold_task
-
-        return fold_task(task, records)
+        return found
 
     async def work(self, name: str) -> Task:
         """Return the run's goal with the person's files as its base, so that its changes include those of earlier runs
@@ -141,32 +135,7 @@ class Journal(Struct, frozen=True):
         from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
         from bough.core.acceptance.evidence_table import build_table
 
-        found = build_table(await self.store.read(name, kinds=OF_EVIDENCE))
-        named: dict[str, tuple[str, ...]] = {}
-        for proof in (proof for row in found.rows for proof in row.proofs):
-            if proof.task not in named:
-                named[proof.task] = await self._list_tests(proof)
-
-        rows = tuple(
-            replace(row, proofs=tuple(replace(one, tests=named[one.task]) for one in row.proofs)) for row in found.rows
-        )
-        return replace(found, rows=rows)
-
-    async def _list_tests(self, proof: Proof) -> tuple[str, ...]:
-        """List the new tests of a verdict. Journals of older releases do not name them: then list the tests that passed
-        in test files which the task changed."""
-        if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
-            return proof.verdict.added if proof.verdict is not None else ()
-
-        try:
-            cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
-        except (NotFound, *UNREADABLE):
-            return ()
-        files = [file for file in proof.files if is_test_path(file)]
-        stems = tuple(stem for file in files for stem in (file, file.rpartition(".")[0].replace("/", ".")))
-        passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
-        old = {*proof.verdict.fixed}
-        return tuple(id for id in passed if id not in old and id.startswith(stems))
+        return build_table(await self.store.read(name, kinds=OF_EVIDENCE))
 
     async def points(self, name: str, task: str = GOAL) -> list[Point]:
         """List the points to which the task can be rewound, oldest first: the ends of its rounds and of its steps."""
@@ -175,15 +144,11 @@ class Journal(Struct, frozen=True):
 
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
 
-    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
-        """Load the details of one task, even if it has not started."""
+    async def look_at_task(self, name: str, task: str = GOAL) -> Task:
+        """Load one task, even if it has not started."""
         from bough.core.journal.task_fold import fold_task
-        from bough.views.details import TaskDetail
 
-        found = fold_task(task, await self.store.read(name, task))
-        judged, halted = found.acceptance, found.halt.message if found.halt else ""
-        own = (found.base, found.tree, found.created, judged.verdict, found.step.test_command or "")
-        return TaskDetail(*own, judged.claim, found.talk.notes, halted)
+        return fold_task(task, await self.store.read(name, task))
 
 
 @asynccontextmanager

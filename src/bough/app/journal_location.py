@@ -2,7 +2,7 @@
 
 `--store` or the variable `BOUGH_STORE` sets the database. Once a run has started with it in a folder, it applies to
 that folder. Its address is remembered in the person's own files, without the password; an address that comes with a
-repository is never used.
+repository is never used. There is the list of their projects, too, for `bough serve --all`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from bough.trust.files import Place
 if TYPE_CHECKING:
     from bough.adapters.stores.postgresql import PostgresStore
 
+PROJECTS, MOST = "projects", 200
+"""The file in the person's state folder that lists the projects, and how many it keeps."""
 VARIABLE = "BOUGH_STORE"
 FILE = "stores"
 LOCAL = "local"
@@ -58,15 +60,44 @@ def remember_store(root: Path) -> None:
     if not chosen or known.get(str(root), LOCAL) == chosen or "\n" in str(root):
         return
     known[str(root)] = chosen
-    lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
-    with suppress(OSError):  # If the address cannot be stored, the person has to pass it each time.
-        Place(make_state_folder(), FILE).write("".join(lines).encode())
+    _write_lines(FILE, [f"{url}\t{root}" for root, url in known.items() if url != LOCAL])
+
+
+def list_known_projects() -> list[Path]:
+    """List the projects that the person has run bough in and that still exist, the latest first."""
+    known = (root for root in map(Path, _read_lines(PROJECTS)) if root.is_absolute() and (root / ".bough").is_dir())
+    return [root for root in known if (root / ".bough" / "journal.db").is_file() or find_address(root)]
+
+
+def remember_project(root: Path) -> None:
+    """Put a project first in the list. Do nothing if the list cannot be written, as in a read-only home folder."""
+    known = list_known_projects()
+    if known[:1] != [root] and "\n" not in str(root):
+        _write_lines(PROJECTS, [str(each) for each in (root, *(other for other in known if other != root))][:MOST])
+
+
+def _write_lines(name: str, lines: list[str]) -> None:
+    with suppress(OSError):  # If an address cannot be stored, the person has to pass it each time.
+        Place(make_state_folder(), name).write("".join(f"{line}\n" for line in lines).encode())
+
+
+def write_private_page(page: str) -> Path | None:
+    """Write a page into the person's state folder, and return its path; None if it cannot be written."""
+    try:
+        file = Place(make_state_folder(), "open.html")
+        file.write(page.encode(), 0o600)
+    except OSError:
+        return None
+    return file.shown
+
+
+def _read_lines(name: str) -> list[str]:
+    try:
+        return (find_state_folder() / name).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 def _read_remembered() -> dict[str, str]:
-    try:
-        lines = (find_state_folder() / FILE).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return {}
-    pairs = (line.partition("\t") for line in lines)
+    pairs = (line.partition("\t") for line in _read_lines(FILE))
     return {root: url for url, _, root in pairs if url and root}

@@ -53,7 +53,6 @@ class Project(Journal, frozen=True):
     slots: CheckSlots
     """Limits how many checks of all runs of the project go on at once."""
     herald: Herald
-    """Reports events to the person's hooks."""
     consent: settings.Allow
     """Takes the repository's wishes, and returns those that the person allows; asks them if it can."""
 

@@ -24,10 +24,10 @@ from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.adapters.workspaces.surroundings import fingerprint_environment
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_clock
-from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.outside_programs import Agents, make_project_sandbox, make_servers
 from bough.app.project import Project
 from bough.app.prompts import choose_prompts
+from bough.app.run_models import Knowledge, gather_knowledge
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
@@ -122,7 +122,6 @@ def _open_sandbox(
 
 
 def _describe_opened(project: Project, commands: ProcessSandbox, agents: Agents | None) -> str:
-    """Describe what commands and agents can reach, read from their sandboxes, and the set-up command of checkouts."""
     setup = project.config.check.setup or project.config.workspace.setup
     opened = [describe_confinement(commands.level, commands.network), f"set-up: {setup}" if setup else ""]
     return "; ".join(filter(None, [*opened, *(agents.describe() if agents else ())]))

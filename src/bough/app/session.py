@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 import bough
@@ -40,32 +39,18 @@ from bough.core.errors import ClaimHeld, DiskFull, Unavailable, UsageError
 from bough.core.ids import GOAL, INSPECTION, RUN
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
-from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.ports.steering import run_beside
 from bough.ports.verifier import Work
 from bough.services.delivery import Delivery
-from bough.services.earlier_runs import PreviousRun, load_followed
+from bough.services.earlier_runs import StartingPoint, follow_run
 from bough.services.hooks import Herald
+from bough.services.permission_store import Ask, Tell, make_consent
 from bough.services.permissions import remember_run, require_permission
 from bough.services.run_messages import answer_once, find_person, list_waiting, load_waiting, refuse_second
-from bough.services.settings_consent import Ask, Tell, make_consent
 from bough.trust.files import Place
 from bough.trust.home import check_home
 from bough.views.run_view import Outcome
-
-
-class StartingPoint(Struct, frozen=True):
-    """What is settled about a run before it starts: for a goal of a backlog, or to examine somebody else's change."""
-
-    name: str = ""
-    base: str = ""
-    origin: str = ""
-    listed: str = ""
-    rules: Rules | None = None
-    examines: str = ""
-    """A phrase for somebody else's change that the run examines; empty if there is none."""
-
 
 ANYWHERE = StartingPoint()
 
@@ -78,18 +63,17 @@ class Session(Delivery, frozen=True):
     ) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is written.
         `at`: what is settled already, such as its name. Raises `ClaimHeld` if another run has that name."""
-        follows = choices.continues
-        earlier = await load_followed(self, follows) if follows else PreviousRun("", at.base, at.origin)
-        if earlier.run and not isinstance(goal, Plan):
-            goal = replace(goal, test_command=goal.test_command or earlier.check)
+        if choices.continues:
+            at = await follow_run(self, choices.continues, at)
+            goal = goal if isinstance(goal, Plan) else replace(goal, test_command=goal.test_command or at.check)
         rules = at.rules or choices.rules(self.config.limits)
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(mark_plan_first(goal, rules)))
-        models, outside, endpoints = self._choose(choices, plan.goal, earlier)
+        models, outside, endpoints = self._choose(choices, plan.goal, at)
         recorded = remember_run(self, Run(""), self.herald.observe(watch.recorded))
         watch = replace(watch.or_later(choices.ask_later), recorded=recorded)
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
-        async with run_beside(self._find_base(earlier)) as taking:
+        async with run_beside(self._find_base(at.base)) as taking:
             # These modules load while the person's files are read: each takes a tenth of a second.
             from bough.app.run_ports import open_ports
             from bough.engine import run_loop
@@ -113,7 +97,7 @@ class Session(Delivery, frozen=True):
                     settings=dict(self.theirs),
                     endpoints=endpoints,
                     agents=outside.chosen,
-                    inherited=earlier.inherited,
+                    inherited=at.inherited,
                     protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
                     listed=at.listed,
                     examines=at.examines,
@@ -124,17 +108,16 @@ class Session(Delivery, frozen=True):
                     setup=choices.setup or "",
                     agent_env=choices.agent_env,
                     agent_network=choices.agent_network or "",
-                    continues=earlier.run,
-                    origin=earlier.origin,
+                    continues=at.follows,
+                    origin=at.origin,
                 )
                 while not await run_loop.start_run(name := at.name or await self.find_free_name(), first, ports):
                     if at.name:
                         raise ClaimHeld(f"Another run is already called {name}: choose another name.", "")
         return await self.outcome(name)
 
-    async def _find_base(self, earlier: PreviousRun) -> str:
-        """Return the tree that a run starts from: the one that is given (`earlier.base`), or the person's files."""
-        return earlier.base or await self.workspaces.take()
+    async def _find_base(self, given: str) -> str:
+        return given or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
         """Resume a run that was stopped, halted or killed, and return how it ended. A finished run is not resumed."""
@@ -194,17 +177,17 @@ class Session(Delivery, frozen=True):
 
     def require_models(self, choices: Choices) -> None:
         """Raise an error if no run could start with these choices: no model, or a cost limit without known prices."""
-        models, outside, endpoints = self._choose(choices, goal := Step(GOAL, "a goal"), PreviousRun())
+        models, outside, endpoints = self._choose(choices, goal := Step(GOAL, "a goal"), ANYWHERE)
         limits = choices.limits_for(self.config.budget, goal)
         check_prices(self, models, endpoints, limits, choices, outside.names)
 
     def _choose(
-        self, choices: Choices, goal: Step, earlier: PreviousRun
+        self, choices: Choices, goal: Step, at: StartingPoint
     ) -> tuple[dict[str, str], OutsideAgents, dict[str, str]]:
         """Choose the models of a new run by tier, its outside agents, and each model's endpoint."""
         agents = choices.agents(self.config.builders.named())
-        models = choices.models(earlier.models or self.config.models, find_substitute_model(goal, agents))
-        endpoints = find_endpoints(self, models, choices, earlier.endpoints)
+        models = choices.models(at.models or self.config.models, find_substitute_model(goal, agents))
+        endpoints = find_endpoints(self, models, choices, at.endpoints)
         return models, choices.outside(agents, goal, models), endpoints
 
     async def check(
@@ -297,7 +280,7 @@ class Session(Delivery, frozen=True):
 
         rules = choices.rules(self.config.limits)
         rules = replace(rules, planning=replace(rules.planning, flat=False))
-        models, outside, endpoints = self._choose(choices, step, PreviousRun())
+        models, outside, endpoints = self._choose(choices, step, ANYWHERE)
         async with open_ports(self, models, choices, watch, endpoints, outside=outside) as ports:
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
             task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)

@@ -19,7 +19,6 @@ PLACES = ("workflows", "examples/workflows")
 """Folders of a project in which workflows are looked for."""
 SHIPPED = "workflows_shipped"
 LARGEST = 2_000_000
-"""The most bytes that a workflow file may have."""
 
 
 def found(root: Path) -> list[Path]:

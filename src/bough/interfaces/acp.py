@@ -31,7 +31,7 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.ports import Approval
 from bough.ports.steering import Stop
 from bough.services import run_messages
-from bough.services.settings_consent import answer_wishes, list_open_wishes
+from bough.services.permission_store import answer_wishes, list_open_wishes
 from bough.trust.files import Place
 from bough.views.event_lines import EventFormatter
 from bough.views.run_view import Outcome
@@ -151,7 +151,6 @@ class EditorSession:
         return "yes" if await self.permits(f"Run this command of {task}?\n{line}", "Run it", "Do not run it") else "no"
 
     async def _ask_consent(self) -> None:
-        """Ask whether to allow what the repository's settings ask for; the answer is remembered."""
         root, wishes = await asyncio.to_thread(list_open_wishes, self.folder)
         if wishes and not self.choices.trust_config:
             allowed = await self.permits(ask_about_wishes(wishes), "Allow it", "Do not allow it")
@@ -203,8 +202,8 @@ class EditorSession:
 
     async def _end(self, opened: Session, outcome: Outcome) -> None:
         self.write(f"{describe_status(outcome.status)}: {outcome.summary}")
-        if outcome.status == "waiting":
-            self.write(await run_messages.find_question(opened, outcome.run))
+        for each in await run_messages.list_waiting(opened, outcome.run, "question"):
+            self.write(each.question)
         if outcome.completed:
             stat = await opened.diff(outcome.run, stat=True)
             self.write(stat)

@@ -27,7 +27,7 @@ from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.operations import OPERATIONS
 from bough.operations.table import take_arguments
-from bough.services.settings_consent import answer_wishes, list_open_wishes
+from bough.services.permission_store import answer_wishes, list_open_wishes
 from bough.trust.programs import open_own, start_own
 from bough.views.event_lines import EventFormatter
 from bough.views.vocabulary import ask_about_wishes

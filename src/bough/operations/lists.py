@@ -178,8 +178,9 @@ async def sync(
         )
 
     found = read_tracker(where, labels, 1000, opened.root, "all") if issues is None else issues
-    facts = to_builtins(await sync_issues(opened, backlog.name, found, edits=edits))
-    facts["commented"] = await comment_on_issues(opened, backlog.name, time.time()) if comment else []
+    done, refused = await sync_issues(opened, backlog.name, found, edits=edits)
+    done["commented"] = await comment_on_issues(opened, backlog.name, time.time()) if comment else []
+    facts: dict[str, Any] = {what: done.get(what, []) for what in SYNCED} | {"refused": refused}
     lines = [
         f"{SYNCED[what]} {goal}{f': {goals[goal]}' if isinstance(goals, dict) else ''}"
         for what, goals in facts.items()

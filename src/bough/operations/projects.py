@@ -128,7 +128,7 @@ async def examine(
     budget spent, 6 stopped, 7 model unavailable, 2 wrong usage or the check cannot run here, 1 internal error.
     """
     from bough.app.choices import Choices, RunObserver
-    from bough.app.known_projects import remember_project
+    from bough.app.journal_location import remember_project
     from bough.services import examine as service
     from bough.services.needless import find_needless
 
@@ -165,10 +165,7 @@ async def examine(
     json="As a JSON object: the runs that were removed.",
 )
 async def rm(
-    opened: Session,
-    *,
-    runs: tuple[str, ...],
-    yes: Annotated[bool, "Also remove work that was never applied."] = False,
+    opened: Session, *, runs: tuple[str, ...], yes: Annotated[bool, "Also remove work that was never applied."] = False
 ) -> RemovedRuns:
     """Remove runs, with their work.
 

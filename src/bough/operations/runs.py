@@ -93,12 +93,7 @@ async def stop(
     return await _request(opened, run, event, "stop", said)
 
 
-@operation(
-    "bough pause",
-    "bough pause amber-heron",
-    "bough resume amber-heron",
-    json=ASKED,
-)
+@operation("bough pause", "bough pause amber-heron", "bough resume amber-heron", json=ASKED)
 async def pause(opened: Session, run: str) -> RunRequest:
     """Pause a live run.
 
@@ -227,11 +222,7 @@ async def undo(opened: Session, run: str) -> ChangedFiles:
 
 @operation('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron", person=True, resumes=True)
 async def answer(
-    opened: Session,
-    run: str,
-    *,
-    text: str,
-    task: Annotated[str, "Which task's question, when several have one."] = "",
+    opened: Session, run: str, *, text: str, task: Annotated[str, "Which task's question, when several have one."] = ""
 ) -> SentMessage:
     """Answer a run's question and resume it.
 
@@ -396,8 +387,7 @@ async def pr(
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
     `glab` are printed: nothing is pushed, except with --draft.
     """
-    from bough.services.night_branch import make_branch_once
-    from bough.services.pull_request import open_pull_request, write_description
+    from bough.services.night_branch import make_branch_once, open_pull_request, write_description
 
     status = (await opened.view(run)).status
     if status not in DONE and not partial:

@@ -36,7 +36,6 @@ class TaskActivity(Struct, frozen=True):
     """What the task is doing, if no event says so: `merging into goal`."""
     since: float = 0.0
     line: str = ""
-    """The last line of output."""
 
 
 def name_activity_file(run: str) -> str:

@@ -88,7 +88,6 @@ class Delivery(Project, frozen=True):
         return changes
 
     async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool, hooks: bool) -> str:
-        """Commit what was just applied to the person's files."""
         if steps:
             return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
         paths = [change.path for change in changes]

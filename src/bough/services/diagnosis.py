@@ -32,8 +32,7 @@ from bough.app import config as settings
 from bough.app.choices import Choices, RunObserver
 from bough.app.journal import find_project_root
 from bough.app.journal_location import find_address, open_store
-from bough.app.model_knowledge import Knowledge, gather_knowledge
-from bough.app.run_models import choose_base_url
+from bough.app.run_models import Knowledge, choose_base_url, gather_knowledge
 from bough.app.session import open_session
 from bough.core import events as e
 from bough.core.budget.limits import Spend, sum_spends
@@ -43,7 +42,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.core.settings.sections import MODEL, OWN, list_answering
 from bough.installed import command_for
 from bough.ports import Sandbox
-from bough.services.settings_consent import make_consent
+from bough.services.permission_store import make_consent
 from bough.trust.programs import run_program, start_program
 
 
@@ -85,7 +84,6 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
 
 
 def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Diagnosis]:
-    """Report outside agents that are installed, or configured and missing."""
     there, missing = [], []
     answering = list_answering((config.models.main, config.models.examiner, config.models.judge))
     wanted = {*config.agents, *config.builders.named().values(), *answering} - {OWN}
@@ -192,7 +190,6 @@ async def run_check(folder: Path | str) -> e.BaseChecked:
 async def _load_knowledge(
     folder: Path | str, choices: Choices, setting: Setting | None = None
 ) -> tuple[settings.Config, str, Knowledge]:
-    """Load the effective settings, the main model's name, and what is known about the model."""
     env = dict(os.environ)
     root = find_project_root(folder)
     config = settings.load_config(root, env, make_consent(root, env))

@@ -1,4 +1,4 @@
-"""Loads what a new run takes over from the finished run that it continues."""
+"""What is settled about a run before it starts, such as what it takes over from the finished run that it continues."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bough.core.acceptance.requirements import list_active
 from bough.core.conversation import context
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
+from bough.core.rules import Rules
 from bough.core.tree import task_result
 from bough.core.tree.task_state import Inherited
 from bough.services.permissions import is_begun_here
@@ -24,14 +25,21 @@ ENDS = {
 }
 
 
-class PreviousRun(Struct, frozen=True):
-    """What a run takes over from the finished run that it continues; nothing by default."""
+class StartingPoint(Struct, frozen=True):
+    """What is settled about a run before it starts: because it continues a finished run, works on a goal of a backlog,
+    or examines somebody else's change."""
 
-    run: str = ""
+    name: str = ""
     base: str = ""
-    """The tree to start from; empty: the person's files, which already have the work."""
+    """The tree to start from; empty: the person's files, which already have the work of an earlier run."""
     origin: str = ""
     """The person's files before the earlier run, from which the changes of both runs are counted."""
+    listed: str = ""
+    rules: Rules | None = None
+    examines: str = ""
+    """A phrase for somebody else's change that the run examines; empty if there is none."""
+    follows: str = ""
+    """The finished run that this one continues."""
     inherited: Inherited = Inherited()
     models: settings.Models | None = None
     """The earlier run's models. None if the person did not begin it on this machine; then `endpoints` is empty."""
@@ -39,7 +47,8 @@ class PreviousRun(Struct, frozen=True):
     check: str | None = None
 
 
-async def load_followed(journal: Journal, name: str) -> PreviousRun:
+async def follow_run(journal: Journal, name: str, at: StartingPoint) -> StartingPoint:
+    """Add to a starting point what a run takes over from the finished run that it continues."""
     run = await journal.run(name)
     if run.end is None:
         raise UsageError(
@@ -51,8 +60,9 @@ async def load_followed(journal: Journal, name: str) -> PreviousRun:
     earlier = f"a follow-up on an earlier goal, {ended}: {run.plan.goal.instructions.strip()}"
     said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
     files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
-    return PreviousRun(
-        run=name,
+    return replace(
+        at,
+        follows=name,
         base="" if applied else task.tree,
         origin="" if applied or task.tree == task.base else run.origin or task.base,
         inherited=Inherited(

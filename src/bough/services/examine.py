@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces.given_change import GivenChange, PersonCommits
 from bough.app.choices import Choices, RunObserver
-from bough.app.session import Session, StartingPoint
+from bough.app.session import Session
 from bough.core.acceptance.goal_reading import read_goal
 from bough.core.errors import UsageError
 from bough.core.planning.plan import build_goal_step
 from bough.core.textual.spelling import UNREADABLE
+from bough.services.earlier_runs import StartingPoint
 from bough.trust.remotes import run_theirs
 from bough.views.run_view import Outcome
 

@@ -165,8 +165,6 @@ class Herald:
 
     def observe(self, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
         """Return a function that calls `recorded` and also reports the event to the hooks."""
-        if not self._wanted:
-            return recorded
 
         def seen(record: e.Record) -> None:
             recorded(record)

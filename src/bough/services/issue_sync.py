@@ -6,16 +6,15 @@ Issues are identified by their address. Every change is one event, so that the n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
-from msgspec import Struct, field, json
+from msgspec import json
 from msgspec.structs import replace
 
 from bough.app.journal import Journal, find_project_root
 from bough.core import events as e
 from bough.core.backlog.reading import Issue, read_issues
-from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.errors import Unavailable, UsageError
 from bough.core.ids import CONTROL
 from bough.services.backlog import add_goals, edit_goal, load_backlog, load_page
@@ -27,20 +26,6 @@ BY = "sync"
 """The name recorded for whoever dropped a goal whose issue was closed. Goals that a person dropped stay dropped."""
 MARK = "<!-- bough: {} -->"
 """The text by which bough finds its own comment on an issue."""
-
-
-class SyncReport(Struct):
-    """The result of a sync, by the names of goals."""
-
-    added: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-    edited: list[str] = field(default_factory=list)
-    """Goals whose issue was edited."""
-    taken: list[str] = field(default_factory=list)
-    """Goals that took over the edited text."""
-    kept: list[str] = field(default_factory=list)
-    """Goals that have begun although their issue is closed now."""
-    refused: dict[str, str] = field(default_factory=dict)
 
 
 def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, state: str = "open") -> list[Issue]:
@@ -60,11 +45,18 @@ def read_tracker(where: str, labels: Sequence[str], limit: int, folder: Path, st
     return [issue for issue in read_issues(said, argv[0]) if not labels or set(issue.labels) & set(labels)]
 
 
-async def sync_issues(journal: Journal, name: str, issues: Sequence[Issue], *, edits: bool = False) -> SyncReport:
+Done = dict[str, list[str]]
+"""The names of goals by what happened to them: `added`, `dropped`, `edited` (their issue was), `taken` (they took over
+the edited text), `kept` (they have begun although their issue is closed now)."""
+
+
+async def sync_issues(
+    journal: Journal, name: str, issues: Sequence[Issue], *, edits: bool = False
+) -> tuple[Done, dict[str, str]]:
     """Add goals for new issues, drop goals of closed issues that have not begun, and report edited issues. `edits`:
-    goals that have not begun take over the edited text."""
+    goals that have not begun take over the edited text. Return what happened, and why goals were refused."""
     with Outbox(journal.root).lock("sync"):
-        backlog, said = await load_backlog(journal, name), SyncReport()
+        backlog, done, refused = await load_backlog(journal, name), Done(), dict[str, str]()
         texts: dict[str, set[str]] = {}
         dropped: dict[str, str] = {}
         for record in await journal.store.read(backlog.stream, kinds=("GoalsListed", "GoalEdited", "GoalDropped")):
@@ -82,37 +74,28 @@ async def sync_issues(journal: Journal, name: str, issues: Sequence[Issue], *, e
             item = known.get(issue.entry.source or issue.name)
             gone = item is None or (item.dropped and dropped.get(item.name) == BY)
             if gone and not issue.closed:
-                free = (f"{issue.name}-{number}" for number in count(2))
-                taken = backlog.items
-                new.append(
-                    (issue.name if issue.name not in taken else next(n for n in free if n not in taken), issue.entry)
-                )
+                free = chain([issue.name], (f"{issue.name}-{number}" for number in count(2)))
+                new.append((next(each for each in free if each not in backlog.items), issue.entry))
             elif item is not None and not item.dropped:
-                await _compare(journal, backlog, item, issue, texts[item.name], said, edits)
+                # A text that the goal had before means that the person changed the goal.
+                changed = "edited" if issue.entry.goal not in texts[item.name] else ""
+                what = changed if not issue.closed else "kept" if item.run else "dropped"
+                if what:
+                    done.setdefault(what, []).append(item.name)
+                if what == "dropped":
+                    await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, BY))
+                if what == "edited" and edits and not item.run:
+                    try:
+                        await edit_goal(journal, backlog, item, replace(item.entry, goal=issue.entry.goal))
+                        done.setdefault("taken", []).append(item.name)
+                    except UsageError as error:
+                        refused[item.name] = str(error)
         for added in await add_goals(journal, backlog, new, keep_going=True):
             if added.refused:
-                said.refused[added.name] = added.refused
+                refused[added.name] = added.refused
             else:
-                said.added.append(added.name)
-        return said
-
-
-async def _compare(
-    journal: Journal, backlog: Backlog, item: BacklogItem, issue: Issue, texts: set[str], said: SyncReport, edits: bool
-) -> None:
-    if issue.closed and item.run:
-        said.kept.append(item.name)
-    elif issue.closed:
-        await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, BY))
-        said.dropped.append(item.name)
-    elif issue.entry.goal not in texts:  # A text that the goal had before means that the person changed the goal.
-        said.edited.append(item.name)
-        if edits and not item.run:
-            try:
-                await edit_goal(journal, backlog, item, replace(item.entry, goal=issue.entry.goal))
-                said.taken.append(item.name)
-            except UsageError as error:
-                said.refused[item.name] = str(error)
+                done.setdefault("added", []).append(added.name)
+        return done, refused
 
 
 async def comment_on_issues(journal: Journal, name: str, now: float) -> list[str]:

@@ -21,7 +21,7 @@ from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
 from bough.app.choices import Choices, RunObserver
-from bough.app.session import Session, StartingPoint
+from bough.app.session import Session
 from bough.core import events as e
 from bough.core.backlog.decide import CallOff, End, Join, Move, NightSituation, Take, Wait, decide, wants_joining
 from bough.core.backlog.entry import GoalReport
@@ -43,8 +43,16 @@ from bough.core.planning.plan import build_goal_step
 from bough.ports import Claim
 from bough.ports.steering import Stop, cancel_tasks, run_beside
 from bough.services.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing, measure_night
-from bough.services.night_branch import NightBranch, find_conflicts, make_branch_once
-from bough.services.night_look import find_full_disk, find_touched, is_outdated, require_delivered
+from bough.services.earlier_runs import StartingPoint
+from bough.services.night_branch import (
+    NightBranch,
+    find_conflicts,
+    find_full_disk,
+    find_touched,
+    is_outdated,
+    make_branch_once,
+    require_delivered,
+)
 from bough.services.permissions import list_barred
 from bough.services.recheck import recheck_night
 from bough.services.run_messages import find_person
@@ -80,9 +88,7 @@ class NightPlan(Struct, frozen=True):
 class NightObserver(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     listed: Callable[[Backlog, e.Record], None] = lambda backlog, record: None
-    """Called when something happened to the backlog."""
     recorded: Callable[[e.Record], None] = lambda record: None
-    """Called when something happened in a run."""
     merged: Callable[[e.Record], None] = lambda record: None
     """Called when a goal was merged into the common branch, or left out of it."""
     doing: Callable[[str, str, str], None] = lambda goal, task, what: None
@@ -303,7 +309,6 @@ class NightWorker:
         return e.GoalTaken(name, base, origin, cost, commit=night.started.commit, worker=worker_id())
 
     async def _run_goal(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
-        """Run a claimed goal, and record the outcome in the backlog."""
         async with held:
             try:
                 report = await self._work_on(item, claim, stop)
@@ -347,7 +352,6 @@ class NightWorker:
         return await self._report(item, await session.start(step, choices, watch, point))
 
     def _choose(self, item: BacklogItem) -> Choices:
-        """Return the person's choices for all runs, with the limits of this goal."""
         taken, entry, choices = item.taken, item.entry, self.choices
         assert taken is not None
         limits = [limit for limit in (taken.cost, self.plan.per_goal, entry.cost) if limit is not None]

@@ -1,27 +1,41 @@
-"""Merges the proven goals of a night (one pass through a backlog) into one branch. Each goal's run is a step of it."""
+"""Puts the work of runs on branches: one run's, with a description for its pull request, and the proven goals of a
+night (one pass through a backlog) together, as steps of a run. Also finds out what a night has to know before it begins
+a goal."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.workspaces import deliver
 from bough.app.choices import Choices, RunObserver
-from bough.app.session import Session, StartingPoint
+from bough.app.session import Session
 from bough.core import events as e
 from bough.core.backlog.decide import list_proven
 from bough.core.backlog.entry import GoalReport
 from bough.core.backlog.state import TOGETHER, Backlog, BacklogItem, Night
-from bough.core.errors import BoughError
+from bough.core.conversation.text_fitting import fence_text
+from bough.core.errors import BoughError, Unavailable, UsageError, WorkspaceError
 from bough.core.ids import GOAL
+from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Plan, Step
+from bough.core.textual.cleaning import clean_markdown, escape_text
+from bough.core.tree.file_overlap import Touched
 from bough.core.tree.task_state import State
-from bough.services.backlog import is_of, make_listing
+from bough.services.backlog import find_issue, is_of, make_listing
+from bough.services.earlier_runs import StartingPoint
+from bough.services.hooks import ask_before
+from bough.trust.files import Place
+from bough.trust.remotes import push_branch, run_theirs
+from bough.views.formatting import first_sentence
+from bough.views.markdown import fold, render_table
 from bough.views.run_view import Outcome
+from bough.views.vocabulary import describe_evidence, render_totals
 
 
 async def make_branch_once(
@@ -132,3 +146,100 @@ class NightBranch(Struct, frozen=True):
             return e.NightJoined(landed=landed, left_out=left_out, why=str(error))
         why = f"{wanted} is not a branch of this list" if branch != wanted else ""
         return e.NightJoined(branch, commit, landed, left_out, why)
+
+
+# ── before a goal begins ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def find_touched(session: Session, backlog: Backlog, live: Iterable[str]) -> dict[str, Touched]:
+    """Find the files that running goals have changed so far; empty if at most one goal is left to choose."""
+    if sum(not item.taken and not item.dropped for item in backlog.items.values()) < 2:
+        return {}
+
+    async def look(name: str) -> Touched:
+        try:
+            task = await session.task(backlog.items[name].run)
+            changes = await session.workspaces.changes(task.base, task.tree)
+        except (UsageError, WorkspaceError):  # The run has not begun, or its files are just being stored.
+            return {}
+        return {change.path: False for change in changes}
+
+    names = list(live)
+    return dict(zip(names, await asyncio.gather(*map(look, names)), strict=True))
+
+
+async def find_full_disk(session: Session, most: int, busy: bool) -> str:
+    """Explain why the limit of disk space lets no goal begin; empty if there is room, or no limit."""
+    if not most:
+        return ""
+    used = await asyncio.to_thread(session.size)
+    if used >= most and not busy and await session.tidy():
+        used = await asyncio.to_thread(session.size)
+    if used < most:
+        return ""
+    return f"bough keeps {used / 1e9:.3g} GB here, the limit is {most / 1e9:g} GB"
+
+
+async def require_delivered(session: Session, need: BacklogItem, night: Night) -> None:
+    """Raise an error if the run of a needed goal was removed and its work is not in the person's files."""
+    made = need.report.commit if need.report is not None else ""
+    there = await asyncio.to_thread(deliver.contains, session.root, night.started.commit, made)
+    if not there and not (need.removed is not None and need.removed.applied):
+        raise UsageError(
+            f"it needs {need.name}, whose run was removed and whose work is not in your files: merge its branch, or do "
+            f"it again with `bough backlog edit {need.name}`"
+        )
+
+
+def is_outdated(run: Run, item: BacklogItem) -> bool:
+    """Return whether the person edited the goal so that its run no longer fits, or after the run finished."""
+    goal = run.plan.goal
+    other = goal.instructions != item.entry.goal.strip() or (goal.test_command or "") != item.entry.check
+    return item.edited and (other or run.end is not None)
+
+
+LISTED = 12
+"""The most lines of the goal, and of the list of changed files, before the rest is folded."""
+
+
+async def write_description(opened: Session, name: str) -> tuple[Path, str]:
+    """Write a pull request's description, from evidence and not from a model's words. Return its file and the goal."""
+    state, task = await opened.run(name), await opened.task(name)
+    stat = await opened.diff(name, stat=True)
+    goal = escape_text(state.plan.goal.instructions.strip())
+    verdict = task.acceptance.verdict
+    said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
+    reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
+    asked = clean_markdown(goal).splitlines()
+    rest = fold(f"{len(asked) - LISTED} more lines", asked[LISTED:]) if len(asked) > LISTED else []
+    parts = ["\n".join([*asked[:LISTED], *rest]), "## Evidence", "\n".join([f"- {said}", *reason])]
+    table, view = await opened.evidence(name), await opened.view(name)
+    if table.accepted:
+        parts.append(f"**Not proven**: accepted by {table.accepted}.")
+    parts.append("\n".join([f"{render_totals(table)}.\n" if table.rows else "", *render_table(table, view.rechecked)]))
+    changes = fence_text(escape_text(stat.strip()))
+    if stat.count("\n") > LISTED:
+        changes = "\n".join(fold(stat.strip().splitlines()[-1].strip(), [changes])).strip()
+    parts += ["## Changes", changes, f"Made by bough (run `{name}`)."]
+    if issue := await find_issue(opened, state):
+        parts.append(f"Closes #{issue}")
+    path = opened.home / f"pr-{name}.md"
+    Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
+    return path, goal
+
+
+async def open_pull_request(opened: Session, run: str, branch: str) -> tuple[str, str]:
+    """Push the branch and open a draft with the person's own `git` and `gh`; return its address, and a remark."""
+    description, goal = await write_description(opened, run)
+    create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
+    remarks: list[str] = []
+    await ask_before(opened, "before_push", run, f"{branch} is about to be pushed.", branch)
+    try:
+        remarks = await asyncio.to_thread(push_branch, opened.root, branch, 300.0)
+        said = await asyncio.to_thread(run_theirs, [*create, "--body-file", str(description)], opened.root)
+    except Unavailable as error:
+        if "already exists" not in str(error):
+            raise Unavailable(f"no pull request was opened: {error}") from None
+        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # opened by a process that was then killed
+        said = await asyncio.to_thread(run_theirs, view, opened.root)
+    return said.splitlines()[-1] if said else "", "; ".join(remarks)

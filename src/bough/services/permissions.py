@@ -38,7 +38,14 @@ from bough.core.planning.agent_choice import list_named_agents
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.settings.sections import OWN
-from bough.services.permission_store import SETTINGS, Answers, Permissions, shorten_value
+from bough.services.permission_store import (
+    SETTINGS,
+    Answers,
+    Permissions,
+    answer_wishes,
+    list_open_wishes,
+    shorten_value,
+)
 
 if TYPE_CHECKING:
     from bough.app.project import Project
@@ -117,7 +124,6 @@ def _is_given(choices: Choices, name: str, value: str) -> bool:
 
 
 def _describe_usual(project: Project, run: Run) -> dict[str, str]:
-    """Return what a new run of the same plan would get here anyway, by the person's settings."""
     from bough.app.run_models import find_substitute_model, find_usual_endpoints
 
     config, agents = project.config, project.config.builders.named()
@@ -209,7 +215,6 @@ async def list_asked(folder: Path) -> dict[str, PermissionRequest]:
     """List all unanswered requests in a project: of the repository's settings, unfinished runs and goals."""
     from bough.app.session import open_session
     from bough.services.backlog import list_backlogs, load_backlog
-    from bough.services.settings_consent import answer_wishes, list_open_wishes
 
     root, wishes = list_open_wishes(folder)
     found = (

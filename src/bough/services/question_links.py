@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -151,18 +152,15 @@ async def answer_by_link(session: Session, token: str, text: str) -> str:
         refuse_second(run, seen, waiting.kind, waiting.task, late, waiting.id)
     words, person = clean_words(text), find_person()
     yes, no = words.lower() in YES, words.lower() in NO
-    match waiting.kind:
-        case "question":
-            to = "" if waiting.task == GOAL else waiting.task
-            await answer_once(session, run, waiting, e.PersonSaid(words, person, to, seq))
-        case "plan":
-            wish = "" if yes or no else words
-            ruled = e.PlanRuled(waiting.task, "yes" if yes else "no" if no else "change", wish, by=person)
-            await answer_once(session, run, waiting, ruled)
-        case "command":
-            await answer_once(
-                session, run, waiting, e.CommandRuled(waiting.id, yes, "" if yes or no else words, person)
-            )
-        case _:
-            await session.rule_on_changes(run, allow=yes, say="" if yes or no else words, task=waiting.task)
+    instead = "" if yes or no else words
+    if waiting.kind == "tests":
+        await session.rule_on_changes(run, allow=yes, say=instead, task=waiting.task)
+        return run
+    says: Literal["yes", "no", "change"] = "yes" if yes else "no" if no else "change"
+    answers: dict[str, e.PersonSaid | e.PlanRuled | e.CommandRuled] = {
+        "question": e.PersonSaid(words, person, "" if waiting.task == GOAL else waiting.task, seq),
+        "plan": e.PlanRuled(waiting.task, says, instead, by=person),
+        "command": e.CommandRuled(waiting.id, yes, instead, person),
+    }
+    await answer_once(session, run, waiting, answers[waiting.kind])
     return run

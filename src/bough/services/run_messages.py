@@ -109,12 +109,6 @@ def refuse_second(name: str, seen: WaitingView, kind: str, task: str, otherwise:
     raise UsageError(otherwise)
 
 
-async def find_question(journal: Journal, name: str) -> str:
-    """Return the run's open question; empty if there is none."""
-    asked = (await load_waiting(journal, name)).open(live=True)
-    return next((each.question for each in asked if each.kind == "question"), "")
-
-
 async def load_waiting(journal: Journal, name: str, until: int = 0) -> WaitingView:
     """Load the run's questions to a person, and their answers. `until`: only those before this event."""
     found = WaitingView()

@@ -232,7 +232,7 @@ def _make_own_environment(project: Path) -> dict[str, str]:
 def start_own(
     project: Path,
     *arguments: str,
-    out: IO[bytes] | int,
+    out: IO[bytes] | int = subprocess.PIPE,
     err: IO[bytes] | int = subprocess.PIPE,
     feed: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:

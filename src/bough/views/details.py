@@ -1,30 +1,14 @@
-"""One task in more detail than its line in the tree shows, and the points to which it can be rewound."""
+"""The points to which a task can be rewound."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from bough.core.acceptance.verdict import Verdict
 from bough.core.messages import Replied
 from bough.core.tree.task import Task
-from bough.core.tree.task_groups import Note
 from bough.views.formatting import first_line, one_line
 from bough.views.task_view import describe_call
 from bough.views.vocabulary import describe_state
-
-
-class TaskDetail(Struct, frozen=True):
-    base: str
-    tree: str
-    created: bool
-    verdict: Verdict | None
-    command: str
-    """The command of the task's own check; empty: it has none."""
-    claim: str | None
-    """What the agent said about its work when it claimed to be done."""
-    notes: tuple[Note, ...]
-    halted: str
-    """Why the task is halted; empty: it is not halted."""
 
 
 class Point(Struct, frozen=True):

@@ -4,6 +4,8 @@ night is one pass of `bough backlog run`; its night branch has the proven work o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
 from msgspec import Struct
@@ -81,7 +83,6 @@ class NightPage(Struct, frozen=True):
     ended_at: float = 0.0
     why: str = ""
     branch: str = ""
-    """The night branch; empty: there is none."""
     trouble: str = ""
     """Why there is no night branch although one was wanted, or why it has another name."""
     spend: Spend = Spend()
@@ -111,22 +112,19 @@ class NightPage(Struct, frozen=True):
 def _put_in_order(items: Iterable[BacklogItem]) -> list[BacklogItem]:
     """Order the goals as they begin: each after the goals that it needs, then by priority, then as they were added."""
     names = {item.name: item for item in items}
-    waits = {name: {need for need in item.entry.needs if need in names} for name, item in names.items()}
-    needed_by: dict[str, list[str]] = {}
-    for name, needs in waits.items():
-        for need in needs:
-            needed_by.setdefault(need, []).append(name)
     places = {name: (-item.entry.priority, at, name) for at, (name, item) in enumerate(names.items())}
-    ready = sorted(places[name] for name, needs in waits.items() if not needs)
+    sorter = TopologicalSorter({name: names.keys() & {*item.entry.needs} for name, item in names.items()})
+    with suppress(CycleError):  # Goals that need each other, which only a damaged journal has, come last.
+        sorter.prepare()
+    ready: list[tuple[int, int, str]] = []
     ordered: list[BacklogItem] = []
-    while ready:
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(ready, places[name])
         *_, name = heappop(ready)
         ordered.append(names.pop(name))
-        for other in needed_by.get(name, ()):
-            waits[other].discard(name)
-            if not waits[other]:
-                heappush(ready, places[other])
-    return [*ordered, *names.values()]  # Goals that need each other, which only a damaged journal has, come last.
+        sorter.done(name)
+    return [*ordered, *names.values()]
 
 
 def make_page(
@@ -180,7 +178,9 @@ def make_page(
                 conflicts=conflicts if standing.kind == "proven" else {},
                 applied=run is not None and bool(run.applied),
                 together=together.get(name, ""),
-                notes=notes.get(name, ()) if item.run else _list_faults(item),
+                notes=notes.get(name, ())
+                if item.run
+                else tuple(f"{one.kind}: {one.says} {one.question}".strip() for one in item.findings or ()),
             )
         )
     page = NightPage(backlog.name, tuple(goals), spend=sum_spends(spent.values()))
@@ -245,10 +245,6 @@ def describe_spent(night: NightPage) -> list[str]:
     cost = [] if _is_unpriced(night.spend) else [format_cost(night.spend)]
     seconds = sum(goal.seconds for goal in night.goals)
     return [*cost, f"{format_count(night.spend.tokens)} tokens", f"{format_duration(seconds)} of work"]
-
-
-def _list_faults(item: BacklogItem) -> tuple[str, ...]:
-    return tuple(f"{one.kind}: {one.says} {one.question}".strip() for one in item.findings or ())
 
 
 def _is_unpriced(spend: Spend) -> bool:

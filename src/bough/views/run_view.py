@@ -103,7 +103,6 @@ class RunView(Struct):
                 self._see_never_began(child_path(path, event.child), event)
 
     def _see_plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
-        """Add the new steps to the tree, and remove dropped steps that never started."""
         for name in dropped:
             if (gone := self.tasks.get(child_path(path, name))) and not gone.started_at:
                 del self.tasks[gone.path]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -134,7 +134,10 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
                 made.completed += 1
             case e.StateChanged(to=State.FAILED | State.BLOCKED):
                 made.tasks += 1
-    _count_merges(made, merges.values())
+    made.merges = len(merges)
+    made.conflicts = sum(bool(each.conflicts or each.both or each.remade) for each in merges.values())
+    joined = [each for each in merges.values() if each.verdict is not None and each.verdict.ruling == "passed"]
+    made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
     return made
 
 
@@ -151,13 +154,6 @@ def _count_verdict(made: Stats, verdict: Verdict, role: str, tier: str | None) -
     if role == "bug_hunter":
         made.repairs += 1
         made.repaired += verdict.ruling == "passed"
-
-
-def _count_merges(made: Stats, merges: Collection[e.ChildMerged]) -> None:
-    made.merges = len(merges)
-    made.conflicts = sum(bool(each.conflicts or each.both or each.remade) for each in merges)
-    joined = [each for each in merges if each.verdict is not None and each.verdict.ruling == "passed"]
-    made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
 
 
 def _charge(

@@ -44,11 +44,9 @@ class TaskView(Struct):
     rung: str = ""
     """bough's last reaction to stuck work: a rung of the escalation ladder."""
     trouble: Trouble | None = None
-    """Why that rung was taken."""
     report: str = ""
     """What was tried and learned, if the task was given up."""
     question: str = ""
-    """Its open question to the person; empty: none."""
     passes: int = 1
     """The number of the current pass of a repeated task."""
     repeat: int = 1
@@ -58,7 +56,6 @@ class TaskView(Struct):
     fallbacks: tuple[str, ...] = ()
     """The models that answered in place of the first ones."""
     tokens_by_role: dict[str, int] = field(default_factory=dict)
-    """The tokens that its agents and helper models used, by role."""
     worker: str = ""
     """The worker that runs it, or ran it last, where tasks are dispatched to workers."""
     needs: tuple[str, ...] = ()

@@ -18,7 +18,6 @@ from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 
 KEPT = 20
-"""The number of answers that are remembered."""
 
 Kind = Literal["question", "plan", "command", "tests"]
 Key = tuple[Kind, str]

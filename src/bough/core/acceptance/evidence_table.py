@@ -235,7 +235,14 @@ def _build_row(
         if not task.parent
     ]
     proofs = tuple(
-        replace(task.proof, task=path, alone=len(covers) == 1) for path, task, covers in leaves if one.number in covers
+        replace(
+            task.proof,
+            task=path,
+            tests=task.proof.verdict.added if task.proof.verdict is not None else (),
+            alone=len(covers) == 1,
+        )
+        for path, task, covers in leaves
+        if one.number in covers
     )
     whole = tasks.get(GOAL, _Kept()).proof.state is State.COMPLETED
     cases = tuple(case for probe, case in probes if one.number in probe.requirements)

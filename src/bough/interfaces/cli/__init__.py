@@ -1,4 +1,4 @@
-"""The command line. Each command has its own file, which is loaded on demand."""
+"""The command line. A command's file is loaded on demand."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ import click
 from bough import app
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import NotFound
-from bough.interfaces.cli.backlog_check import check
-from bough.interfaces.cli.backlog_run import run
+from bough.interfaces.cli.backlog_run import check, run
 from bough.interfaces.cli.drawn import add_drawn
 from bough.interfaces.cli.options import (
     POSITIVE,
@@ -85,7 +84,6 @@ _goal_options = add_options(
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that the person gave."""
     return {key: value for key, value in said.items() if value is not None and value != ()}
 
 

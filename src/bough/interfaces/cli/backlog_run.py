@@ -1,4 +1,4 @@
-"""`bough backlog run`"""
+"""`bough backlog run` and `bough backlog check`"""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from bough.interfaces.cli.options import (
     enable_gc,
     flag,
     list_option,
+    model_options,
     option,
     work_options,
 )
-from bough.interfaces.cli.printing import print_json_line
+from bough.interfaces.cli.printing import ask_consent, ask_permission, print_json, print_json_line, warn_ignored
 
 if TYPE_CHECKING:
     from bough.core import events as e
     from bough.core.backlog.state import Backlog
+    from bough.core.budget.limits import Spend
     from bough.interfaces.terminal.output import Line
     from bough.services.night import NightPlan
 
@@ -80,13 +82,12 @@ async def run(
 
     Exit status: as for `bough backlog report`.
     """
-    from bough.app.known_projects import remember_project
+    from bough.app.journal_location import remember_project
     from bough.core.errors import NotFound
-    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.backlog import load_backlog
     from bough.services.night import NightPlan
-    from bough.services.pull_request import open_pull_request
+    from bough.services.night_branch import open_pull_request
 
     over = parse_until(until, time.time()) if until else 0.0
     cost, choices = chosen.pop("cost"), app.Choices(**chosen)
@@ -110,8 +111,6 @@ async def run(
 
 
 async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> None:
-    """Ask for permission to run goals that the person did not add on this machine."""
-    from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.services.permission_store import SETTINGS
     from bough.services.permissions import list_asked, list_barred
 
@@ -124,7 +123,6 @@ async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> Non
 async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -> None:
     """Review the goals while the person is there to answer. If the model fails, the work begins without a review."""
     from bough.core.errors import Unavailable
-    from bough.interfaces.cli.backlog_check import tell_findings
     from bough.services.backlog_review import review_goals
 
     try:
@@ -152,8 +150,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
 
     from bough.core.backlog.state import Backlog
     from bough.interfaces.cli.execution import handle_interrupts
-    from bough.interfaces.terminal.night_display import NightDisplay
-    from bough.interfaces.terminal.night_page import print_page
+    from bough.interfaces.terminal.night_page import NightDisplay, print_page
     from bough.interfaces.terminal.output import make_output
     from bough.ports.steering import Stop
     from bough.services.backlog import load_page
@@ -226,3 +223,76 @@ def _tell(backlog: Backlog, record: e.Record) -> Line:
         case _:
             return []
     return [(f"{clock}  ", "dim"), (text, style)]
+
+
+@bough_command("bough backlog check", "bough backlog check --fast-model openai:gpt-5-mini --json")
+@dir_option
+@list_option
+@model_options
+async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
+    """Review the goals before `bough backlog run` begins.
+
+    A fast model reads each goal once and reports goals that are vague, contradictory, duplicate or too large; bough
+    itself reports needs that are missing and goals without a check. At a terminal you can answer at once: your answer
+    is added to the goal. The cost counts towards the limit of the next night (`bough backlog run`), which begins with
+    the same review at a terminal, unless --no-review.
+
+    Exit status: 0 when nothing was found, 8 when something waits for your answer.
+    """
+    from bough.core.errors import NotFound
+    from bough.interfaces.terminal.output import is_interactive
+    from bough.services.backlog import load_backlog
+    from bough.services.backlog_review import review_goals
+    from bough.services.permissions import list_barred
+
+    choices, asks = app.Choices(**chosen), is_interactive() and not as_json
+    async with app.open_session(
+        folder, choices=choices, tell=warn_ignored, ask=ask_consent if asks else None
+    ) as opened:
+        backlog = await load_backlog(opened, name)
+        if not backlog.items:
+            raise NotFound(f"The backlog {name} is empty: add a goal with `bough backlog add GOAL`.")
+        for goal, why in (await list_barred(opened, backlog)).items():
+            click.echo(f"{goal} is not read: {why}", err=True)
+        backlog, spend = await review_goals(opened, backlog, choices)
+        left = await tell_findings(opened, backlog, spend, asks=asks, quiet=as_json)
+    if as_json:
+        print_json({"findings": left, "spend": spend})
+    return 8 if left else 0
+
+
+async def tell_findings(
+    opened: app.Session, backlog: Backlog, spend: Spend, *, asks: bool, quiet: bool = False
+) -> dict[str, Any]:
+    """Show the findings, and, if `asks`, let the person answer them. Return the unanswered findings, by goal."""
+    from msgspec import to_builtins
+    from msgspec.structs import replace
+
+    from bough.interfaces.terminal.output import make_output
+    from bough.services.backlog import edit_goal
+    from bough.services.backlog_review import add_answer
+    from bough.views.formatting import first_sentence, format_usage, one_line, pluralize
+
+    found = {item.name: item for item in backlog.items.values() if item.findings and not item.dropped and not item.run}
+    left: dict[str, Any] = {}
+    out = make_output()
+    if not quiet and spend.rounds:
+        said = pluralize(len(found), "goal") if found else "nothing"
+        out.paragraph(text=f"The goals were read ({format_usage(spend)}): {said} to look at.")
+    for item in found.values():
+        goal, open_ = item.entry.goal, []
+        if not quiet:
+            out.line((item.name, "bold"), f"  {first_sentence(item.entry.title)}")
+        for one in item.findings or ():
+            if not quiet:
+                out.line(("  ", ""), (one.kind, "yellow"), f": {one_line(one.says)}")
+                out.flush()
+            answer = ""
+            if asks and one.question:
+                answer = click.prompt(f"  {one_line(one.question)} (Enter: leave it)", default="", show_default=False)
+            goal = add_answer(goal, one.question, answer) if answer.strip() else goal
+            open_ += [] if answer.strip() else [to_builtins(one)]
+        if goal != item.entry.goal:
+            await edit_goal(opened, backlog, item, replace(item.entry, goal=goal))
+        left |= {item.name: open_} if open_ else {}
+    return left

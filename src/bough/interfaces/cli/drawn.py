@@ -48,10 +48,21 @@ NAMES = {"labels": "--label", "allow": "--deny"}
 Before = Callable[..., Awaitable[dict[str, Any] | None]]
 
 
+async def _ask_about_edges(opened: app.Session, run: str, **given: Any) -> dict[str, Any]:
+    from bough.interfaces.cli.execution import confirm_edges
+    from bough.views.vocabulary import DONE
+
+    taken = "partial" in given or (await opened.view(run)).status in DONE
+    return {"edges": await confirm_edges(opened, run)} if taken and not {"edges", "branch"} & {*given} else {}
+
+
+ASKING: dict[str, Before] = {"apply": _ask_about_edges}
+
+
 def draw_command(name: str, before: Before | None = None) -> click.Command:
     """Make the command of an operation. `before`: a function that asks the person at the terminal, and returns further
     arguments, or None if they do not want the operation."""
-    made = OPERATIONS[name]
+    made, before = OPERATIONS[name], before or ASKING.get(name)
     texts = [one for one in made.arguments if not one[3]]
     keys = {key for key, *_ in made.arguments}
 
@@ -72,7 +83,7 @@ def draw_command(name: str, before: Before | None = None) -> click.Command:
             if made.resumes and result.next:
                 from bough.adapters.stores.liveness import describe_worker
                 from bough.interfaces.cli.execution import make_display
-                from bough.interfaces.cli.resume import resume_run
+                from bough.interfaces.cli.run import resume_run
 
                 (display := make_display(as_json)).notice(result.said)
                 try:
@@ -141,8 +152,7 @@ class DrawnCommand(BoughCommand):
 
 
 def print_operation(result: OperationResult, as_json: bool) -> None:
-    from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.parts import print_changes
+    from bough.interfaces.terminal.output import make_output, print_changes
 
     if as_json:
         print_json(result.facts)

@@ -30,6 +30,15 @@ GROUPS = {
 }
 """The commands by purpose, as in the help. An operation that names a group is added at the group's end."""
 COMMANDS = " ".join(GROUPS.values()).split()
+_SHARED = {
+    "begin": "demo doctor check plan",
+    "watch": "runs show status report stats diff export",
+    "house": "trust config completion",
+    "run": "resume",
+    "connect": "acp mcp serve worker workers",
+}
+HOMES = {name: (module, name) for module, names in _SHARED.items() for name in names.split()}
+"""The module and the function of commands that share a module; each other command is `command` of its own module."""
 
 ABOUT = """\b
 bough works on a goal in your repository with language models.
@@ -39,7 +48,7 @@ Stop or kill it at any time: it resumes where it left off.
 FIRST = "The five to begin with: demo, run, show, diff, apply."
 INTERRUPTED = 6
 OPERATION = r'(?ms)^@operation\((.*?)^async def (\w+)\(.*?^    """([^"\n]*)'
-COMMAND = r'(?s)def command\((?:(?!\ndef |\nasync def |\n@).)*?\n    """([^"\n]*)'
+COMMAND = r'(?s)def {}\((?:(?!\ndef |\nasync def |\n@).)*?\n    """([^"\n]*)'
 COMPLETE = "_BOUGH_COMPLETE"
 """The variable by which a shell requests completions: `bash_complete`, `zsh_source` …"""
 
@@ -53,8 +62,9 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS and name not in self.list_commands(ctx):
             return None
-        if Path(__file__).with_name(f"{name}.py").exists():
-            command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
+        module, function = HOMES.get(name, (name, "command"))
+        if Path(__file__).with_name(f"{module}.py").exists():
+            command: click.Command = getattr(import_module(f"bough.interfaces.cli.{module}"), function)
         else:  # The command is made from the operation of that name.
             from bough.interfaces.cli.drawn import draw_command
 
@@ -95,8 +105,9 @@ def list_groups() -> dict[str, dict[str, str]]:
             groups.setdefault(group, {})[name] = about
     for commands in groups.values():
         for name in commands:
-            own = here / f"{name}.py"
-            said = re.search(COMMAND, own.read_text("utf-8")) if own.exists() else None
+            module, function = HOMES.get(name, (name, "command"))
+            own = here / f"{module}.py"
+            said = re.search(COMMAND.format(function), own.read_text("utf-8")) if own.exists() else None
             commands[name] = said[1] if said else drawn[name]
     return groups
 
@@ -184,14 +195,10 @@ def _run_command(arguments: list[str]) -> int:
 
             with suppress(OSError):  # If nobody can read it, the exit status still reports the failure.
                 print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
-        return _exit_status(error)
+        if isinstance(error, BoughError):
+            return error.exit_status
+        return error.exit_code if isinstance(error, click.ClickException) else 1
     return status if isinstance(status, int) else 0
-
-
-def _exit_status(error: Exception) -> int:
-    if isinstance(error, BoughError):
-        return error.exit_status
-    return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
 def _describe_error(error: Exception) -> str:

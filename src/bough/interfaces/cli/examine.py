@@ -12,7 +12,7 @@ from bough import app
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.cli.options import bough_command, dir_option, flag, judging_options, option
-from bough.interfaces.cli.printing import read_given
+from bough.interfaces.cli.printing import read_given, warn_ignored
 from bough.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ async def command(
     needless: bool,
     **chosen: Any,
 ) -> int:
-    from bough.interfaces.cli.consent_prompt import warn_ignored
     from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import make_output
 

@@ -26,13 +26,20 @@ from bough.interfaces.cli.options import enable_gc
 from bough.interfaces.cli.printing import print_json_line
 from bough.interfaces.terminal.banner import render_banner
 from bough.interfaces.terminal.evidence import render_closing
-from bough.interfaces.terminal.output import Display, make_output
-from bough.interfaces.terminal.parts import print_advice, print_changes, print_report, print_stat
+from bough.interfaces.terminal.output import (
+    Display,
+    is_interactive,
+    make_output,
+    print_advice,
+    print_changes,
+    print_report,
+    print_stat,
+)
 from bough.interfaces.terminal.plan_tree import print_plan
 from bough.interfaces.terminal.run_tree import STATUS_ICONS
 from bough.ports import Approval
 from bough.ports.steering import Stop
-from bough.views.formatting import format_duration, format_spend, pluralize
+from bough.views.formatting import format_duration, format_spend, one_line, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import Outcome
 from bough.views.vocabulary import (
@@ -57,17 +64,10 @@ class JsonDisplay(Display):
     """Prints one event per line, and nothing else on standard output. Events from before a resume are left out:
     `bough log --json` prints them. If the reader goes away, the run continues."""
 
-    def __init__(self) -> None:
-        self._gone = False
-
     def recorded(self, record: e.Record) -> None:
-        if self._gone:
-            return
-        try:
+        with suppress(OSError):
             print_json_line(record)
             sys.stdout.flush()
-        except OSError:
-            self._gone = True
 
     def notice(self, text: str) -> None:
         with suppress(OSError):
@@ -97,7 +97,6 @@ class Person:
         self._display = display
         self._stop = stop
         self.requirements: tuple[Requirement, ...] = ()
-        """The requirements read from the goal."""
         self._one_question = asyncio.Lock()
         """Lets one task ask at a time here; meanwhile all questions can be answered elsewhere."""
 
@@ -155,7 +154,6 @@ class Person:
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
     async def _customize(self, plan: Plan) -> Approval | None:
-        """Return the person's wish for another plan, or the steps that they edited; None: they changed nothing."""
         from bough.core.workflow.writing import write_workflow
         from bough.services.run_messages import read_own_plan
 
@@ -210,10 +208,7 @@ LOOK = 30.0
 
 
 async def run_to_end(
-    display: Display,
-    work: Callable[[RunObserver], Awaitable[Outcome]],
-    goal: Step | None = None,
-    asks: str = "",
+    display: Display, work: Callable[[RunObserver], Awaitable[Outcome]], goal: Step | None = None, asks: str = ""
 ) -> Outcome:
     """Do the work while the display shows it; Ctrl-C stops the work so that it can be resumed.
 
@@ -331,8 +326,6 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
     changes: list[FileChange] = []
     refusal: BoughError | None = None
     if apply and outcome.completed:
-        from bough.interfaces.cli.apply import confirm_edges
-
         try:
             changes = await session.apply(outcome.run, not as_json and await confirm_edges(session, outcome.run))
         except BoughError as error:
@@ -344,6 +337,19 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
     if refusal is not None:
         raise refusal
     return outcome.exit_status
+
+
+async def confirm_edges(session: Session, run: str) -> bool:
+    """Ask whether to apply changes that take effect on their own (hooks, CI files). Return False also if there are
+    none, or if nobody can be asked."""
+    if not is_interactive() or not (found := await session.edges(run)):
+        return False
+    page = make_output()
+    page.paragraph(text=f"Some changes of {run} take effect on their own:")
+    for edge in found:
+        page.line(f"  {one_line(edge.path)}  {one_line(edge.why)}")
+    page.flush()
+    return click.confirm("Apply them too?", default=False)
 
 
 async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:

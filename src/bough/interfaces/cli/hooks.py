@@ -15,11 +15,7 @@ from bough.interfaces.cli.options import BoughGroup, dir_option, format_example,
 from bough.interfaces.cli.printing import print_json
 
 
-@click.group(
-    "hooks",
-    cls=BoughGroup,
-    epilog=format_example("bough hooks list", "bough hooks test needs_you"),
-)
+@click.group("hooks", cls=BoughGroup, epilog=format_example("bough hooks list", "bough hooks test needs_you"))
 def command() -> None:
     """List and try your hooks: what bough starts when something happens.
 

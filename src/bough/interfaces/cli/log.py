@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bough.core.events import Record
 
 POLL = 0.3
-"""Seconds between polls of the journal."""
 
 
 @bough_command("bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event")
@@ -46,7 +45,6 @@ async def command(run: str | None, task: str | None, folder: Path, follow: bool,
 
 
 def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
-    """Return a function that prints one event."""
     if as_json:
         return print_json_line
     from bough.interfaces.terminal.output import format_line, make_output
@@ -54,7 +52,7 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
 
     page = make_output()
     if rounds:
-        from bough.interfaces.terminal.conversation import Conversation
+        from bough.interfaces.terminal.plain_display import Conversation
 
         return Conversation(page).tell
     teller = EventFormatter()
@@ -74,7 +72,6 @@ async def _read(opened: app.Journal, name: str, path: str | None, since: int = 0
 
 
 async def _follow(opened: app.Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
-    """Print existing and new events while the run is live."""
     import asyncio
 
     since = 0

@@ -1,9 +1,11 @@
-"""`bough run`"""
+"""`bough run` and `bough resume`"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
+from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +13,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import BoughCommand, bough_command, dir_option, flag, option, run_options, run_to_end
-from bough.interfaces.cli.printing import read_given
+from bough.interfaces.cli.options import (
+    BoughCommand,
+    bough_command,
+    dir_option,
+    flag,
+    option,
+    run_argument,
+    run_options,
+)
+from bough.interfaces.cli.options import run_to_end as wait
+from bough.interfaces.cli.printing import ask_consent, ask_permission, read_given, warn_ignored
 
 if TYPE_CHECKING:
+    import subprocess
+
     from bough.core.planning.plan import Plan, Step
-    from bough.interfaces.cli.dashboard import Dashboard
+    from bough.interfaces.terminal.output import Display
 
 
 USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
@@ -137,14 +150,13 @@ def command(
     stopped or paused, 7 model unavailable or quota exhausted, 8 waiting for `bough approve` or `bough answer`; 2 wrong
     usage, 1 internal error.
     """
-    from bough.interfaces.cli.dashboard import Dashboard
     from bough.interfaces.terminal.output import is_interactive
 
     plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
     there = not as_json and is_interactive()
     asks = "here" if there and not yes and not ask_elsewhere else "elsewhere" if ask_elsewhere and not yes else ""
     with closing(Dashboard()) if web else nullcontext() as dashboard:
-        status = run_to_end(_run(plan, folder, app.Choices(**chosen), apply, asks, as_json, dashboard))
+        status = wait(_run(plan, folder, app.Choices(**chosen), apply, asks, as_json, dashboard))
         if there and dashboard is not None:
             dashboard.stay()
     return status
@@ -159,7 +171,6 @@ def _read_work(
     pairs: tuple[str, ...],
     chosen: Mapping[str, Any],
 ) -> Step | Plan:
-    """Read the work: a goal in words, or a workflow file, which defines the goal and its check itself."""
     from bough.app.workflow_files import plan_of
     from bough.core.planning.plan import build_goal_step
     from bough.core.workflow.inputs import parse_pairs
@@ -208,9 +219,8 @@ async def _run(
     or `elsewhere` (from another process); empty: nobody answers."""
     from msgspec.structs import replace
 
-    from bough.app.known_projects import remember_project
+    from bough.app.journal_location import remember_project
     from bough.core.planning.plan import Step
-    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
 
     display = make_display(as_json)
@@ -226,3 +236,103 @@ async def _run(
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
         outcome = await run_to_end(display, work, asked, asks)
         return await finish_run(opened, outcome, apply=apply, as_json=as_json)
+
+
+class Dashboard:
+    """The server process of `--web`: the engine never waits for a page. It ends with this command, even if this process
+    is killed."""
+
+    def __init__(self) -> None:
+        from bough.installed import lacking
+
+        if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
+            raise lacking("The dashboard", "web")
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def start(self, root: Path) -> None:
+        import msgspec
+
+        from bough.core.errors import UsageError
+        from bough.trust.programs import start_own
+
+        words = ("serve", "--dir", str(root), "--json", "--until", str(os.getpid()))
+        self._process = start_own(root, *words)
+        assert self._process.stdout is not None and self._process.stderr is not None
+        said = self._process.stdout.readline()
+        if not said:
+            why = self._process.stderr.read().decode("utf-8", "replace").strip().removeprefix("bough: ")
+            self.close()
+            raise UsageError(f"The dashboard failed to start: {why}")
+        self.url = str(msgspec.json.decode(said, type=dict[str, str | int])["url"])
+
+    def stay(self) -> None:
+        """Keep serving until the person presses Ctrl-C."""
+        click.echo(f"\nThe dashboard stays at {self.url}\nuntil you press Ctrl-C.")
+        with suppress(KeyboardInterrupt):
+            if self._process is not None:
+                self._process.wait()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.communicate()
+            self._process = None
+
+
+# ── bough resume ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@bough_command("bough resume", "bough resume amber-heron --rounds 80")
+@run_argument
+@option("--check", "CMD", "The command that proves the goal from now on.", default="")
+@run_options
+async def resume(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
+    """Resume a run that was stopped or interrupted.
+
+    It continues with the first unfinished action (a model call, a tool, a check); nothing that is finished is done
+    again. Models, limits and --network are those it started with unless given here; what it has spent is never reset. A
+    run that is already running is refused, naming the process; for a finished run, the summary is shown. If you did not
+    begin the run on this machine, you are asked about its agents, variables, network, set-up, models and rounds, or
+    allow them with the same options here; else it stays halted. Exit status: 8 then, else as for `bough run`.
+    """
+    from bough.interfaces.cli.execution import make_display
+
+    display, choices = make_display(as_json), app.Choices(**chosen)
+    async with app.open_session(folder, choices=choices) as opened:
+        name = await opened.find(run)
+        return await resume_run(opened, name, display, choices, apply, as_json)
+
+
+async def resume_run(
+    opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
+) -> int:
+    """Resume a run, show it on the display, and return the exit status."""
+    from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
+    from bough.core.errors import ClaimHeld
+    from bough.core.ids import RUN
+    from bough.interfaces.cli.execution import finish_run, retry_on_quota, run_to_end
+    from bough.interfaces.terminal.output import is_interactive
+    from bough.services.permissions import allow_run, list_wants
+    from bough.views.run_view import LIVE_KINDS
+
+    holder = await opened.store.holder(name, RUN)
+    if holder and is_alive(holder):
+        # Claiming the run would fail too, but only after everything else has been checked.
+        way = f"watch it with `bough log {name} --follow`, or stop it first with `bough stop {name}`"
+        if is_stopped(holder):
+            way = "resume it with `fg`, or end it with `kill -9` and try again"
+        raise ClaimHeld(f"{name} is already running in {describe_worker(holder)}: {way}.", holder)
+    for record in await opened.store.read(name, kinds=LIVE_KINDS):
+        display.seen(record)
+    if (await opened.run(name)).end is not None:
+        display.notice(f"{name} is finished: nothing to resume. `bough rewind {name}` reopens it.")
+        return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
+    asks = "here" if not as_json and is_interactive() else ""
+    stored = await opened.run(name)
+    wants = await list_wants(opened, stored, choices) if asks else {}
+    if wants and (said := ask_permission(opened.root, name, wants)) is not None:
+        allow_run(opened, stored, wants, said)
+    work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
+    outcome = await run_to_end(display, work, asks=asks)
+    return await finish_run(opened, outcome, apply=apply, as_json=as_json)

@@ -61,7 +61,6 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 
 
 def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
-    """Load a workflow; return it, or the problems with its file."""
     from bough.app.workflow_files import load_file
     from bough.core.errors import UsageError
     from bough.core.workflow.problems import Problem, WorkflowError

@@ -8,8 +8,8 @@ from bough.core import events as e
 from bough.core.planning.plan import count_most_leaves
 from bough.core.settings.sections import MODEL, title_of
 from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.views.event_lines import describe_base, describe_scouting
 from bough.views.formatting import format_limits, headline, one_line, pad, pluralize
-from bough.views.telling.run_events import describe_base, describe_scouting
 
 LABEL = 9
 SHOWN_ASKED = 20

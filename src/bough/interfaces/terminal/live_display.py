@@ -67,13 +67,12 @@ class Painter:
         self._size = (0, 0)
         self._above: list[Line] = []
         """The lines above the frame, which are written again when the screen is redrawn."""
-        self._gone = False
 
     def keep(self, lines: Sequence[Line]) -> None:
         """Write lines that stay above the frame."""
         self.clear()
         self._above += lines
-        self.put(self._kept(lines))
+        self._paper.put(self._kept(lines))
 
     def _kept(self, lines: Sequence[Line]) -> str:
         return "".join(self._paper.painted(line, self._paper.width - 1) + "\n" for line in lines)
@@ -101,15 +100,12 @@ class Painter:
         else:
             written = self._make_clearing(columns, height, len(painted)) + "\n".join(painted)
         self._rows, self._size = painted, (columns, height)
-        self.put(written)
+        self._paper.put(written)
 
     def clear(self) -> None:
         """Remove the frame; the next output takes its place."""
-        self.put(self._make_clearing(*self._paper.size))
+        self._paper.put(self._make_clearing(*self._paper.size))
         self._rows, self._size = [], (0, 0)
-
-    def put(self, text: str) -> None:
-        self._gone = self._gone or not self._paper.put(text)
 
     def _make_clearing(self, columns: int, height: int, needed: int = 0) -> str:
         """Return the control codes that clear the frame. `needed`: how many rows the next frame has."""
@@ -255,8 +251,7 @@ def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> s
     if sum(map(len, blocks)) <= room:
         return set(range(len(drawn)))
     order = sorted(
-        range(len(drawn)),
-        key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
+        range(len(drawn)), key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n)
     )
     chosen: set[int] = set()
     taken = 1  # One line says how many rows are hidden.
@@ -307,7 +302,7 @@ def draw_frames(
         modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
         with contextlib.suppress(termios.error):
             termios.tcsetattr(terminal, termios.TCSANOW, modes)
-        painter.put(SHOW if on else HIDE)
+        paper.put(SHOW if on else HIDE)
 
     def suspend() -> None:
         painter.clear()

@@ -10,30 +10,24 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
 from bough.core.textual.cleaning import escape_text
-from bough.views.formatting import count_cells, cut, flatten, format_clock, one_line
+from bough.views.formatting import count_cells, cut, flatten, format_clock, one_line, pad
 
 if TYPE_CHECKING:
     from bough.core.events import Record
+    from bough.core.verdict.texts import FileChange
+    from bough.views.next_steps import Suggestion
 
 Span = tuple[str, str]
 """A text and the name of its style; an empty name means no style."""
 Line = Sequence[Span]
 
-STYLES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "cyan": "36",
-}
+STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _PLAIN_GLYPHS = str.maketrans("✔✘●○◐◌⊘…·›├└│─→", "+x*o~o!.->|`|->")
 
 
@@ -112,14 +106,11 @@ class TerminalOutput(Struct, frozen=True):
     def write(self, text: str) -> None:
         self.stream.write(text)
 
-    def put(self, text: str) -> bool:
-        """Write and flush. Return False if the reader is gone, because that must not disturb a run."""
-        try:
+    def put(self, text: str) -> None:
+        """Write and flush. A reader that is gone must not disturb a run."""
+        with suppress(OSError):
             self.write(text)
             self.flush()
-        except OSError:
-            return False
-        return True
 
     def flush(self) -> None:
         self.stream.flush()
@@ -173,3 +164,48 @@ def format_line(record: Record, told: tuple[str, str]) -> list[Span]:
     words, style = told
     where = [] if not record.task or record.task.startswith("@") else [(one_line(record.task), "bold"), (": ", "")]
     return [(format_clock(record.at), "dim"), ("  ", ""), *where, (one_line(words), style)]
+
+
+# ── parts that several pages share ───────────────────────────────────────────────────────────────────────────────────
+
+KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
+KIND_STYLES = {"A": "green", "D": "red"}
+MOST, MOST_AT_END = 20, 10
+"""The most files that are listed: in general, and in the summary at the end of a run."""
+
+
+def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: int = 2) -> None:
+    """Print one changed file per line, at most `MOST` of them."""
+    for change in changes[:MOST]:
+        kind = KINDS.get(change.kind, change.kind)
+        page.line(" " * indent, f"{one_line(change.path)}  ", (kind, KIND_STYLES.get(change.kind, "dim")))
+    if len(changes) > MOST:
+        page.line((" " * indent + f"… and {len(changes) - MOST} more", "dim"))
+
+
+def print_stat(page: TerminalOutput, stat: str) -> None:
+    """Print the output of `git diff --stat`, shortened for the end of a run. Its last line is the total."""
+    *files, total = stat.strip().splitlines() or [""]
+    for line in files[:MOST_AT_END]:
+        page.line(f"  {line.strip()}")
+    if len(files) > MOST_AT_END:
+        page.line((f"  … and {len(files) - MOST_AT_END} more", "dim"))
+    page.line(f"  {total.strip()}" if total else ("  no files changed", "dim"))
+
+
+def print_report(page: TerminalOutput, report: str) -> None:
+    """Print a report with bold headings and wrapped lines."""
+    for line in escape_text(report).strip("\n").splitlines():
+        if line.startswith("## "):
+            page.line("  ", (line[3:], "bold"))
+        elif line.startswith("- "):
+            page.paragraph("  - ", text=line[2:], indent=4)
+        elif line.strip():
+            page.paragraph("  ", text=line, indent=2)
+
+
+def print_advice(page: TerminalOutput, steps: list[Suggestion]) -> None:
+    room = max((len(command) for command, _ in steps), default=0)
+    for command, use in steps:
+        line = [("  ", ""), (pad(command, room), "bold"), (f"  {use}", "dim")]
+        page.write(page.painted(line, max(page.width, room + 2)) + "\n")  # A command is for copying: it is never cut.

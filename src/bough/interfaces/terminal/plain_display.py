@@ -1,4 +1,5 @@
-"""Shows a run as one line per notable event, for logs, pipes and terminals that cannot be drawn on."""
+"""Shows a run as one line per notable event, for logs, pipes and terminals that cannot be drawn on; and a task's
+conversation: the agent's messages, answers, tool calls and results."""
 
 from __future__ import annotations
 
@@ -7,15 +8,17 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+from bough.core import events as e
 from bough.core.events import Record
+from bough.core.textual.cleaning import escape_text
 from bough.interfaces.terminal.output import Display, Line, TerminalOutput, format_line
 from bough.views.event_lines import EventFormatter
-from bough.views.formatting import format_duration, last_line, one_line
+from bough.views.formatting import first_line, format_duration, last_line, one_line
+from bough.views.task_events import describe_answer
 
 SILENCE = 4.5
 """Seconds without a line after which the running work is named; each further silence may be twice as long."""
 LONGEST_SILENCE = 60.0
-"""The most seconds of such a silence."""
 
 
 class PlainDisplay(Display):
@@ -24,7 +27,6 @@ class PlainDisplay(Display):
     def __init__(self, paper: TerminalOutput) -> None:
         self._paper = paper
         self._teller = EventFormatter()
-        self._gone = False
         self._waiting = ""
         self._doing: dict[str, tuple[str, float]] = {}
         self._lines: dict[str, str] = {}
@@ -89,4 +91,44 @@ class PlainDisplay(Display):
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()
-        self._gone = self._gone or not self._paper.put(text + "\n")
+        self._paper.put(text + "\n")
+
+
+MARGIN = "    "
+
+
+class Conversation:
+    """Prints each event that is part of a conversation, with its whole text."""
+
+    def __init__(self, page: TerminalOutput) -> None:
+        self._page = page
+        self._teller = EventFormatter()
+
+    def tell(self, record: e.Record) -> None:
+        words, style = self._teller.tell(record)
+        match record.event:
+            case e.AttemptStarted(system=system, brief=brief):
+                self._print(record, f"{words}, with this prompt:", style, system, brief)
+            case e.ModelAnswered() as event:
+                head = f"round {self._teller.round(record.task)}: {describe_answer(event)}:"
+                self._print(record, head, style, event.text)
+                for call in event.calls:
+                    self._page.text(f"{MARGIN}→ {one_line(call.name)} {escape_text(call.arguments)}", "cyan")
+            case (
+                e.ToolFinished(output=text) | e.MessageAdded(text=text) | e.HelperAnswered(text=text) | e.Reported(text)
+            ):
+                # The whole text follows, so the line above it need not quote it.
+                head = words.removesuffix(first_line(text)).removesuffix(last_line(text)).rstrip()
+                self._print(record, head, style, text)
+            case e.CheckFinished(verdict=verdict):
+                self._print(record, words, style, verdict.output)
+            case e.StateChanged() | e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused():
+                self._print(record, words, style)
+            case e.ContextPruned() | e.PersonAnswered() | e.ModelFailed() | e.TaskRewound():
+                self._print(record, words, style)
+
+    def _print(self, record: e.Record, head: str, style: str, *bodies: str) -> None:
+        self._page.line(*format_line(record, (head, style)))
+        for text in bodies:
+            for line in escape_text(text).strip("\n").splitlines():
+                self._page.text(MARGIN + line)

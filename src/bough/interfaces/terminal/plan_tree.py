@@ -80,7 +80,6 @@ def _render_order(step: Step, machine: Machine | None) -> Iterator[Span]:
 
 
 def _render_way(step: Step) -> Iterator[Span]:
-    """Say how a step runs."""
     match classify_step(step):
         case "compound" if (machine := step.machine) is not None:
             limit = pluralize(machine.limit, "turn")

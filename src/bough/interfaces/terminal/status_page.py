@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.verdict import Verdict
 from bough.interfaces.terminal.evidence import render_closing, render_evidence
-from bough.interfaces.terminal.output import Span, TerminalOutput
-from bough.interfaces.terminal.parts import print_advice, print_changes, print_report
+from bough.interfaces.terminal.output import Span, TerminalOutput, print_advice, print_changes, print_report
 from bough.interfaces.terminal.run_tree import ICONS, render_heading
 from bough.interfaces.terminal.run_tree import render_table as tree_table
 from bough.ports import FileChange
-from bough.views.details import TaskDetail
 from bough.views.formatting import first_sentence, one_line, pad, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
@@ -41,21 +40,21 @@ def print_status(
     status: str,
     holder: str | None,
     drawn: Sequence[TaskRow],
-    detail: TaskDetail,
+    detail: Any,
     changes: Sequence[FileChange],
     table: Table | None = None,
 ) -> None:
     page.lines(render_heading(run, status, time.time() if holder else None))
     page.line("")
-    _print_state(page, drawn, holder, detail.halted)
-    _print_verdict(page, detail.verdict, detail.command)
-    if detail.claim:
-        _print_fact(page, "claim", (one_line(detail.claim), "dim"))
+    _print_state(page, drawn, holder, detail.halt.message if detail.halt else "")
+    _print_verdict(page, detail.acceptance.verdict, detail.step.test_command or "")
+    if detail.acceptance.claim:
+        _print_fact(page, "claim", (one_line(detail.acceptance.claim), "dim"))
     _print_fact(
         page, "files", pluralize(len(changes), "file") + " changed so far" if changes else "none changed so far"
     )
     print_changes(page, changes, indent=LABEL)
-    for number, note in enumerate(detail.notes):
+    for number, note in enumerate(detail.talk.notes):
         dead = "dead end: " if note.kind == "dead_end" else ""
         _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     if len(drawn) > 1:

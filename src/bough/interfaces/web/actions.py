@@ -16,8 +16,8 @@ from bough.operations import OPERATIONS
 from bough.operations.table import make_request
 from bough.services import backlog as backlogs
 from bough.services import run_messages
+from bough.services.permission_store import answer_wishes, list_open_wishes
 from bough.services.question_links import answer_by_link
-from bough.services.settings_consent import answer_wishes, list_open_wishes
 from bough.trust.programs import open_own
 
 PATIENCE = 1.5
@@ -123,7 +123,6 @@ async def start(
 
 
 async def _start_run(root: Path, command: str, *words: str) -> str:
-    """Start a command that makes a new run, and return the run's name."""
     known = await _list_runs(root)
     own = await start_bough(root, command, *words)
     # Wait until the new run is in the journal, which takes a while in a large project. With a wrong option the

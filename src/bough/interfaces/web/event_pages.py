@@ -1,9 +1,11 @@
-"""The events of a run, as JSON for the dashboard: events in words, why work was stuck, statistics."""
+"""The events of a run and the changes of its tasks, as JSON for the dashboard."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -12,9 +14,11 @@ from bough.app import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.tree.task_state import State
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.texts import LineCount
 from bough.interfaces.web.live_run import PIECE, LiveRun
-from bough.interfaces.web.pages import EVENTS, Raw
-from bough.interfaces.web.shapes import EventPart, Happening, Match, Rounds, Rung, Statistics
+from bough.interfaces.web.pages import EVENTS, Raw, fill
+from bough.interfaces.web.shapes import DiffPart, EventPart, FileShape, Happening, Match, Rounds, Rung, Statistics
 from bough.views.event_lines import EventFormatter
 from bough.views.formatting import one_line
 from bough.views.stats import KINDS as STATS_KINDS
@@ -67,7 +71,6 @@ async def find_words(run: LiveRun, path: str, words: str) -> list[Match]:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """List all texts in an event."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):
@@ -91,19 +94,9 @@ def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> lis
         words, style = teller.tell(record)
         body = msgspec.to_builtins(record.event)
         cut: dict[str, int] = {}
-        told: Happening = {
-            "seq": record.seq,
-            "task": Raw(record.task),
-            "version": record.version,
-            "at": record.at,
-            "kind": body.pop("event"),
-            "words": one_line(words),
-            "style": style,
-            "event": body if long is None else _shorten(body, cut, long),
-        }
-        if cut:
-            told["cut"] = cut
-        made.append(told)
+        own = {"task": Raw(record.task), "kind": body.pop("event"), "words": one_line(words), "style": style}
+        event = body if long is None else _shorten(body, cut, long)
+        made.append(fill(Happening, record, event=event, **own, **({"cut": cut} if cut else {})))
     return made
 
 
@@ -133,22 +126,9 @@ def build_ladder(records: Sequence[e.Record]) -> list[Rung]:
         match record.event:
             case e.Escalated(decision=decision, trouble=trouble):
                 _set_result(last.get(record.task), "did not help: stuck again", record.at, helped=False)
-                made.append(
-                    {
-                        "seq": record.seq,
-                        "at": record.at,
-                        "task": Raw(record.task),
-                        "stuck": PATTERNS.get(trouble.pattern, ""),
-                        "says": trouble.says,
-                        "evidence": list(trouble.evidence),
-                        "rung": decision.rung,
-                        "tried": f"bough {RUNGS[decision.rung]}",
-                        "level": decision.level,
-                        "reason": decision.reason,
-                        "helped": None,
-                        "came": "under way",
-                    }
-                )
+                stuck, tried = PATTERNS.get(trouble.pattern, ""), f"bough {RUNGS[decision.rung]}"
+                own = {"task": Raw(record.task), "stuck": stuck, "tried": tried, "helped": None, "came": "under way"}
+                made.append(fill(Rung, record, trouble, decision, **own))
                 last[record.task] = made[-1]
             case e.StateChanged(to=State.COMPLETED):
                 _set_result(last.pop(record.task, None), "helped: the task is completed", record.at, helped=True)
@@ -173,3 +153,86 @@ async def build_statistics(journal: Journal, names: Sequence[str]) -> Statistics
     made = compute_stats([record for name in names for record in await journal.store.read(name, kinds=STATS_KINDS)])
     words = {**PATTERNS, **{rung: f"bough {said}" for rung, said in RUNGS.items()}}
     return {"runs": len(names), "stats": made, "warnings": made.warnings, "words": words}
+
+
+# ── changes: at first all files with their line counts; then, when a file is opened, its lines, in parts ──────────────
+
+Row = list[Any]
+"""One line: kind, line number before, line number after, text. Side by side: two such lines; None for a missing one."""
+PART = 2000
+"""The most lines in one response."""
+LONGEST = 2000
+"""The most characters of one line."""
+DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.js|min\.css|ipynb|sql|pem|html?)$"
+"""The names of data files, which programs write or read: people look at them last."""
+ORDER = ("product", "tests", "data")
+
+
+def list_files(counts: Iterable[LineCount]) -> list[FileShape]:
+    """List all changed files: product code first, then tests, then data."""
+    made: list[FileShape] = [
+        {
+            "name": one.path,
+            "added": one.added,
+            "removed": one.removed,
+            "binary": one.binary,
+            "kind": "tests" if is_test_path(one.path) else "data" if re.search(DATA, one.path, re.I) else "product",
+        }
+        for one in counts
+    ]
+    return sorted(made, key=lambda file: (ORDER.index(file["kind"]), file["name"]))
+
+
+def build_part(rows: Sequence[Row], start: int) -> DiffPart:
+    """Return some lines of one file's diff, from line `start` on, and the total number of lines."""
+    return {"from": start, "total": len(rows), "rows": list(rows[start : start + PART])}
+
+
+def read_rows(diff: str, beside: bool) -> Sequence[Row]:
+    """Read the lines of a diff. `beside`: put removed lines beside the added ones."""
+    lines = list(_read_lines(diff))
+    return list(_pair(lines)) if beside else lines
+
+
+def _read_lines(diff: str) -> Iterator[Row]:
+    old = now = 0
+    inside = False
+    for line in diff.split("\n"):
+        text = line[1:] if len(line) <= LONGEST else f"{line[1:LONGEST]} … ({len(line) - LONGEST:,} more characters)"
+        sign = line[:1]
+        if sign == "@" and (found := re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)", line)):
+            old, now, inside = int(found[1]), int(found[2]), True
+            yield ["hunk", None, None, found[3].strip() or f"line {now}"]
+        elif not inside:
+            if line.startswith(("new file", "deleted file", "old mode", "new mode", "Binary")):
+                yield ["hunk", None, None, line.replace("file mode 100644", "file")]
+        elif sign == "+":
+            yield ["ins", None, now, text]
+            now += 1
+        elif sign == "-":
+            yield ["del", old, None, text]
+            old += 1
+        elif sign == "\\":
+            yield ["hunk", None, None, line[2:]]
+        elif line:
+            yield ["ctx", old, now, text]
+            old, now = old + 1, now + 1
+
+
+def _pair(lines: Sequence[Row]) -> Iterator[Row]:
+    sides: dict[Any, list[Row]] = {"del": [], "ins": []}
+    gone, come = sides.values()
+
+    def drain() -> Iterator[Row]:
+        yield from map(list, zip_longest(gone, come))
+        gone.clear()
+        come.clear()
+
+    for line in lines:
+        if line[0] not in sides or (line[0] == "del" and come):
+            yield from drain()
+        if line[0] in sides:
+            sides[line[0]].append(line)
+        else:
+            yield [line, line]
+    yield from drain()

@@ -13,7 +13,7 @@ import msgspec
 
 from bough.app import Session
 from bough.core.ids import GOAL
-from bough.interfaces.web import changes, event_pages, pages
+from bough.interfaces.web import event_pages, pages
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.interfaces.web.shapes import Rounds
 from bough.views.task_view import TaskView
@@ -27,7 +27,6 @@ DIFFS = 200
 FILES = 300
 """The most files of a task whose diffs are included."""
 LONG = 20_000
-"""The most characters of one text."""
 
 
 async def export_run(session: Session, name: str) -> dict[str, Any]:
@@ -54,13 +53,13 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
 
 async def _export_changes(made: dict[str, Any], top: str, session: Session, task: TaskView) -> None:
     """Add a task's list of changed files, and the beginning of the diffs of the first `FILES` of them."""
-    files = changes.list_files(await session.workspaces.count_changes(task.base, task.tree))
+    files = event_pages.list_files(await session.workspaces.count_changes(task.base, task.tree))
     made[f"{top}/files{_encode_task(task.path)}"] = files
     for file in files[:FILES]:
         text = await session.workspaces.diff_file(task.base, task.tree, file["name"])
         for beside in (False, True):
-            address = f"{top}/diff{_encode_task(task.path)}&file={_encode_part(file['name'])}"
-            made[f"{address}{'&beside=1' if beside else ''}"] = changes.build_part(changes.read_rows(text, beside), 0)
+            address = f"{top}/diff{_encode_task(task.path)}&file={_encode_part(file['name'])}{'&beside=1' * beside}"
+            made[address] = event_pages.build_part(event_pages.read_rows(text, beside), 0)
 
 
 async def _export_rounds(run: LiveRun, path: str) -> Rounds:

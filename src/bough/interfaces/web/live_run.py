@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Set
+from collections.abc import AsyncIterator, Set
 from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
@@ -57,7 +57,6 @@ class LiveRun:
         self.charts = Charts()
         self.waiting = WaitingView()
         self.seq = 0
-        """The number of the last event processed."""
         self.status = "running"
         self.holder: str | None = None
         self.missing = ""
@@ -69,9 +68,8 @@ class LiveRun:
         self._settled: set[str] = set()
         self.reshaped = 0
         """The number of the event that last added, removed or moved lines of the tree."""
-        self._changed: dict[str, int] = {}
+        self.changed: dict[str, int] = {}
         self._rows: tuple[int, list[TaskRow]] = (-1, [])
-        self._message: tuple[object, bytes] = (None, b"")
         self._watchers = 0
         self._tail: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
@@ -85,7 +83,7 @@ class LiveRun:
         if self._rows[0] != self.seq:
             self._rows = (self.seq, list_rows(self.view))
             for row in self._rows[1]:
-                self._changed.setdefault(row.task.path, self.seq)
+                self.changed.setdefault(row.task.path, self.seq)
         return self._rows[1]
 
     async def catch_up(self) -> None:
@@ -122,13 +120,13 @@ class LiveRun:
             case e.StateChanged(to=state):
                 self._count_settled(record.task, state in SETTLED)
             case e.ChildHeld(step=name):
-                self._changed[child_path(record.task, name)] = record.seq
+                self.changed[child_path(record.task, name)] = record.seq
             case e.ChildSettled(child=name):
                 child = child_path(record.task, name)
                 self._count_settled(child, True)
                 for path, task in self.view.tasks.items():  # A task that never began has no own events.
                     if path == child or (path.startswith(f"{child}/") and not task.started_at):
-                        self._changed[path] = record.seq
+                        self.changed[path] = record.seq
 
     def _count_settled(self, path: str, settled: bool) -> None:
         if path != GOAL:
@@ -139,19 +137,9 @@ class LiveRun:
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
-        while path is not None and self._changed.get(path) != seq:  # Its spend is part of its parents' spend.
-            self._changed[path] = seq
+        while path is not None and self.changed.get(path) != seq:  # Its spend is part of its parents' spend.
+            self.changed[path] = seq
             path = parent_path(path) if path else None
-
-    def changed_since(self, seq: int) -> list[TaskRow]:
-        return [row for row in self.rows if self._changed.get(row.task.path, 0) > seq]
-
-    def message(self, since: int, make: Callable[[LiveRun, int], bytes]) -> bytes:
-        """Return the message for pages that have seen the event `since`; it is made once for all of them."""
-        key = (since, self.mark)
-        if self._message[0] != key:
-            self._message = (key, make(self, since))
-        return self._message[1]
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -21,9 +21,8 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.core.workflow.writing import write_workflow
 from bough.interfaces.web import shapes
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
-from bough.services.activity import TaskActivity
 from bough.services.delivery import find_branch
-from bough.services.settings_consent import list_open_wishes, make_consent
+from bough.services.permission_store import list_open_wishes, make_consent
 from bough.views.charts import WORK, thin_out
 from bough.views.formatting import first_sentence, one_line, shorten_home
 from bough.views.next_steps import list_next_steps
@@ -37,8 +36,8 @@ from bough.views.waiting import Waiting
 EVENTS = 400
 """The most events or lines in one response."""
 LANES = 200
+T = TypeVar("T")
 ANSWERS = 5
-"""The most answers that a page shows."""
 
 
 class Raw(str):
@@ -55,6 +54,14 @@ def clean(value: Any) -> Any:
         names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
         return {sent: clean(getattr(value, name)) for sent, name in names}
     return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def fill(shape: type[T], *sources: object, **own: Any) -> T:
+    """Make an answer of this shape. What is not given is taken from the first source that has it, or left out."""
+    for name in shape.__annotations__:
+        if name not in own and (found := next((one for one in sources if hasattr(one, name)), None)) is not None:
+            own[name] = getattr(found, name)
+    return cast("T", own)
 
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,22 +109,15 @@ def build_night(page: NightPage) -> shapes.NightShape:
         "trouble": page.trouble,
         "proposed": {name: one_line(title) for name, title in page.proposed.items()},
         "groups": [
-            {"heading": heading, "goals": [_goal_to_dict(goal) for goal in goals]} for heading, goals in page.groups
+            {"heading": heading, "goals": [_make_goal(goal) for goal in goals]} for heading, goals in page.groups
         ],
     }
 
 
-def _goal_to_dict(goal: GoalLine) -> shapes.Goal:
-    return {
-        "name": Raw(goal.name),
-        "title": first_sentence(goal.title),
-        "kind": goal.kind,
-        "run": Raw(goal.run),
-        "words": [one_line(text) for text in (describe_goal(goal), *describe_findings(goal)) if text],
-        "conflicts": {Raw(name): files for name, files in goal.conflicts.items()},
-        "applied": goal.applied,
-        "address": goal.address,
-    }
+def _make_goal(goal: GoalLine) -> shapes.Goal:
+    words = [one_line(text) for text in (describe_goal(goal), *describe_findings(goal)) if text]
+    own = {"name": Raw(goal.name), "run": Raw(goal.run), "title": first_sentence(goal.title), "words": words}
+    return fill(shapes.Goal, goal, **own)
 
 
 def build_choices(root: Path, runs: Sequence[LiveRun]) -> shapes.ChoicesShape:
@@ -145,45 +145,31 @@ def build_summary(run: LiveRun) -> shapes.RunShape:
     done = sum(row.task.state in (State.COMPLETED, State.SKIPPED) for row in leaves)
     over = sum(row.task.state in SETTLED for row in leaves)
     now = time.time()
-    waiting = [_waiting_to_dict(each, run) for each in run.waiting.open(run.holder is not None)]
-    return {
-        "project": run.project,
-        "run": view.name,
-        "status": run.status,
-        "summary": "; ".join(filter(None, (view.summary, view.rechecked))),
-        "exit_status": view.exit_status,
-        "until": view.until,
-        "holder": run.holder,
-        "goal": view.goal,
-        "title": first_sentence(view.goal),
-        "models": view.models,
-        "started_at": view.started_at,
-        "limits": view.limits,
-        "spend": view.spend,
-        "applied": bool(view.applied),
-        "words": "waiting for you"
-        if waiting and run.holder
-        else describe_status(run.status, view.accepted, view.examines),
-        "seq": run.seq,
-        "seconds": round(view.elapsed(now if run.holder else None), 1),
-        "last_at": view.last_at,
-        "now": now,
-        "doing": _describe_doing(run) if run.holder else None,
-        "activity": {
-            path: TaskActivity(one_line(now.what), now.since, one_line(now.line)) for path, now in run.activity.items()
-        },
-        "tasks": len(run.rows),
-        "leaves": len(leaves),
-        "done": done,
-        "given_up": over - done,
-        "progress": round(run.progress, 4),
-        "report": goal.report if goal is not None and run.status in ("failed", "not_proven") else "",
-        "changed": changed,
-        "waiting": waiting,
-        "answered": run.waiting.answered[:ANSWERS],
-        "missing": run.missing,
-        "next": [{"command": command, "why": why} for command, why in list_next_steps(view, run.status, changed)],
-    }
+    waiting = [_make_waiting(each, run) for each in run.waiting.open(run.holder is not None)]
+    words = describe_status(run.status, view.accepted, view.examines)
+    return fill(
+        shapes.RunShape,
+        run,
+        view,
+        run=view.name,
+        summary="; ".join(filter(None, (view.summary, view.rechecked))),
+        title=first_sentence(view.goal),
+        applied=bool(view.applied),
+        words="waiting for you" if waiting and run.holder else words,
+        seconds=round(view.elapsed(now if run.holder else None), 1),
+        now=now,
+        doing=_describe_doing(run) if run.holder else None,
+        tasks=len(run.rows),
+        leaves=len(leaves),
+        done=done,
+        given_up=over - done,
+        progress=round(run.progress, 4),
+        report=goal.report if goal is not None and run.status in ("failed", "not_proven") else "",
+        changed=changed,
+        waiting=waiting,
+        answered=run.waiting.answered[:ANSWERS],
+        next=[{"command": command, "why": why} for command, why in list_next_steps(view, run.status, changed)],
+    )
 
 
 def _describe_doing(run: LiveRun) -> shapes.Doing | None:
@@ -205,30 +191,21 @@ def _describe_doing(run: LiveRun) -> shapes.Doing | None:
     }
 
 
-def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
+def _make_waiting(waiting: Waiting, run: LiveRun) -> shapes.WaitingShape:
     """Return a question for the page: which task asks, what about, and since when it has been waiting."""
-    task = run.view.tasks.get(waiting.task)
-    made: shapes.WaitingShape = {
-        "kind": waiting.kind,
-        "id": waiting.id,
-        "task": Raw(waiting.task),
-        "title": first_sentence(task.title) if task is not None and waiting.task != GOAL else "",
-        "question": waiting.question,
-        "at": waiting.at,
-        "until": waiting.until,
-        "tests": list(waiting.tests),
-    }
-    if waiting.plan is not None:
+    task, plan = run.view.tasks.get(waiting.task), waiting.plan
+    title = first_sentence(task.title) if task is not None and waiting.task != GOAL else ""
+    made: shapes.WaitingShape = fill(shapes.WaitingShape, waiting, task=Raw(waiting.task), title=title, plan="")
+    if plan is not None:
         try:
-            made["plan"] = write_workflow(waiting.plan)
+            made["plan"] = write_workflow(plan)
         except UsageError as error:  # A file cannot express everything that a plan can.
             made["plan"] = f"# {error}\n"
-        made["steps"] = [_step_to_dict(step) for step in waiting.plan.goal.steps]
+        made["steps"] = [_step_to_dict(step) for step in plan.goal.steps]
     return made
 
 
 def _step_to_dict(step: Step) -> shapes.PlanStep:
-    """Return a step of a proposed plan, for people to read."""
     return {
         "name": step.name,
         "title": make_title(step),
@@ -254,37 +231,27 @@ def build_tree(run: LiveRun, start: int, limit: int) -> shapes.TreePart:
 
 
 def build_line(row: TaskRow) -> shapes.Line:
-    task = row.task
-    verdict = task.verdict
-    return {
-        "path": Raw(task.path),
-        "name": row.name,
-        "parent": (above := parent_path(task.path)) and Raw(above),
-        "depth": levels(task.path),
-        "leaf": row.leaf,
-        "title": first_sentence(task.title),
-        "about": describe_task(task),
-        "state": task.state.value,
-        "words": state_words(task),
-        "why": one_line(task.why),
-        "doing": one_line(task.doing),
-        "acted": one_line(task.acted),
-        "acted_at": task.acted_at,
-        "stuck": describe_trouble(task),
-        "halted": describe_status(task.halted),
-        "role": task.role.replace("_", " "),
-        "worker": one_line(task.worker),
-        "attempt": task.attempt,
-        "rounds": (row.spend.rounds, row.subtree.rounds, task.limits.rounds),
-        "cost": (round(row.spend.cost, 6), round(row.subtree.cost, 6)),
-        "tokens": (row.spend.tokens, row.subtree.tokens),
-        "unpriced": row.subtree.unpriced,
-        "check": {"ruling": verdict.ruling, "passed": verdict.passed, "failed": verdict.failed} if verdict else None,
-        "files": len(task.files),
-        "needs": list(task.needs),
-        "started_at": task.started_at,
-        "last_at": task.last_at,
-    }
+    task, verdict = row.task, row.task.verdict
+    return fill(
+        shapes.Line,
+        task,
+        row,
+        path=Raw(task.path),
+        parent=(above := parent_path(task.path)) and Raw(above),
+        depth=levels(task.path),
+        title=first_sentence(task.title),
+        about=describe_task(task),
+        words=state_words(task),
+        stuck=describe_trouble(task),
+        halted=describe_status(task.halted),
+        role=task.role.replace("_", " "),
+        rounds=(row.spend.rounds, row.subtree.rounds, task.limits.rounds),
+        cost=(round(row.spend.cost, 6), round(row.subtree.cost, 6)),
+        tokens=(row.spend.tokens, row.subtree.tokens),
+        unpriced=row.subtree.unpriced,
+        check={"ruling": verdict.ruling, "passed": verdict.passed, "failed": verdict.failed} if verdict else None,
+        files=len(task.files),
+    )
 
 
 def build_change(run: LiveRun, since: int) -> shapes.Change:
@@ -292,7 +259,7 @@ def build_change(run: LiveRun, since: int) -> shapes.Change:
     made: shapes.Change = {
         "seq": run.seq,
         "run": build_summary(run),
-        "tasks": [build_line(row) for row in run.changed_since(since)],
+        "tasks": [build_line(row) for row in run.rows if run.changed.get(row.task.path, 0) > since],
     }
     if run.reshaped > since:
         made["order"] = [Raw(row.task.path) for row in run.rows]

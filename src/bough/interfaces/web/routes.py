@@ -23,11 +23,11 @@ from bough.app import Session, open_journal, open_session
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.core.textual.spelling import UNREADABLE
-from bough.interfaces.web import changes, event_pages, pages, shapes
+from bough.interfaces.web import event_pages, pages, shapes
 from bough.interfaces.web.actions import act, answer_linked, find_check
 from bough.interfaces.web.guard import QUESTION, Guard
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
-from bough.ports.steering import cancel_tasks, run_beside
+from bough.ports.steering import cancel_tasks
 from bough.services.backlog import load_backlog
 from bough.services.question_links import name_project, read_question
 
@@ -51,7 +51,7 @@ class ServedProjects:
     def __init__(self, roots: list[Path]) -> None:
         self.roots = {name_project(root): root for root in roots}
         self._lives: dict[str, LiveRuns] = {}
-        self._diffs: dict[tuple[str, str, str, bool], Sequence[changes.Row]] = {}
+        self._diffs: dict[tuple[str, str, str, bool], Sequence[event_pages.Row]] = {}
         self._open = AsyncExitStack()
 
     def find_root(self, project: str) -> Path:
@@ -71,7 +71,7 @@ class ServedProjects:
         lives = await self.lives(project)
         return self.roots[project], await lives.run(request.path_params["run"])
 
-    async def diff(self, opened: Session, base: str, tree: str, name: str, beside: bool) -> Sequence[changes.Row]:
+    async def diff(self, opened: Session, base: str, tree: str, name: str, beside: bool) -> Sequence[event_pages.Row]:
         """Return the diff of one file. The last diffs are cached, because a page reads a long one in parts."""
         key = (base, tree, name, beside)
         if key not in self._diffs:
@@ -79,18 +79,8 @@ class ServedProjects:
                 del self._diffs[next(iter(self._diffs))]
             text = await opened.workspaces.diff_file(base, tree, name)
             # Use a thread, because a long diff takes a while: other requests are answered meanwhile.
-            self._diffs[key] = await asyncio.to_thread(changes.read_rows, text, beside)
+            self._diffs[key] = await asyncio.to_thread(event_pages.read_rows, text, beside)
         return self._diffs[key]
-
-    async def warm(self) -> None:
-        """Read each project's newest run before the first request: a hundred thousand events take a second or two."""
-        for project in self.roots:
-            try:
-                lives = await self.lives(project)
-                for name in (await lives.names())[:1]:
-                    await lives.run(name)
-            except BoughError:
-                continue  # The page that opens the run shows the error.
 
     async def close(self) -> None:
         await self._open.aclose()
@@ -138,7 +128,7 @@ async def build_files(asked: Query) -> list[shapes.FileShape]:
     async with open_session(asked.root) as opened:
         found = await opened.task(asked.live.view.name, asked.task)
         counts = await opened.workspaces.count_changes(found.base, found.tree)
-    return changes.list_files(counts)
+    return event_pages.list_files(counts)
 
 
 async def build_diff(asked: Query) -> shapes.DiffPart:
@@ -148,12 +138,7 @@ async def build_diff(asked: Query) -> shapes.DiffPart:
         found = await opened.task(asked.live.view.name, asked.task)
         beside = params.get("beside") == "1"
         rows = await house.diff(opened, found.base, found.tree, params.get("file", ""), beside)
-    return changes.build_part(rows, asked.number("from", 0))
-
-
-async def build_points(asked: Query) -> list[shapes.PointShape]:
-    found = await asked.live.journal.points(asked.live.view.name, asked.task)
-    return [{"at": point.at, "words": point.words} for point in found]
+    return event_pages.build_part(rows, asked.number("from", 0))
 
 
 OF_RUN: Mapping[str, Callable[[Query], Any]] = {
@@ -173,7 +158,7 @@ OF_RUN: Mapping[str, Callable[[Query], Any]] = {
     "/ladder": lambda asked: event_pages.load_ladder(asked.live),
     "/files": build_files,
     "/diff": build_diff,
-    "/points": build_points,
+    "/points": lambda asked: asked.live.journal.points(asked.live.view.name, asked.task),
     "/stats": lambda asked: event_pages.build_statistics(asked.live.journal, [asked.live.view.name]),
 }
 """The functions that build a run's pages, plain or async, by the end of the page's address."""
@@ -274,7 +259,7 @@ async def _follow(
         async with run.watched():
             while True:
                 if run.seq > since or run.mark != known:
-                    message = run.message(since, lambda run, since: encode_json(pages.build_change(run, since)))
+                    message = encode_json(pages.build_change(run, since))
                     since, known = run.seq, run.mark
                     await said.put(b"id: %d\ndata: %s\n\n" % (since, message))
                 else:
@@ -342,8 +327,7 @@ def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         try:
-            async with run_beside(house.warm()):
-                yield
+            yield
         finally:
             await house.close()
 

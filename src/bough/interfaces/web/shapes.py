@@ -11,6 +11,7 @@ from bough.core.budget.limits import Limits, Spend
 from bough.core.settings.sections import BacklogSettings
 from bough.services.activity import TaskActivity
 from bough.views.charts import Span, Spent, TestCount
+from bough.views.details import Point
 from bough.views.stats import Stats
 from bough.views.waiting import GivenAnswer, Kind
 
@@ -258,11 +259,6 @@ class FileShape(TypedDict):
 DiffPart = TypedDict("DiffPart", {"from": int, "total": int, "rows": list[Any]})
 
 
-class PointShape(TypedDict):
-    at: float
-    words: str
-
-
 class LaneShape(TypedDict):
     path: str
     name: str
@@ -307,14 +303,9 @@ OF_RUN: dict[str, Any] = {
     "/ladder": list[Rung],
     "/files": list[FileShape],
     "/diff": DiffPart,
-    "/points": list[PointShape],
+    "/points": list[Point],
     "/stats": Statistics,
     "/live": Change,
 }
 """The type of the answer at each address of a run, by the address's end; for `/live`, the type of each message."""
-OTHERS: dict[str, Any] = {
-    "/api/runs": Home,
-    "/choices": ChoicesShape,
-    "/stats": Statistics,
-    "/backlogs/": GoalEntry,
-}
+OTHERS: dict[str, Any] = {"/api/runs": Home, "/choices": ChoicesShape, "/stats": Statistics, "/backlogs/": GoalEntry}

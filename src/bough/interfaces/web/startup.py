@@ -16,7 +16,7 @@ import msgspec
 import uvicorn
 
 from bough.app.journal import find_project_root
-from bough.app.known_projects import list_known_projects, write_private_page
+from bough.app.journal_location import list_known_projects, write_private_page
 from bough.core.errors import UsageError
 from bough.core.textual.spelling import UNREADABLE
 from bough.interfaces.web.routes import make_app
@@ -96,7 +96,7 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         # Open a file that only its owner can read and that redirects to the address: everyone on the machine can see
         # the command line of a browser, so the token must not be in it.
         lead = f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n'
-        page = write_private_page("open.html", lead)
+        page = write_private_page(lead)
         if page is None or not open_page(page, project=address.roots[0]):
             click.echo("bough: No browser was found: open the address yourself.", err=True)
     for root in address.roots if until is None else ():  # Links to questions must outlive a run.

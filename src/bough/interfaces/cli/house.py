@@ -1,4 +1,4 @@
-"""`bough trust`"""
+"""Commands about what belongs to the person: permissions, settings, their shell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option
-from bough.interfaces.cli.printing import print_json
+from bough.interfaces.cli.printing import ask_permission, print_json
 
 if TYPE_CHECKING:
     from bough.interfaces.terminal.output import TerminalOutput
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @flag("--revoke", "Forget what you allowed and refused: it is asked about again.")
 @option("--moved-from", "PATH", "Take over what you allowed where the project was before.", to="before")
 @json_option("What waits for an answer and what you answered, as a JSON object.")
-async def command(
+async def trust(
     subject: str | None, folder: Path, answer: str | None, revoke: bool, before: str | None, as_json: bool
 ) -> int:
     """Show what this project asks for and what you allowed, and allow, refuse or revoke it.
@@ -39,7 +39,6 @@ async def command(
     """
     from bough.app.journal import find_project_root
     from bough.core.errors import UsageError
-    from bough.interfaces.cli.consent_prompt import ask_permission
     from bough.interfaces.terminal.output import is_interactive, make_output
     from bough.services.permission_store import SETTINGS, Permissions
     from bough.services.permissions import list_asked
@@ -87,3 +86,64 @@ def _print(page: TerminalOutput, left: dict[str, dict[str, str]], answers: dict[
                 tell(what, name, wants)
     if not left and not answers:
         page.paragraph(text=f"Nothing in {root} asks for more, and you have allowed nothing there.")
+
+
+@bough_command("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config")
+@dir_option
+@flag("--all", "Also settings that are not set anywhere.", "everything")
+@json_option("As a JSON object.")
+def config(folder: Path, everything: bool, as_json: bool) -> None:
+    """Show which settings are in force, and where they come from.
+
+    Later sources override earlier ones: your own file (~/.config/bough/config.toml), the project's (bough.toml, or
+    [tool.bough] in pyproject.toml), BOUGH_SECTION_KEY variables, and command-line options. The project's file may lower
+    limits; it needs your consent to raise them or to choose a model.
+    """
+
+    from bough.services.permission_store import find_effective_settings
+
+    found = find_effective_settings(folder, everything)
+    if as_json:
+        print_json(found)
+        return
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import count_cells, one_line, pad, shorten_home
+
+    page = make_output()
+    for label, place in (("yours", found.person_file), ("project", found.project_file)):
+        there = "" if place and Path(place).exists() else " (does not exist)"
+        page.line((pad(label, 9), "dim"), shorten_home(place) + there)
+    page.line("")
+    if not found.settings:
+        page.paragraph(text="Nothing is set: `bough config --all` shows the defaults.")
+    width = max((count_cells(setting.name) for setting in found.settings), default=0)
+    for setting in found.settings:
+        style = "dim" if setting.source == "default" else ""
+        value = setting.value or "(none)"
+        source = (shorten_home(setting.source), "dim")
+        page.line((pad(setting.name, width), style), "  ", (value, style), "  ", source)
+    for name, value in found.ignored.items():
+        page.paragraph(
+            text=f"The project asks for {one_line(name)} = {one_line(value)}, which is ignored: "
+            "`bough run --trust-config` allows it."
+        )
+
+
+@bough_command(
+    "echo 'eval \"$(bough completion bash)\"' >> ~/.bashrc",
+    "echo 'eval \"$(bough completion zsh)\"' >> ~/.zshrc",
+    "bough completion fish > ~/.config/fish/completions/bough.fish",
+)
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    """Print shell completion for bash, zsh or fish.
+
+    Commands, options, their values and the names of runs are completed.
+    """
+    from click.shell_completion import get_completion_class
+
+    from bough.interfaces.cli.entry import COMPLETE, bough
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(bough, {}, "bough", COMPLETE).source())
