@@ -204,7 +204,7 @@ OPENERS = {
         adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
         adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
         adapters/workspaces/home
-        adapters/workspaces/objects adapters/workspaces/ownership
+        adapters/workspaces/objects
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
@@ -223,14 +223,14 @@ OPENERS = {
         adapters/workspaces/python_environment
     """,
     "the kernel's files, mounts and what a sandbox is made of": """
-        adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
+        adapters/sandboxes/env adapters/sandboxes/kernel
         adapters/sandboxes/limits adapters/sandboxes/mounts adapters/sandboxes/namespaces
         adapters/sandboxes/pipes
         adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
     """,
     "inside the sandbox": "adapters/tools/grep adapters/tools/search",
     "names only, to tell one workspace from another": """
-        adapters/mcp/tools adapters/tools/suggestions
+        adapters/mcp/tools
     """,
     "the person's own files: their settings and state, and what they name on the command line": """
         adapters/agents/acp adapters/state_folder services/permission_store services/hooks

@@ -17,7 +17,7 @@ import pytest
 
 from bough.adapters.models import wire
 from bough.adapters.models.direct import DirectLink
-from bough.adapters.models.link import BadAddress, LinkError, Silent, Timeouts, Unreachable
+from bough.adapters.models.faults import BadAddress, LinkError, Silent, Timeouts, Unreachable
 from bough.adapters.models.wire import Client, read_everything
 
 T = TypeVar("T")
@@ -226,7 +226,7 @@ def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: 
 def test_without_a_proxy_a_call_loads_no_http_library(scheme: str) -> None:
     code = """
 import asyncio, sys
-from bough.adapters.models.link import Timeouts, Unreachable
+from bough.adapters.models.faults import Timeouts, Unreachable
 from bough.adapters.models.wire import Client
 
 async def main():

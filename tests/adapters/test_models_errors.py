@@ -12,8 +12,7 @@ import pytest
 
 from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
-from bough.adapters.models.faults import Endpoint, explain_link_error, explain_status, parse_retry_after
-from bough.adapters.models.link import Unreachable
+from bough.adapters.models.faults import Endpoint, Unreachable, explain_link_error, explain_status, parse_retry_after
 from bough.core.errors import Refused, TooLong, TransientError, UsageError
 from tests.conformance.models import PROMPT, fails, failure, model
 from tests.wire import KEY, Raw, Status

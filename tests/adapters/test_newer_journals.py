@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bough.adapters.stores.hash_chain import SIZE, START, forge_link
+from bough.adapters.stores.sql import SIZE, START, forge_link
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core import events as e
 from bough.core.errors import NewerRun, StoreError

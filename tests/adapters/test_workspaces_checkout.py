@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces import ownership
+from bough.adapters.workspaces import home
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core.errors import WorkspaceError
 from tests.adapters.checkouts import FILES, Task, with_task
@@ -266,7 +266,7 @@ def test_a_task_that_ends_takes_no_folder_from_one_that_begins(tmp_path: Path) -
     ending.start()
     try:
         for _ in range(2000):
-            ownership.take(place / "goal", "goal")
+            home.claim_checkout(place / "goal", "goal")
             (place / "goal.owner").unlink()
     finally:
         stop.set()
@@ -294,15 +294,15 @@ def test_a_kill_at_any_moment_leaves_no_owner_without_a_name(tmp_path: Path) -> 
     took = """
 import resource, sys
 from pathlib import Path
-from bough.adapters.workspaces import ownership
+from bough.adapters.workspaces import home
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-ownership.take(Path(sys.argv[1]), "goal--baseline")
+home.claim_checkout(Path(sys.argv[1]), "goal--baseline")
 """
     place = tmp_path / "work" / "run"
     subprocess.run([sys.executable, "-c", took, str(place / "goal")], check=False, capture_output=True)
     notes = list(place.glob("*"))
-    assert list(ownership.list_abandoned(place, "--baseline")) == ["goal--baseline" for _ in notes]
+    assert list(home.list_abandoned(place, "--baseline")) == ["goal--baseline" for _ in notes]
 
 
 def test_discard_keeps_the_commits_and_other_tasks(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces import ownership
+from bough.adapters.workspaces import home
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Workspace, Workspaces
 from tests.harness import git
@@ -313,7 +313,7 @@ async def discarding_twice_is_discarding_once(project: Project) -> None:
 
 def disown(checkout: Path) -> None:
     """As if the process that made the checkout had been killed."""
-    note = checkout.with_name(checkout.name + ownership.ENDING)
+    note = checkout.with_name(checkout.name + home.OWNER)
     ended = subprocess.run(
         [sys.executable, "-c", "from bough.adapters.stores.liveness import worker_id; print(worker_id())"],
         capture_output=True,

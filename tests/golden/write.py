@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from bough.adapters.stores.hash_chain import SIZE, START, forge_link
+from bough.adapters.stores.sql import SIZE, START, forge_link
 from bough.core.events import FORMAT, encode
 from tests.golden.test_golden import BLOB, GOLDEN, HERE, HOLDER, TABLES, records
 

@@ -22,8 +22,7 @@ from bough.ports import Sandbox, Tools
 from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command
 
 if TYPE_CHECKING:
-    from bough.adapters.agents.acp import AcpAgent
-    from bough.adapters.agents.model import AgentModel
+    from bough.adapters.agents.acp import AcpAgent, AgentModel
     from bough.adapters.mcp.tools import McpTools
 
 
@@ -75,7 +74,7 @@ class Agents:
 
     def model(self, name: str, folder: Path, rules: Rules) -> AgentModel:
         """Make an outside agent (`agent:NAME`) answer as a model."""
-        from bough.adapters.agents.model import AgentModel
+        from bough.adapters.agents.acp import AgentModel
 
         return AgentModel(self.of(name.removeprefix(MODEL)), folder, rules)
 

@@ -4,8 +4,6 @@ elsewhere.
 A path below `top` is opened name by name without following links, since agents can put links into their checkouts.
 """
 
-# Paths are bytes, because a name on disk need not be valid text.
-
 from __future__ import annotations
 
 import errno

@@ -5,7 +5,6 @@ have added them. They start in `/`, and see only the variables in a list. bough 
 or the project on its module path, so that a repository's `click.py` is never imported.
 """
 
-# Paths are strings here, as in PATH, because that is quicker.
 # ruff: noqa: PTH100, PTH111, PTH113
 
 from __future__ import annotations
@@ -154,9 +153,6 @@ def start_program(
     return subprocess.Popen(words, cwd=ELSEWHERE, env=env, stdin=stdin, stdout=pipe, stderr=subprocess.DEVNULL)
 
 
-# ── hooks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def run_hook(
     command: str | Sequence[str], *, project: Path, feed: bytes, own: Mapping[str, str], timeout: float
 ) -> tuple[int | None, str, str]:
@@ -208,9 +204,6 @@ def open_page(page: Path, *, project: Path) -> bool:
         given: dict[str, Any] = {"stdin": quiet, "stdout": quiet, "stderr": quiet, "start_new_session": True}
         subprocess.Popen(argv, cwd=ELSEWHERE, env=make_environment(), **given)
     return program is not None
-
-
-# ── bough itself ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _make_own_command(arguments: Sequence[str]) -> list[str]:

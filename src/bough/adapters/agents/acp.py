@@ -26,10 +26,11 @@ from bough.adapters.agents.tool_calls import ReportedCall, find_simultaneous, ma
 from bough.adapters.sandboxes.approval import YES, Permit, escape_invisible, find_matching_pattern
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.adapters.sandboxes.view import find_private_folder
+from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.errors import Refused, TransientError
-from bough.core.messages import Call, Stop, Usage
+from bough.core.messages import Answer, Call, Prompt, Replied, Stop, Usage
 from bough.core.rules import Rules
-from bough.core.settings.sections import title_of
+from bough.core.settings.sections import MODEL, title_of
 from bough.ports import Sandbox, ToolResult, WorkFolder
 from bough.ports.agents import Talk, TurnEnded, TurnProgress
 
@@ -220,8 +221,6 @@ class AcpTalk:
         await self._pipes.close()
         await self._connection.close()
 
-    # ── what it reports ─────────────────────────────────────────────────────────────────────────────────────────────
-
     def on_connect(self, conn: Any) -> None:
         """Do nothing: `connect_to_agent` has already returned the connection."""
 
@@ -277,8 +276,6 @@ class AcpTalk:
                 if not waiting.done():
                     waiting.set_result(None)
 
-    # ── what bough is told ──────────────────────────────────────────────────────────────────────────────────────────
-
     def _ready(self) -> list[ReportedCall]:
         now = time.monotonic()
         return find_simultaneous([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
@@ -314,8 +311,6 @@ class AcpTalk:
         self._charged = (now_in, now_out, now_cost)
         usage = Usage(now_in - before_in, now_out - before_out, estimated=total is None and now_in > before_in)
         return usage, None if self._cost is None else now_cost - before_cost
-
-    # ── the connection ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _wait(self, patience: float) -> None:
         """Wait until the agent sends something; if a call still lacks its input, for `_INPUT` seconds at most."""
@@ -393,3 +388,40 @@ def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
             shutil.copytree(path, target, symlinks=True, ignore_dangling_symlinks=True)
         else:
             shutil.copy2(path, target)
+
+
+ALONE = "Answer in your last message, only from what you are told here, without using any tool."
+
+
+class AgentModel:
+    window = 0
+
+    def __init__(self, agent: AcpAgent, folder: Path, rules: Rules) -> None:
+        self.name = f"{MODEL}{agent.name}"
+        self._agent, self._folder, self._rules = agent, folder, rules
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        said = [prompt.system, *(_words(message) for message in prompt.messages), ALONE]
+        talk = await self._agent.start(make_plain_folder(self._folder, "empty"), self._rules, progress)
+        text: list[str] = []
+        usage, cost = Answer().usage, None
+        try:
+            await talk.say("\n\n".join(part for part in said if part))
+            while True:
+                heard = await talk.heard(self._rules.model_timeout)
+                text.append(heard.text)
+                cost = heard.cost if cost is None else cost + (heard.cost or 0.0)
+                usage = heard.usage if heard.usage.input else usage
+                if isinstance(heard, TurnEnded):
+                    return Answer("\n".join(part for part in text if part), (), heard.stop, usage, cost, self.name)
+                await talk.results(heard.calls, self._rules.model_timeout)
+        finally:
+            await talk.close()
+
+    async def close(self) -> None:
+        """Do nothing: no resource is held between questions."""
+
+
+def _words(message: object) -> str:
+    text = getattr(message, "text", "")
+    return f"You answered:\n{text}" if isinstance(message, Replied) else str(text)

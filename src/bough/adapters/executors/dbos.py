@@ -200,8 +200,6 @@ class DbosExecutor:
         client: DBOSClient = dbos.DBOSClient(serializer=serializer, application_name=NAME, **find_tables(self._server))
         return client
 
-    # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _hand_in(self, waiting: _Waiting) -> None:
         """Enqueue the task under the next number, unless the workflow of an earlier coordinator process still runs."""
         until = time.monotonic() + self._server.patience
@@ -259,8 +257,6 @@ class DbosExecutor:
         if event not in self._passed_on:  # otherwise a stop that came from the journal would be posted again for ever
             self._passed_on.append(event)
             self._posting = asyncio.ensure_future(self.ports.store.post(self._run, CONTROL, event))
-
-    # ── following ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
         """Follow the journal: pass on the workers' events, and return halted tasks to whoever waits for them."""

@@ -33,9 +33,6 @@ NO_OUTPUT = "(no output)"
 """Replaces the empty text of a failed call, which the interface rejects."""
 
 
-# ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
-
-
 class _Whole(Struct):
     """A message: at the start of a stream without its content, or whole from a server that does not stream."""
 
@@ -190,9 +187,6 @@ class AnthropicReader(BaseReader):
 def _make_call(block: _OpenBlock) -> Call:
     arguments = block.join("partial_json") or encode_json(block.start.get("input") or {})
     return Call(str(block.start.get("id") or ""), str(block.start.get("name") or ""), arguments)
-
-
-# ── what bough sends ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class AnthropicModel(HttpModel):

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.faults import Endpoint, explain_link_error, is_unreachable
-from bough.adapters.models.link import LinkError, Timeouts, Unreachable
+from bough.adapters.models.faults import Endpoint, LinkError, Timeouts, Unreachable, explain_link_error, is_unreachable
 from bough.adapters.models.wire import Client, read_everything
 from bough.core.textual.spelling import UNREADABLE
 

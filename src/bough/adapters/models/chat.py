@@ -33,9 +33,6 @@ ECHOED = ("reasoning_content", "reasoning_details")
 """Fields of an answer that its provider wants sent back in later requests."""
 
 
-# ── what a server sends ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 class _Function(Struct):
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
@@ -240,9 +237,6 @@ def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
         texts = key in ("text", "summary", "data") and all(isinstance(value, str) for value in values)
         whole[key] = "".join(values) if texts else (values or [None])[-1]
     return whole
-
-
-# ── what bough sends ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class ChatModel(HttpModel):

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import h11
 
-from bough.adapters.models.link import (
+from bough.adapters.models.faults import (
     BadAddress,
     Headers,
     LinkError,

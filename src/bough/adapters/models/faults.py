@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from datetime import datetime
 from time import localtime, strftime, time
 from typing import Any
@@ -17,8 +17,50 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
 from bough.core.errors import Exhausted, NotServed, Refused, Sign, TooLong, TransientError, Unavailable
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class LinkError(Exception):
+    """The connection broke, or its data was not HTTP."""
+
+
+class BadAddress(LinkError):
+    """The URL is unusable."""
+
+
+class Unreachable(LinkError):
+    """No connection could be made."""
+
+
+class UnreachableInTime(Unreachable):
+    """No connection could be made before the timeout."""
+
+
+class Silent(LinkError):
+    """Nothing arrived on the connection for too long."""
+
+
+class Timeouts(Struct, frozen=True):
+    connect: float
+    quiet: float
+    """The most seconds without a byte in either direction."""
+    patient: bool = False
+    """Whether silence before the content's first byte is unlimited: then the caller limits the whole exchange."""
+
+    @property
+    def first(self) -> float | None:
+        return None if self.patient else self.quiet
+
+
+class Reply(Struct, frozen=True):
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    pieces: AsyncGenerator[bytes, None]
+    """The content as it arrives, decompressed."""
+
 
 SHOWN = 300
 """The most characters of a provider's own message that a person sees."""

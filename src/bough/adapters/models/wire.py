@@ -20,8 +20,7 @@ import msgspec
 
 from bough.adapters.models import faults
 from bough.adapters.models.admission import Gate
-from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.link import LinkError, Reply, Timeouts
+from bough.adapters.models.faults import Endpoint, LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES

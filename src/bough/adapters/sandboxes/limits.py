@@ -1,4 +1,5 @@
-"""Limits the size of files, the processes and the memory of a command, so that it cannot bring the machine down.
+"""Limits the size of files, the processes and the memory of a command, so that it cannot bring the machine down, and
+has the constants that bough and its spawner process share.
 
 Uses per-process limits, which every system has and which need no privileges. When many processes exhaust memory
 together, the kernel kills a command first, not bough. Imports only the standard library: the spawner uses this file.
@@ -10,6 +11,18 @@ import os
 import resource
 from contextlib import suppress
 
+GRACE = 0.5
+"""Seconds between asking a command to end (SIGTERM) and killing it (SIGKILL)."""
+PATIENCE = 5.0
+"""Seconds to wait for killed processes to disappear, because one may hang in the kernel for good."""
+HIRE, QUIT = b"+", b"-"
+"""bough's messages to the spawner: start a supervisor, whose control socket comes along; end."""
+END, END_NOW = b"t", b"k"
+"""bough's messages to a supervisor while its command runs: end it after a grace period; kill it at once."""
+SHARED = 2
+"""How many handles a command needs to join the user and network namespaces of a workspace's services."""
+PROXY_PORT = 3128
+"""The port of the relay's proxy inside the commands' network namespace."""
 FILE = 8 << 30
 """The most bytes of a file that a command writes."""
 PROCESSES = 4096

@@ -3,7 +3,6 @@
 Imports only the standard library and `kernel`, because the spawner's Python has no installed packages.
 """
 
-# Paths are plain strings throughout, since they go to system calls.
 # ruff: noqa: PTH102, PTH120, PTH211
 
 from __future__ import annotations

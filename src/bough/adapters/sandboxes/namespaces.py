@@ -8,7 +8,6 @@ namespace, however they tried to hide; when the supervisor dies, all of them are
 Imports only the standard library and files of this folder, because the spawner's Python has no installed packages.
 """
 
-# Paths are plain strings throughout, since they go to system calls.
 # ruff: noqa: PTH112, PTH113, PTH118, PTH123, PTH208
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from bough.adapters.sandboxes.levels import SandboxLevel
-from bough.adapters.sandboxes.orders import PROXY_PORT
+from bough.adapters.sandboxes.limits import PROXY_PORT
 from bough.core.errors import UsageError
 from bough.trust.files import Place
 

@@ -11,6 +11,7 @@ import asyncio
 import errno
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -25,13 +26,12 @@ from msgspec import Struct, field
 from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.env import find_own_sources
 from bough.adapters.sandboxes.filter import AF_UNIX, INTERNET
-from bough.adapters.sandboxes.landlock import Landlock, copy_denied_folders, make_home_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
+from bough.adapters.sandboxes.limits import SHARED
 from bough.adapters.sandboxes.network import OFF, Network, describe_reach
-from bough.adapters.sandboxes.orders import SHARED
 from bough.adapters.sandboxes.seatbelt import Seatbelt
 from bough.adapters.sandboxes.supervisors import Command, SupervisorPool
-from bough.adapters.sandboxes.view import FileSystemView, identify_mounts
+from bough.adapters.sandboxes.view import FileSystemView, find_private_folder, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
 
@@ -250,3 +250,61 @@ def _end_marked(mark: str) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
+
+
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
+_TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
+"""The folder in the home that each toolchain uses if its variable is not set."""
+_DENIED = re.compile(rb"permission denied|EACCES|read-only file system|EROFS|operation not permitted", re.IGNORECASE)
+_END = 20_000
+"""How many bytes at the end of the output are searched for a message that access was denied."""
+
+
+class Landlock:
+    """Decides which paths a command may write to and read with Linux's Landlock alone, where namespaces are forbidden.
+
+    Files can be created, changed and removed only in the workspace, its scratch folder, a private home and the usual
+    device files. What namespaces would hide cannot be read, unless it lies in a folder that must be readable.
+    `levels.py` lists what this does not stop."""
+
+    def __init__(self, view: FileSystemView, more: Sequence[Path] = ()) -> None:
+        """Set up the paths. `more`: files and folders that the person makes writable besides the usual ones."""
+        self._view = view
+        self._more = [os.path.realpath(path) for path in (*map(Path, DEVICES), *more)]
+
+    def writable(self, workspace: WorkFolder) -> list[str]:
+        return [
+            os.path.realpath(workspace.root),
+            str(workspace.scratch),
+            str(find_private_folder(workspace)),
+            *self._more,
+        ]
+
+    def readable(self, workspace: WorkFolder) -> list[str]:
+        lines, _ = self._view.of(workspace, network=True)
+        sources = [source for kind, _, source, _ in lines if kind in ("read", "lent", "over", "cache")]
+        return ["/proc", *DEVICES, *sources]
+
+
+def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that give commands a home of their own, since they may not write to the person's."""
+    theirs, own = Path(env.get("HOME") or "/"), find_private_folder(workspace) / "home"
+    own.mkdir(parents=True, exist_ok=True)
+    tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
+    return {name: place for name, place in tools.items() if name not in env} | {"HOME": str(own)}
+
+
+async def copy_denied_folders(workspace: WorkFolder, output: bytes) -> bytes:
+    """Copy each folder that the workspace borrows from the person into the workspace if a command's output shows that
+    it was denied writing there: Landlock cannot give it a copy-on-write view. Returns a message about the copies."""
+    text = output[-_END:]
+    if not workspace.mounts or not _DENIED.search(text):
+        return b""
+    told = b""
+    for mount in workspace.mounts:
+        name = mount.source.name
+        if mount.mode == "overlay" and os.fsencode(f"{name}/") in text and await workspace.own(mount):
+            told += os.fsencode(
+                f"\nbough: {name} is now a copy that belongs to this workspace: run the command again.\n"
+            )
+    return told

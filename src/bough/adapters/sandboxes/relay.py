@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bough.adapters.sandboxes import filter, kernel
-from bough.adapters.sandboxes.orders import PROXY_PORT
+from bough.adapters.sandboxes.limits import PROXY_PORT
 
 _PORTS = (80, 443)
 """The ports that are allowed on a host for which the person named no port."""

@@ -28,7 +28,7 @@ from typing import Any
 
 from bough.adapters.sandboxes import kernel, limits, namespaces
 from bough.adapters.sandboxes.kernel import StartFailed
-from bough.adapters.sandboxes.orders import END, GRACE, HIRE, PATIENCE, SHARED
+from bough.adapters.sandboxes.limits import END, GRACE, HIRE, PATIENCE, SHARED
 
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bough.adapters.sandboxes.orders import END, END_NOW, GRACE, HIRE, PATIENCE, QUIT
+from bough.adapters.sandboxes.limits import END, END_NOW, GRACE, HIRE, PATIENCE, QUIT
 from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
 from bough.trust.programs import run_program

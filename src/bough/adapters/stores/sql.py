@@ -1,4 +1,9 @@
-"""What the stores share: the journal in tables, in SQL that SQLite and PostgreSQL both understand."""
+"""What the stores share: the journal in tables, in SQL that SQLite and PostgreSQL both understand.
+
+Each event's row stores two links: that of the event before it in its stream, and its own, the hash of that link and of
+the row's content. So a changed, moved, removed or inserted event is detected when it is read. The hashes use no secret
+key: they detect corruption, and edits by anyone who does not also rewrite every later link.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,16 @@ import os
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from struct import Struct
+from struct import error as StructError
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from bough.adapters.stores.hash_chain import SIZE, START, Row, check_rows, forge_link
 from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, StoreError, VersionConflict
 from bough.core.events import AnyEvent, Record, decode_event, encode
@@ -102,8 +109,6 @@ class SqlStore(ABC, Generic[D]):
     @abstractmethod
     async def names(self) -> list[str]: ...
 
-    # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────────
-
     @asynccontextmanager
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
         silent = await self._watch_holder(run, task, lease)
@@ -183,8 +188,6 @@ class SqlStore(ABC, Generic[D]):
     async def holder(self, run: str, task: str) -> str | None:
         row = await self._look(lambda db: self._read_claim(db, run, task))
         return row[2] if row is not None and is_alive(row[2], self.workers) is not False else None
-
-    # ── events ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
         encoded = [encode_event(event) for event in events]
@@ -278,8 +281,6 @@ class SqlStore(ABC, Generic[D]):
     async def runs(self) -> list[str]:
         return [name for name in await self.names() if not name.startswith(OWN)]
 
-    # ── blobs ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def compact(self) -> set[str]:
         return {id for id in await self._write(self._sweep) if len(id) == OBJECT}
 
@@ -345,3 +346,55 @@ def _explain_held(run: str, task: str, worker: str) -> str:
 
 def _describe_stream(run: str, task: str) -> str:
     return f"Run {run}" if task == RUN else f"Task {task} of run {run}"
+
+
+SIZE = 16
+"""Bytes of a link: 128 bits of SHA-256."""
+START = bytes(SIZE)
+"""The link before the first event of a stream."""
+
+Row = tuple[int, str, int, float, str, bytes, bytes | None]
+"""An event's seq, task, version, at, kind, body, and both links."""
+
+_HEAD = Struct(f">{SIZE}sqqd")
+_BEGINNING = (0, START)
+
+
+def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, bytes]) -> bytes:
+    """Return the stored links of an event: the one before it and its own."""
+    seq, task, version, at, kind, body = row
+    whole = _HEAD.pack(previous, seq, version, at) + _encode_names(run, task, kind) + body
+    return previous + hashlib.sha256(whole).digest()[:SIZE]
+
+
+def _encode_names(run: str, task: str, kind: str) -> bytes:
+    """Encode a row's names unambiguously: no name contains the NUL that ends it."""
+    return f"{run}\0{task}\0{kind}\0".encode()
+
+
+def check_rows(run: str, rows: Iterable[Row], whole: bool, damaged: Callable[[str], StoreError]) -> Iterator[Row]:
+    """Return the rows, or raise the error that `damaged` makes at the first altered one. `whole`: no row is left out on
+    purpose, so each must follow the one before it in its stream, and the first must be first."""
+    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # a cache: names repeat, and every read passes here
+    ends: dict[str, tuple[int, bytes]] = {}
+    pack = _HEAD.pack
+    for row in rows:
+        seq, task, version, at, kind, body, links = row
+        if links is None:
+            raise damaged(f"event {seq} of run {run} was not written by bough: it has no link")
+        previous, own = links[:SIZE], links[SIZE:]
+        try:
+            named = names[task].get(kind) or names[task].setdefault(kind, _encode_names(run, task, kind))
+            holds = hashlib.sha256(pack(previous, seq, version, at) + named + body).digest()[:SIZE] == own
+        except (TypeError, ValueError, StructError) as error:
+            raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
+        if not holds:
+            raise damaged(f"event {seq} of run {run} has changed since it was written")
+        if whole:
+            before, end = ends.get(task, _BEGINNING)
+            if version != before + 1:
+                raise damaged(f"events of run {run} are missing before event {seq}")
+            if previous != end:
+                raise damaged(f"event {seq} of run {run} does not follow the one before it")
+            ends[task] = version, own
+        yield row

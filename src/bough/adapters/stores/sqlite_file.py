@@ -172,8 +172,6 @@ class Database:
             while True:
                 self._idle.pop().close()
 
-    # ── opening ─────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _open(self, create: bool) -> SqliteConnection:
         waiting = _size(self.path.with_name(self.path.name + "-wal"))
         length = len(os.fsencode(self.path.absolute()))
@@ -270,8 +268,6 @@ class Database:
         return sqlite3.connect(
             address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=SqliteConnection
         )
-
-    # ── what people are told ────────────────────────────────────────────────────────────────────────────────────
 
     def damaged(self, how: str) -> StoreError:
         return StoreError(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools import paths
 from bough.adapters.tools.files import is_binary, load_file
 from bough.adapters.tools.output_text import cut_line, cut_middle, pluralize
 from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
@@ -68,7 +68,7 @@ def _adapt_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
 
 def _explain_not_found(place: paths.WorkspacePath, text: str, old: str) -> str:
     lines = text.splitlines()
-    found = suggestions.find_passage(lines, old.strip("\r\n").splitlines())
+    found = paths.find_passage(lines, old.strip("\r\n").splitlines())
     if found is None:
         return f"`old` does not occur in `{place.shown}`, nor anything like it: `read` it again and copy it exactly."
     start, end, white = found

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools import paths
 from bough.adapters.tools.output_text import cut_line, format_size, pluralize
 from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
@@ -99,7 +99,7 @@ def _describe_position(arguments: Read, lines: list[str], last: int, unfinished:
 def load_file(place: paths.WorkspacePath, bench: Bench) -> bytes:
     """Load a file's bytes. If it is missing or not a file, raise a `Refusal` that says so."""
     if not (what := place.beneath.kind):
-        hint = suggestions.suggest_paths(place, bench.workspace) or " Look around with `list`."
+        hint = paths.suggest_paths(place, bench.workspace) or " Look around with `list`."
         raise Refusal(f"There is no file `{place.shown}`.{hint}")
     if what == "folder":
         raise Refusal(f"`{place.shown}` is a folder: see what is in it with `list`.")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools import paths
 from bough.adapters.tools.output_text import cut_middle, format_size
 from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
@@ -33,7 +33,7 @@ def list_folder(arguments: List, bench: Bench) -> ToolResult:
     place = paths.resolve_path(bench.workspace, arguments.path)
     what = place.beneath.kind
     if not what:
-        raise Refusal(f"There is no folder `{place.shown}`.{suggestions.suggest_paths(place, bench.workspace)}")
+        raise Refusal(f"There is no folder `{place.shown}`.{paths.suggest_paths(place, bench.workspace)}")
     if what != "folder":
         raise Refusal(f"`{place.shown}` is a {what}, not a folder{': use `read`' if what == 'file' else ''}.")
     tree = [f"{place.shown}/"]

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools import paths
 from bough.adapters.tools.output_text import cut_middle, to_plain_text
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.ports import ToolResult, WorkFolder
@@ -68,7 +68,7 @@ async def search(ripgrep: str | None, arguments: Search, bench: Bench) -> ToolRe
     place = paths.resolve_path(bench.workspace, arguments.path)
     what = place.beneath.kind
     if not what:
-        raise Refusal(f"There is no `{place.shown}` to search.{suggestions.suggest_paths(place, bench.workspace)}")
+        raise Refusal(f"There is no `{place.shown}` to search.{paths.suggest_paths(place, bench.workspace)}")
     if what not in ("file", "folder"):
         raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")
     argv = _make_argv(ripgrep, arguments, place.shown, bench.workspace)

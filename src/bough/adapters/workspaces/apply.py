@@ -6,7 +6,6 @@ work. The person's index and refs stay as they are, and nothing is written outsi
 `.git`.
 """
 
-# Paths are bytes, because a name on disk need not be text.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH112, PTH115, PTH120, PTH211
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Makes the files below a folder those of a tree. The folder is bough's own: whatever is in the way is removed."""
 
-# Paths are bytes, because a name on disk need not be text.
-
 from __future__ import annotations
 
 import os

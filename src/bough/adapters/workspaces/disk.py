@@ -1,7 +1,5 @@
 """Handles files on disk: writes durably, reads without following links, removes whatever the permissions."""
 
-# Paths are bytes, because a name on disk need not be text.
-
 from __future__ import annotations
 
 import errno

@@ -47,8 +47,6 @@ class Exchange:
         self._here: set[str] = set()
         self._bringing = threading.Lock()
 
-    # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
-
     def send(self, tree: str, base: str = "") -> None:
         """Put the tree in the store. `base`: a similar tree in the store, so that only the difference is sent. If it is
         empty, because a run starts here, the tree from which the last run started is used."""
@@ -89,8 +87,6 @@ class Exchange:
         # Two machines may send the same tree at once. Its name is the hash of its content, so either copy will do.
         keep = "INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
         self._server.run(lambda db: db.many(keep, rows), PATIENCE)
-
-    # ── fetching ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def fetch_tree(self, tree: str) -> None:
         """Fetch the tree if the store has it. If not, do nothing: the caller notices that it is missing."""

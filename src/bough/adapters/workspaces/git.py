@@ -30,7 +30,6 @@ from bough.adapters.workspaces import (
     agent_repository,
     checkout_watch,
     disk,
-    ownership,
     person_repository,
     saved_scan,
     shared_folders,
@@ -39,7 +38,7 @@ from bough.adapters.workspaces import (
 from bough.adapters.workspaces.checkout import reclaim
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.home import prepare_checkouts
+from bough.adapters.workspaces.home import OWNER, claim_checkout, list_abandoned, prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import SpareCheckout, Spares, find_index
@@ -146,7 +145,7 @@ class GitWorkspaces(GitTrees):
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
         checkout, scratch = self._find_places(run, task)
         with self._lock_for(checkout):
-            ownership.take(checkout, task)
+            claim_checkout(checkout, task)
             try:
                 return self._open_at(checkout, scratch, wanted)
             except (OSError, WorkspaceError):
@@ -348,7 +347,7 @@ class GitWorkspaces(GitTrees):
                 return
             try:
                 with self._lock_for(checkout):
-                    ownership.take(checkout, task)
+                    claim_checkout(checkout, task)
                     self._make(checkout, wanted)
             finally:
                 self._discard(run, task)
@@ -364,7 +363,7 @@ class GitWorkspaces(GitTrees):
                 watching.close()
             for place in reversed(places):  # the owner's note goes last, so that a sweep can find what is left
                 self._dispose(place)
-                for ending in (".part", ".git.part", ".private", SERVICES, ownership.ENDING):
+                for ending in (".part", ".git.part", ".private", SERVICES, OWNER):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 # A task that begins now is safe, because rmdir refuses a folder that is not empty.
                 with suppress(OSError):  # other tasks of the run still use the folder, or it does not exist
@@ -382,7 +381,7 @@ class GitWorkspaces(GitTrees):
     def sweep(self, run: str, mark: str) -> None:
         folders = [self._checkouts / part / make_safe_name(run) for part in ("work", "scratch")]
         if mark:
-            for task in ownership.list_abandoned(folders[0], mark):
+            for task in list_abandoned(folders[0], mark):
                 self._discard(run, task)
             return
         for place in (place for folder in folders for place in sorted(folder.glob("*"))):

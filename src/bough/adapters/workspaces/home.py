@@ -6,8 +6,11 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from bough.adapters.stores.liveness import is_gone, worker_id
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git, has_git
 from bough.core.errors import UsageError, WorkspaceError
@@ -167,3 +170,29 @@ def _make_config(repo: Path) -> str:
 [maintenance]
 \tauto = false
 """
+
+
+OWNER = ".owner"
+"""The ending of the note beside each checkout, which names the process that works in it, and exists before it does."""
+
+
+def claim_checkout(checkout: Path, task: str) -> None:
+    """Claim the checkout for this process and task, so that a clean-up leaves it while the process is alive."""
+    note, owner = checkout.with_name(checkout.name + OWNER), f"{worker_id()}\n{task}".encode("utf-8", "surrogatepass")
+
+    def write() -> None:
+        # The note is the target of a symbolic link, which is complete at once: a kill never leaves an empty note.
+        disk.remove(bytes(note))
+        os.symlink(owner, bytes(note))  # noqa: PTH211 - a `Path` would rewrite the text
+
+    disk.in_folder(note.parent, write)
+
+
+def list_abandoned(folder: Path, mark: str) -> Iterator[str]:
+    """Yield the tasks with `mark` in their names whose checkouts in the folder belong to a process that has ended."""
+    for note in sorted(folder.glob(f"*{OWNER}")):
+        with suppress(OSError):  # another process has just removed it, or an older version wrote it as a file
+            text = os.readlink(bytes(note))  # noqa: PTH115 - as above
+            worker, _, task = text.decode("utf-8", "surrogatepass").partition("\n")
+            if mark in task and is_gone(worker):
+                yield task

@@ -11,7 +11,6 @@ lock. The next process packs the objects in the log of a dead one, up to an inco
 new objects are written as a pack at once.
 """
 
-# Paths are bytes, because a name on disk need not be text.
 # ruff: noqa: PTH101, PTH102, PTH104, PTH110, PTH120, PTH123
 
 from __future__ import annotations

@@ -88,8 +88,6 @@ class ProvisionedWorkspaces(Struct, eq=False):
         if self._setup:
             await self._run_once(workspace, self._setup, "The set-up", {}, self._timeout)
 
-    # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
         # A service has a separate folder, because the checkout's temporary files are removed before every check.
         port, data = find_free_port(), _service_folder(workspace) / name

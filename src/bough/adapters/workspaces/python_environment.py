@@ -159,9 +159,6 @@ def _read_mapped_folders(finder: str) -> list[Path]:
     return [place.parent for name, place in places if place.stem == name.split(".")[-1]]
 
 
-# ── kept elsewhere ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment | None:
     home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - never fails
     named = env.get("UV_PROJECT_ENVIRONMENT", "")

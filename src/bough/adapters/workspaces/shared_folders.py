@@ -6,7 +6,6 @@ their tool writes to on every use (`.tox`, `target`, caches) are shared only whe
 the workspace over them: read-only, they would make commands fail that work without them.
 """
 
-# Paths are bytes, because a name on disk need not be text.
 # ruff: noqa: PTH103, PTH115, PTH120, PTH211
 
 from __future__ import annotations
