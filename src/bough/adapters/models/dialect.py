@@ -1,38 +1,57 @@
 """What all models behind HTTP share: one POST per round, each message encoded once, an answer assembled as it arrives.
 
+An answer is read as it streams in (server-sent events) or as one JSON document when a server does not stream. Any error
+on the way is raised as `TransientError` or `Refused`; see faults.py.
+
 A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from bough.adapters.models.faults import Endpoint
+from bough.adapters.models import faults, wire
+from bough.adapters.models.faults import Endpoint, LinkError, Reply, Timeouts
 from bough.adapters.models.prices import Price, Window
 from bough.adapters.models.wire import (
     EMPTY,
-    LONGEST,
     BaseReader,
     Client,
-    Wire,
+    Complaint,
+    Events,
     clamp_count,
+    join_url,
     parse_fields,
+    read_everything,
 )
+from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Refused, TooLong
-from bough.core.messages import Answer, Call, Message, Picture, Prompt, ToolSpec
+from bough.core.conversation.text_fitting import BYTES
+from bough.core.textual.spelling import UNREADABLE
+from bough.core.errors import Refused, TooLong, TransientError, Unavailable, UsageError
+from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec, Usage
 
 Encode = Callable[[Message, str], tuple[bytes, str]]
 """A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
 
+CONNECT_TIMEOUT = 30.0
+LONGEST = 3600.0
+"""Seconds that a call may take in all, unless set otherwise."""
+CONTENT = 8_000_000
+"""Most bytes of the text in an answer; much of a stream is not text. A conversation keeps the text, and is sent again
+every round."""
+LINGER = 0.25
+"""Seconds spent on reading past an answer's end mark, so that the connection can be reused."""
 MOST = 256
 """The most encoded conversations kept."""
 ROOM = 64_000_000
@@ -175,7 +194,14 @@ class HttpModel(RemoteModel):
 
     def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
-        self._wire = Wire(client, at, self.path, self.headers(at.key), timeout, options.longest)
+        if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
+            raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that keys never have.")
+        self._client, self._url = client, join_url(at.base_url, self.path)
+        # Ask for no compression: a proxy that compresses a stream holds it back until a block is full.
+        fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
+        named = {**fixed, "user-agent": "bough", **self.headers(at.key)}
+        self._headers = [(name.encode(), value.encode()) for name, value in named.items()]
+        self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout, patient=True)
         self._head = lru_cache(MOST)(self._system)
         """The part before the messages, which stays the same from round to round."""
         self._offers: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
@@ -185,7 +211,7 @@ class HttpModel(RemoteModel):
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         reader = self.reader(self.name, progress)
         try:
-            await self._wire.post(self.body(prompt), reader)
+            await self._post(self.body(prompt), reader)
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
@@ -197,6 +223,85 @@ class HttpModel(RemoteModel):
 
     async def close(self) -> None:
         self._prefixes.clear()
+
+    async def _post(self, body: bytes, reader: BaseReader) -> None:
+        """Send the body and pass the reader everything that comes back."""
+        try:
+            async with asyncio.timeout(self._options.longest):
+                link = self._client.link(self._url)
+                async with link.exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
+                    await self._read(reply, reader)
+        except TimeoutError as error:
+            raise _attach_usage(faults.explain_timeout(self._at, self._options.longest), reader) from error
+        except LinkError as error:
+            raise _attach_usage(faults.explain_link_error(self._at, error, self._timeout), reader) from error
+        except Complaint as complaint:
+            raise _attach_usage(faults.explain_error(self._at, complaint.error), reader) from None
+        except TransientError as error:
+            raise _attach_usage(error, reader) from error.__cause__
+
+    async def _read(self, reply: Reply, reader: BaseReader) -> None:
+        chunks = reply.pieces
+        if reply.status // 100 != 2:
+            raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
+        first = b""  # up to and including the first non-blank chunk, without the leading blanks
+        async for chunk in chunks:
+            if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
+                break
+        # Go by the first byte, not by the content type: gateways and local servers send streams and errors under any.
+        if first[:1] == b"{":
+            body = first + await read_everything(chunks)
+            if len(body) > wire.LIMIT:
+                raise faults.explain_oversize(self._at, wire.LIMIT)
+            self._take(reader.whole, body)
+            self._check_size(len(body), reader)
+        elif first[:1] == b"<":
+            at = self._at
+            raise Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL.")
+        else:
+            await self._read_stream(first, chunks, reader)
+
+    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: BaseReader) -> None:
+        events = Events()
+        size = len(first)
+        for payload in events.feed(first):
+            self._take(reader.event, payload)
+        if not reader.finished:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > wire.LIMIT:
+                    raise faults.explain_oversize(self._at, wire.LIMIT)
+                for payload in events.feed(chunk):
+                    self._take(reader.event, payload)
+                # Do not wait for the connection's end: some servers keep it open for minutes after their end mark.
+                if reader.finished:
+                    break
+        self._check_size(size, reader)
+        if reader.finished:
+            # Read to the end of a complete answer, so that the connection can be reused.
+            with suppress(TimeoutError, LinkError):
+                async with asyncio.timeout(LINGER):
+                    async for _ in chunks:
+                        pass
+            return
+        for payload in events.close():
+            self._take(reader.event, payload)
+        # An answer cut off between two tool calls looks whole: acting on half of it is worse than asking again.
+        if not reader.finished and not reader.ended():
+            raise faults.explain_cut_stream(self._at)
+
+    def _check_size(self, size: int, reader: BaseReader) -> None:
+        if size <= CONTENT:
+            return
+        said = reader.answer()
+        if measure_messages((Replied(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
+            raise faults.explain_oversize(self._at, CONTENT)
+
+    def _take(self, read: Callable[[bytes], None], payload: bytes) -> None:
+        try:
+            read(payload)
+        except UNREADABLE as error:
+            raise faults.explain_garbled(self._at, payload) from error
 
     @staticmethod
     def headers(key: str) -> dict[str, str]:
@@ -252,6 +357,16 @@ class HttpModel(RemoteModel):
         """Return the image in base64, or nothing for a model that takes no images."""
         raw = self._pictures.get(picture.blob) if picture and self._sees else None
         return b64encode(raw).decode() if raw else ""
+
+
+def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
+    """Add the estimated usage of the part that has arrived to the error, so that it is charged."""
+    if isinstance(error, TransientError):
+        came = reader.answer()
+        output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
+        if output or came.usage.input:
+            error.usage = Usage(came.usage.input, output, came.usage.cache_read, came.usage.cache_write, estimated=True)
+    return error
 
 
 def ensure_content(text: str) -> str:

@@ -72,28 +72,15 @@ PASSING_STATUS = frozenset({408, 409, 425, 429})
 OVERLOADED = 529
 """Anthropic's own status for an overloaded server."""
 STATUS_OF_KIND = {
-    "DEADLINE_EXCEEDED": 504,
-    "FAILED_PRECONDITION": 400,
-    "INVALID_ARGUMENT": 400,
-    "NOT_FOUND": 404,
-    "PERMISSION_DENIED": 403,
-    "RESOURCE_EXHAUSTED": 429,
-    "UNAUTHENTICATED": 401,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "context_length_exceeded": 400,
-    "insufficient_quota": 402,
-    "invalid_api_key": 401,
-    "invalid_prompt": 400,
-    "invalid_request_error": 400,
-    "model_not_found": 404,
-    "not_found_error": 404,
-    "overloaded_error": 529,
-    "permission_error": 403,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "request_too_large": 413,
-    "timeout_error": 504,
+    r"(?i)overloaded": 529,
+    r"(?i)rate_limit|resource_exhausted": 429,
+    r"(?i)unauthenticated|authentication|api_key": 401,
+    r"(?i)billing|insufficient_quota": 402,
+    r"(?i)permission": 403,
+    r"(?i)not_found": 404,
+    r"(?i)too_large": 413,
+    r"(?i)timeout|deadline_exceeded": 504,
+    r"(?i)invalid_(argument|prompt|request)|failed_precondition|context_length_exceeded": 400,
 }
 """Statuses for the names of errors inside an answer. An unknown name counts as transient."""
 
@@ -178,7 +165,7 @@ def explain_error(at: Endpoint, answer: Any) -> Unavailable:
     """Explain an error object inside an answer."""
     error = _find_error(answer)
     kinds = _extract_kinds(error)
-    named = [STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND]
+    named = [status for kind in kinds for name, status in STATUS_OF_KIND.items() if re.search(name, kind)]
     numbers = [int(kind) for kind in reversed(kinds) if kind.isdigit() and 400 <= int(kind) < 600]
     return _classify(at, [*numbers, *named, 500][0], error, None)
 

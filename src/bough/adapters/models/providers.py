@@ -21,13 +21,13 @@ from msgspec.structs import replace
 
 from bough.adapters.models import faults, prices
 from bough.adapters.models.absent import NOBODY, AbsentModel
-from bough.adapters.models.dialect import HttpModel, Options
+from bough.adapters.models.dialect import LONGEST, HttpModel, Options
 from bough.adapters.models.faults import Endpoint, LinkError, Timeouts
 from bough.adapters.models.library import LibraryModel
 from bough.adapters.models.library import load as load_library
 from bough.adapters.models.prices import compute_price
 from bough.adapters.models.recording import ReplayModel
-from bough.adapters.models.wire import LONGEST, Client, join_url, read_everything
+from bough.adapters.models.wire import Client, join_url, read_everything
 from bough.core.budget.limits import ModelPrice
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage

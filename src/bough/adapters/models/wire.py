@@ -1,31 +1,20 @@
-"""Requests to a provider and their answers: one HTTP client for all models of a process, and the reading of answers.
-
-A request is one body of bytes. An answer is read as it streams in (server-sent events) or as one JSON document when a
-server does not stream. Any error on the way is raised as `TransientError` or `Refused`; see faults.py.
-"""
+"""One HTTP client for all models of a process, and the reading of what providers send: server-sent events and JSON."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import ssl
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
-from bough.adapters.models import faults
 from bough.adapters.models.admission import Gate
-from bough.adapters.models.faults import Endpoint, LinkError, Reply, Timeouts
 from bough.adapters.models.pace import Pace
-from bough.core.conversation.compaction import measure_messages
-from bough.core.conversation.text_fitting import BYTES
-from bough.core.errors import Refused, TransientError, Unavailable, UsageError
-from bough.core.messages import Answer, Call, Replied, Stop, Usage
+from bough.core.messages import Answer, Call, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 from bough.core.textual.spelling import UNREADABLE
 
@@ -36,18 +25,10 @@ T = TypeVar("T")
 
 EMPTY = "(empty answer)"
 """Replaces a text without content, which most servers reject in a request."""
-CONNECT_TIMEOUT = 30.0
-LONGEST = 3600.0
-"""Seconds that a call may take in all, unless set otherwise."""
 IDLE = 30.0
 """Seconds that an unused connection stays open: tools run between rounds, and a new connection costs a handshake."""
 LIMIT = 50_000_000
 """Most bytes of one answer."""
-CONTENT = 8_000_000
-"""Most bytes of the text in an answer; much of a stream is not text. A conversation keeps the text, and is sent again
-every round."""
-LINGER = 0.25
-"""Seconds spent on reading past an answer's end mark, so that the connection can be reused."""
 
 
 @cache
@@ -153,107 +134,6 @@ def repair_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
     return tuple(Call(*(repair_surrogates(part) for part in (c.id, c.name, c.arguments, c.extra))) for c in calls)
 
 
-class Wire:
-    """Posts to one URL of an endpoint. Any number of calls may run at once."""
-
-    def __init__(
-        self, client: Client, at: Endpoint, path: str, headers: dict[str, str], timeout: float, longest: float = LONGEST
-    ) -> None:
-        """`timeout`: the most seconds without a byte once an answer has started; `longest`: those of a whole call."""
-        if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
-            raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that keys never have.")
-        self._client = client
-        self._at = at
-        self._url = join_url(at.base_url, path)
-        # Ask for no compression: a proxy that compresses a stream holds it back until a block is full.
-        fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
-        self._headers = [
-            (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
-        ]
-        self._timeout = timeout
-        self._longest = longest
-        self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout, patient=True)
-
-    async def post(self, body: bytes, reader: BaseReader) -> None:
-        """Send the body and pass the reader everything that comes back."""
-        try:
-            async with asyncio.timeout(self._longest):
-                link = self._client.link(self._url)
-                async with link.exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
-                    await self._read(reply, reader)
-        except TimeoutError as error:
-            raise _attach_usage(faults.explain_timeout(self._at, self._longest), reader) from error
-        except LinkError as error:
-            raise _attach_usage(faults.explain_link_error(self._at, error, self._timeout), reader) from error
-        except Complaint as complaint:
-            raise _attach_usage(faults.explain_error(self._at, complaint.error), reader) from None
-        except TransientError as error:
-            raise _attach_usage(error, reader) from error.__cause__
-
-    async def _read(self, reply: Reply, reader: BaseReader) -> None:
-        chunks = reply.pieces
-        if reply.status // 100 != 2:
-            raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
-        first = b""  # up to and including the first non-blank chunk, without the leading blanks
-        async for chunk in chunks:
-            if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
-                break
-        # Go by the first byte, not by the content type: gateways and local servers send streams and errors under any.
-        if first[:1] == b"{":
-            body = first + await read_everything(chunks)
-            if len(body) > LIMIT:
-                raise faults.explain_oversize(self._at, LIMIT)
-            self._take(reader.whole, body)
-            self._check_size(len(body), reader)
-        elif first[:1] == b"<":
-            at = self._at
-            raise Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL.")
-        else:
-            await self._read_stream(first, chunks, reader)
-
-    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: BaseReader) -> None:
-        events = Events()
-        size = len(first)
-        for payload in events.feed(first):
-            self._take(reader.event, payload)
-        if not reader.finished:
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > LIMIT:
-                    raise faults.explain_oversize(self._at, LIMIT)
-                for payload in events.feed(chunk):
-                    self._take(reader.event, payload)
-                # Do not wait for the connection's end: some servers keep it open for minutes after their end mark.
-                if reader.finished:
-                    break
-        self._check_size(size, reader)
-        if reader.finished:
-            # Read to the end of a complete answer, so that the connection can be reused.
-            with suppress(TimeoutError, LinkError):
-                async with asyncio.timeout(LINGER):
-                    async for _ in chunks:
-                        pass
-            return
-        for payload in events.close():
-            self._take(reader.event, payload)
-        # An answer cut off between two tool calls looks whole: acting on half of it is worse than asking again.
-        if not reader.finished and not reader.ended():
-            raise faults.explain_cut_stream(self._at)
-
-    def _check_size(self, size: int, reader: BaseReader) -> None:
-        if size <= CONTENT:
-            return
-        said = reader.answer()
-        if measure_messages((Replied(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
-            raise faults.explain_oversize(self._at, CONTENT)
-
-    def _take(self, read: Any, payload: bytes) -> None:
-        try:
-            read(payload)
-        except UNREADABLE as error:
-            raise faults.explain_garbled(self._at, payload) from error
-
-
 class Events:
     """Server-sent events, cut out of the bytes as they arrive. Only the data of an event matters here."""
 
@@ -334,16 +214,6 @@ def join_url(base_url: str, path: str) -> str:
     """Return the base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
     base, mark, query = base_url.partition("?")
     return base.rstrip("/") + path + ("&" if mark and "?" in path else mark) + query
-
-
-def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
-    """Add the estimated usage of the part that has arrived to the error, so that it is charged."""
-    if isinstance(error, TransientError):
-        came = reader.answer()
-        output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
-        if output or came.usage.input:
-            error.usage = Usage(came.usage.input, output, came.usage.cache_read, came.usage.cache_write, estimated=True)
-    return error
 
 
 async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
