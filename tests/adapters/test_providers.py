@@ -134,13 +134,6 @@ def test_a_base_url_that_is_none(url: str) -> None:
         make("openai:m", {}, url)
 
 
-def test_old_models_are_asked_for_short_answers() -> None:
-    for name, most in (("claude-3-5-haiku-latest", 8192), ("claude-sonnet-4-5", 32_000)):
-        model = make(f"anthropic:{name}", KEYS)
-        assert isinstance(model, AnthropicModel)
-        assert f'"max_tokens":{most}'.encode() in model.body(PROMPT)
-
-
 def test_mistral_is_not_asked_for_the_usage() -> None:
     model = make("mistral:m", KEYS)
     assert isinstance(model, ChatModel)

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough import app
+from bough.adapters.models import dialect
 from bough.adapters.models import wire as wires
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
@@ -55,7 +56,7 @@ def test_an_answer_that_is_far_too_long_is_not_kept(tmp_path: Path) -> None:
     assert len(failed) == 3
     assert all("stopped after 8 MB" in event.message for event in failed)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 250_000, "kB"
-    assert wires.CONTENT < wires.LIMIT
+    assert dialect.CONTENT < wires.LIMIT
 
 
 KILLED = """

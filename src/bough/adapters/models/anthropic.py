@@ -20,6 +20,8 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 from bough.core.textual.spelling import UNREADABLE
 
 VERSION = "2023-06-01"
+LONGEST_ANSWER = 32_000
+"""The most tokens of an answer; the protocol requires a number."""
 MARK = b'"cache_control":{"type":"ephemeral"}'
 """Marks where a cached part of a request ends: after the tools and the system prompt, which all agents of a kind share;
 after a conversation's newest block, since the next round repeats all of it; and, after a round with many calls, where
@@ -204,7 +206,7 @@ class AnthropicModel(HttpModel):
         return url.removesuffix("/v1")
 
     def _settings(self, prompt: Prompt) -> dict[str, Any]:
-        return {"model": self._at.model, "max_tokens": self._options.max_tokens, "stream": True}
+        return {"model": self._at.model, "max_tokens": LONGEST_ANSWER, "stream": True}
 
     def _finish(self, prompt: Prompt, messages: bytes | bytearray) -> Iterable[bytes | bytearray]:
         # Count the messages up to the model's last answer; 0: this is the first round.

@@ -134,8 +134,6 @@ class Options(Struct, frozen=True):
     """Whether to send a temperature. Some servers' models reject one."""
     foreign_call: dict[str, Any] | None = None
     """The `extra_content` to send with a call that another model made: Gemini rejects a turn whose calls have none."""
-    max_tokens: int = 32_000
-    """The longest answer, sent if the protocol requires a number."""
     images: bool = False
     """Whether the model takes images."""
     price: Price = lambda usage, model: None

@@ -38,8 +38,6 @@ REPLAY = "replay"
 SERVICE = "bough"
 """The keyring's service name for keys; the user name is the name of the environment variable."""
 PROBE_TIMEOUT = 5.0
-SMALL_ANSWERS = {"claude-3-5-": 8192, "claude-3-haiku": 4096, "claude-3-opus": 4096, "claude-3-sonnet": 4096}
-"""Old models that reject requests for longer answers."""
 
 
 class Provider(Struct, frozen=True):
@@ -143,8 +141,6 @@ def make_model(
         window=partial(prices.find_window, of, model, window),
         longest=longest,
     )
-    if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
-        options = replace(options, max_tokens=small)
     if known.dialect == LIBRARY:
         return LibraryModel(env, at, timeout, options)
     return _load_dialect(known)(client, at, timeout, options)

@@ -99,7 +99,9 @@ def reclaim(
         parent, _, name = path.rpartition(b"/")
         found.folders[parent].files[name] = file  # without `put`: the folder's tree is known, the wanted one
     found.read, found.looked = len(lacking), len(looked)
-    found.take_rules()
+    for folder in found.folders.values():
+        ignoring = folder.files.get(b".gitignore")
+        folder.rules = ignoring.id if ignoring is not None and ignoring.mode != LINK else b""
     return found
 
 
@@ -139,7 +141,8 @@ def restore(git: Git, scanner: Scanner, before: FileIndex | None, tracked: Track
         if rules := {path for path in (*surplus, *lacking) if path.rpartition(b"/")[2] == b".gitignore"}:
             surplus = [path for path in surplus if path in rules]
             lacking = {path: entry for path, entry in lacking.items() if path in rules}
-        hollow = [] if surplus or lacking else found.hollow()
+        empty = dict.fromkeys([] if surplus or lacking else found.empty())
+        hollow = [path for path in empty if path.rpartition(b"/")[0] not in empty]
         if not (surplus or lacking or hollow):
             return found
         for path in [*surplus, *hollow]:

@@ -147,14 +147,20 @@ def worth(base: FileIndex) -> bool:
     return sum(len(folder.files) for folder in base.folders.values()) >= WORTH
 
 
-def start_watch(base: FileIndex) -> CheckoutWatch | None:
-    """Start a watch for a checkout of these files. Return None if it is unavailable or not worthwhile."""
+def start_watch(top: bytes, base: FileIndex, known: FileIndex | None, fresh: bool) -> CheckoutWatch | None:
+    """Start a watch for a checkout of these files (`base`) with these folders (`known`). `fresh`: it was just created,
+    and nothing else uses it. Return None if a watch is unavailable or not worthwhile."""
     if sys.platform != "linux" or not worth(base):
         return None
     try:
-        return CheckoutWatch()
+        watch = CheckoutWatch()
     except (OSError, AttributeError):
         return None
+    if known is not None:
+        watch.cover_all(top, known)
+    if fresh:
+        watch.trust()
+    return watch
 
 
 _LIBRARY = ctypes.CDLL(None, use_errno=True)

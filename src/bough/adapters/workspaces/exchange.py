@@ -14,6 +14,8 @@ import re
 import threading
 from collections.abc import Sequence
 
+from msgspec import Struct, field
+
 from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sql import PATIENCE
 from bough.adapters.workspaces.git_program import run_remote_git
@@ -36,16 +38,15 @@ SELECT tree FROM chain ORDER BY depth
 """
 
 
-class Exchange:
+class Exchange(Struct, eq=False):
     """Sends trees of a repository to the store and fetches them from there."""
 
-    def __init__(self, server: Server, repository: Repository, remote: str = "") -> None:
-        self._server = server
-        self._repository = repository
-        self._remote = remote
-        self._sent: set[str] = set()
-        self._here: set[str] = set()
-        self._bringing = threading.Lock()
+    _server: Server
+    _repository: Repository
+    _remote: str = ""
+    _sent: set[str] = set()
+    _here: set[str] = set()
+    _bringing: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, tree: str, base: str = "") -> None:
         """Put the tree in the store. `base`: a similar tree in the store, so that only the difference is sent. If it is

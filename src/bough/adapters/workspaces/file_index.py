@@ -188,12 +188,6 @@ class FileIndex(Struct):
             self.bare.discard(path)
             waiting += [join_path(path, name) for name in folder.folders] if folder is not None else []
 
-    def take_rules(self) -> None:
-        """Note in each folder the `.gitignore` that it has now."""
-        for folder in self.folders.values():
-            rules = folder.files.get(b".gitignore")
-            folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
-
     def empty(self) -> list[bytes]:
         """List the folders that contain nothing kept, ignored or shared, each after its parent."""
         empty: set[bytes] = set()
@@ -207,12 +201,6 @@ class FileIndex(Struct):
                 empty.add(path)
                 path = path.rpartition(b"/")[0]
         return sorted(empty)
-
-    def hollow(self) -> list[bytes]:
-        """List the topmost empty folders."""
-        empty = self.empty()
-        inside = set(empty)
-        return [path for path in empty if path.rpartition(b"/")[0] not in inside]
 
 
 class Tracked:

@@ -201,7 +201,11 @@ class GitWorkspaces(GitTrees):
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
-        scanner.watch = self._start_watch(checkout, base, known, fresh=found is not None)
+        if (watch := self._watches.pop(checkout, None)) is not None:
+            watch.close()
+        scanner.watch = checkout_watch.start_watch(top, base, known, fresh=found is not None)
+        if scanner.watch is not None:
+            self._watches[checkout] = scanner.watch
         start = find_start(checkout, wanted.folder)
         installed = self._surroundings.environment is not None
         native = surroundings.list_sources(path for path, _ in base.files()) if installed else []
@@ -220,21 +224,6 @@ class GitWorkspaces(GitTrees):
         place = repository.branch(run, task)
         own = (repository, place, scanner, Tracked(base=base), known, owners, furnish, remake)
         return GitWorkspace(checkout, start, scratch, mounts, *own, wanted.tree, env)
-
-    def _start_watch(
-        self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
-    ) -> checkout_watch.CheckoutWatch | None:
-        """Start to watch a checkout with these folders. `fresh`: it was just created, and nothing else uses it."""
-        if (old := self._watches.pop(checkout, None)) is not None:
-            old.close()
-        started = checkout_watch.start_watch(base)
-        if started is not None:
-            self._watches[checkout] = started
-            if known is not None:
-                started.cover_all(os.fsencode(checkout), known)
-            if fresh:
-                started.trust()
-        return started
 
     def _list_mounts(self, links: list[bytes]) -> list[Mount]:
         """List the person's folders that commands use, and may change only in a layer or copy of their own."""

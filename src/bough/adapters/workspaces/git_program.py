@@ -139,11 +139,6 @@ def find_git_version(project: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in numbers if part.isdigit())
 
 
-def has_git() -> bool:
-    """Whether a git program is installed."""
-    return find_program("git", None) is not None
-
-
 def _read_pieces(stream: IO[bytes], size: int, repo: Path) -> Iterator[bytes]:
     while size:
         piece = stream.read(min(size, _CHUNK))
@@ -175,7 +170,7 @@ def run_git(
 
 def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
     """Return the error for a missing program or a missing folder, which the system reports alike."""
-    if not has_git():
+    if find_program("git", None) is None:
         return WorkspaceError("git was not found on PATH: install git, then run bough again.")
     return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from bough.adapters.stores.liveness import is_gone, worker_id
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.git_program import Git, has_git
+from bough.adapters.workspaces.git_program import Git
 from bough.core.errors import UsageError, WorkspaceError
 from bough.trust.home import check_home, is_mine
+from bough.trust.programs import find_program
 
 HOME = ".bough"
 
@@ -63,7 +64,7 @@ def find_root(folder: Path) -> Path:
             repository = place
     if repository is None:
         return folder
-    if not has_git():
+    if find_program("git", None) is None:
         return repository
     # Use the place of `.git`, not git's answer, because a setting of the repository could name any other folder.
     status, _, _ = Git(folder).ask("rev-parse", "--git-dir", folder=repository)

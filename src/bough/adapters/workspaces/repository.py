@@ -69,12 +69,8 @@ class TreeCache:
 
 def find_moves(base: FileIndex, tree: FileIndex) -> list[Move]:
     """List the differences between two trees, in the order of paths."""
-    found = [make_move(path, _to_entry(was), _to_entry(now)) for path, was, now in find_differing(base, tree)]
-    return sorted(found, key=lambda move: move.path)
-
-
-def _to_entry(file: File | None) -> Entry | None:
-    return Entry(file.mode, file.id) if file is not None else None
+    found = sorted(find_differing(base, tree), key=lambda each: each[0])
+    return [make_move(path, was and Entry(*was[:2]), now and Entry(*now[:2])) for path, was, now in found]
 
 
 def make_move(path: bytes, base: Entry | None, target: Entry | None) -> Move:
