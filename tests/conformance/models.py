@@ -12,7 +12,7 @@ from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.dialect import DEFAULT, HttpModel, Options
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.providers import DIALECTS as KNOWN
+from bough.adapters.models.providers import LIBRARY, PROVIDERS
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Unavailable
 from bough.core.messages import Answer, Call, Prompt, Said, Usage
@@ -26,7 +26,9 @@ MODELS: dict[str, tuple[type[HttpModel], str, str, str]] = {
 }
 """The class, a model's name, where the protocol is below the server's root, and the variable of its key."""
 DIALECTS = tuple(MODELS)
-assert set(DIALECTS) == set(KNOWN), "a protocol that nobody holds to the others' promises"
+assert set(DIALECTS) == {each.dialect for each in PROVIDERS.values()} - {LIBRARY}, (
+    "a protocol that nobody holds to the others' promises"
+)
 
 
 def model(

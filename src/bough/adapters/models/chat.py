@@ -14,16 +14,8 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from bough.adapters.models import wire
 from bough.adapters.models.dialect import HttpModel, Progress, add_counts, get_arguments
-from bough.adapters.models.wire import (
-    EMPTY,
-    BaseReader,
-    Complaint,
-    decode,
-    encode_json,
-    parse_fields,
-    sanitize_name,
-)
 from bough.core.errors import Exhausted, TooLong, TransientError, Unavailable
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 from bough.core.textual.cleaning import repair_surrogates
@@ -82,7 +74,7 @@ class _OpenCall(Struct):
     extra: dict[str, Any] = {}
 
 
-class ChatReader(BaseReader):
+class ChatReader(wire.BaseReader):
     """Assembles an answer from chunks."""
 
     stops: ClassVar[dict[str, Stop]] = {
@@ -105,10 +97,10 @@ class ChatReader(BaseReader):
         if payload[:6] == b"[DONE]":
             self.finished = True
         elif payload:
-            self._chunk(decode(_CHUNK, payload))
+            self._chunk(wire.decode(_CHUNK, payload))
 
     def whole(self, body: bytes) -> None:
-        self._chunk(decode(_CHUNK, body))
+        self._chunk(wire.decode(_CHUNK, body))
         self.finished = True
 
     def answer(self) -> Answer:
@@ -119,7 +111,7 @@ class ChatReader(BaseReader):
 
     def _chunk(self, chunk: _ChatChunk) -> None:
         if chunk.error:
-            raise Complaint(chunk.error)
+            raise wire.Complaint(chunk.error)
         if chunk.usage is not None:
             details = chunk.usage.get("prompt_tokens_details")
             cached = add_counts(details, "cached_tokens") if isinstance(details, dict) else 0
@@ -143,7 +135,7 @@ class ChatReader(BaseReader):
             if piece is not None:
                 self._add_piece(piece)
             if choice.finish_reason == "error":
-                raise Complaint({"message": "the answer ended with an error without a message"})
+                raise wire.Complaint({"message": "the answer ended with an error without a message"})
             if choice.finish_reason:
                 self._stop = choice.finish_reason
 
@@ -181,7 +173,7 @@ class ChatReader(BaseReader):
         if isinstance(function.arguments, str):
             call.arguments.append(function.arguments)
         elif function.arguments is not None:
-            call.arguments.append(encode_json(function.arguments))
+            call.arguments.append(wire.encode_json(function.arguments))
         if piece.extra_content:
             call.extra |= piece.extra_content
 
@@ -191,7 +183,7 @@ class ChatReader(BaseReader):
         call."""
         call = next((call for call in reversed(self._calls) if piece.index in (None, call.index)), None)
         if call is not None and name:
-            complete = piece.id is None and parse_fields("".join(call.arguments)) is not None
+            complete = piece.id is None and wire.parse_fields("".join(call.arguments)) is not None
             another = piece.id is not None and call.id and str(piece.id) != call.id
             call = None if complete or another else call
         if call is None:
@@ -220,7 +212,7 @@ class ChatReader(BaseReader):
         return self._pack_extra(kept) if kept else ""
 
     def _pack_extra(self, kept: dict[str, Any]) -> str:
-        return encode_json({"by": self._name, **kept})
+        return wire.encode_json({"by": self._name, **kept})
 
 
 def _join_text(piece: _Piece) -> str:
@@ -308,7 +300,7 @@ class ChatModel(HttpModel):
             case Result(call, text):
                 return {"role": "tool", "tool_call_id": call, "content": text}
             case Replied(text, calls, extra):
-                shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else EMPTY)}
+                shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else wire.EMPTY)}
                 if calls:
                     shaped["tool_calls"] = made = [self._call(call) for call in calls]
                     if self._options.foreign_call and not any("extra_content" in call for call in made):
@@ -316,7 +308,7 @@ class ChatModel(HttpModel):
                 return shaped | self._echo(extra, ECHOED)
 
     def _call(self, call: Call) -> dict[str, Any]:
-        function = {"name": sanitize_name(call.name, "unknown"), "arguments": get_arguments(call)}
+        function = {"name": wire.sanitize_name(call.name, "unknown"), "arguments": get_arguments(call)}
         return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
 
     def _echo(self, extra: str, names: tuple[str, ...]) -> dict[str, Raw]:

@@ -3,7 +3,7 @@
 An answer is read as it streams in (server-sent events) or as one JSON document when a server does not stream. Any error
 on the way is raised as `TransientError` or `Refused`; see faults.py.
 
-A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
+A new protocol is one file with a `HttpModel` and its reader, and a line in `providers._load_dialect`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,6 @@ from msgspec import Raw, Struct, field
 from bough.adapters.models import faults, wire
 from bough.adapters.models.faults import Endpoint, LinkError, Reply, Timeouts
 from bough.adapters.models.prices import Price, Window
-from bough.adapters.models.wire import (
-    EMPTY,
-    BaseReader,
-    Client,
-    Complaint,
-    Events,
-    clamp_count,
-    join_url,
-    parse_fields,
-    read_everything,
-)
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES
@@ -173,7 +162,7 @@ class RemoteModel(ABC):
 
     def _kept(self, extra: str) -> dict[str, Raw]:
         """Return what this model wants sent back; empty if another model wrote it, because this one would reject it."""
-        kept = parse_fields(extra) if extra else None
+        kept = wire.parse_fields(extra) if extra else None
         return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
 
     def __repr__(self) -> str:
@@ -185,16 +174,16 @@ class HttpModel(RemoteModel):
 
     listing: ClassVar[str] = "/models"
     """The path of the endpoint's list of models."""
-    reader: ClassVar[type[BaseReader]]
+    reader: ClassVar[type[wire.BaseReader]]
     """The class that assembles the model's answers."""
     path: ClassVar[str]
     """The path of its requests, below the base URL."""
 
-    def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
+    def __init__(self, client: wire.Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
         if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
             raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that keys never have.")
-        self._client, self._url = client, join_url(at.base_url, self.path)
+        self._client, self._url = client, wire.join_url(at.base_url, self.path)
         # Ask for no compression: a proxy that compresses a stream holds it back until a block is full.
         fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
         named = {**fixed, "user-agent": "bough", **self.headers(at.key)}
@@ -222,7 +211,7 @@ class HttpModel(RemoteModel):
     async def close(self) -> None:
         self._prefixes.clear()
 
-    async def _post(self, body: bytes, reader: BaseReader) -> None:
+    async def _post(self, body: bytes, reader: wire.BaseReader) -> None:
         """Send the body and pass the reader everything that comes back."""
         try:
             async with asyncio.timeout(self._options.longest):
@@ -233,22 +222,22 @@ class HttpModel(RemoteModel):
             raise _attach_usage(faults.explain_timeout(self._at, self._options.longest), reader) from error
         except LinkError as error:
             raise _attach_usage(faults.explain_link_error(self._at, error, self._timeout), reader) from error
-        except Complaint as complaint:
+        except wire.Complaint as complaint:
             raise _attach_usage(faults.explain_error(self._at, complaint.error), reader) from None
         except TransientError as error:
             raise _attach_usage(error, reader) from error.__cause__
 
-    async def _read(self, reply: Reply, reader: BaseReader) -> None:
+    async def _read(self, reply: Reply, reader: wire.BaseReader) -> None:
         chunks = reply.pieces
         if reply.status // 100 != 2:
-            raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
+            raise faults.explain_status(self._at, reply.status, reply.headers, await wire.read_everything(chunks))
         first = b""  # up to and including the first non-blank chunk, without the leading blanks
         async for chunk in chunks:
             if first := chunk.lstrip(b"\xef\xbb\xbf \t\r\n"):
                 break
         # Go by the first byte, not by the content type: gateways and local servers send streams and errors under any.
         if first[:1] == b"{":
-            body = first + await read_everything(chunks)
+            body = first + await wire.read_everything(chunks)
             if len(body) > wire.LIMIT:
                 raise faults.explain_oversize(self._at, wire.LIMIT)
             self._take(reader.whole, body)
@@ -259,8 +248,8 @@ class HttpModel(RemoteModel):
         else:
             await self._read_stream(first, chunks, reader)
 
-    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: BaseReader) -> None:
-        events = Events()
+    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: wire.BaseReader) -> None:
+        events = wire.Events()
         size = len(first)
         for payload in events.feed(first):
             self._take(reader.event, payload)
@@ -288,7 +277,7 @@ class HttpModel(RemoteModel):
         if not reader.finished and not reader.ended():
             raise faults.explain_cut_stream(self._at)
 
-    def _check_size(self, size: int, reader: BaseReader) -> None:
+    def _check_size(self, size: int, reader: wire.BaseReader) -> None:
         if size <= CONTENT:
             return
         said = reader.answer()
@@ -357,7 +346,7 @@ class HttpModel(RemoteModel):
         return b64encode(raw).decode() if raw else ""
 
 
-def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
+def _attach_usage(error: Unavailable, reader: wire.BaseReader) -> Unavailable:
     """Add the estimated usage of the part that has arrived to the error, so that it is charged."""
     if isinstance(error, TransientError):
         came = reader.answer()
@@ -369,15 +358,15 @@ def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
 
 def ensure_content(text: str) -> str:
     """Return the text, or a placeholder if it is blank: most servers reject blank texts in a request."""
-    return text if text.strip() else EMPTY
+    return text if text.strip() else wire.EMPTY
 
 
 def add_counts(found: dict[str, Any], *names: str) -> int:
     """Sum these token counts; anything but a number counts as zero."""
-    return sum(clamp_count(count) for name in names if isinstance(count := found.get(name), int | float))
+    return sum(wire.clamp_count(count) for name in names if isinstance(count := found.get(name), int | float))
 
 
 def get_arguments(call: Call) -> str:
     """Return the arguments of a call, or `{}` if they are malformed, which servers reject. The call's result told the
     model so, and the journal has the actual text."""
-    return call.arguments if parse_fields(call.arguments) is not None else "{}"
+    return call.arguments if wire.parse_fields(call.arguments) is not None else "{}"

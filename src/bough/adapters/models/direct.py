@@ -20,16 +20,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import h11
 
-from bough.adapters.models.faults import (
-    BadAddress,
-    Headers,
-    LinkError,
-    Reply,
-    Silent,
-    Timeouts,
-    Unreachable,
-    UnreachableInTime,
-)
+from bough.adapters.models import faults
 from bough.core.errors import Refused
 
 READ = 65_536
@@ -43,7 +34,7 @@ KEPT = "%/:@!$&'()*+,;=~?"
 
 Origin = tuple[bool, str, int]
 """Whether the connection is encrypted, the host and the port."""
-Proxy = tuple[Origin, Headers]
+Proxy = tuple[Origin, faults.Headers]
 """Where a proxy is, and the headers that it wants."""
 
 
@@ -63,8 +54,8 @@ class DirectLink:
 
     @asynccontextmanager
     async def exchange(
-        self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts
-    ) -> AsyncIterator[Reply]:
+        self, method: str, url: str, headers: faults.Headers, body: bytes, timeouts: faults.Timeouts
+    ) -> AsyncIterator[faults.Reply]:
         origin, target, own = _parse_url(url)
         names = {name for name, _ in own}
         size = (b"content-length", b"%d" % len(body))
@@ -76,7 +67,7 @@ class DirectLink:
         try:
             head = h11.Request(method=method, target=target, headers=all_headers)
         except h11.LocalProtocolError as error:  # characters that no request can have
-            raise BadAddress(str(error)) from error
+            raise faults.BadAddress(str(error)) from error
         connection = self._take_idle(origin) or await self._connect(origin, proxy, timeouts.connect)
         try:
             await connection.send(head, body, timeouts.quiet)
@@ -85,7 +76,7 @@ class DirectLink:
             pieces = connection.read_body(timeouts)
             compressed = named.get("content-encoding", "").lower() in ("gzip", "x-gzip", "deflate")
             async with aclosing(_decompress(pieces) if compressed else pieces) as content:
-                yield Reply(answer.status_code, named, content)
+                yield faults.Reply(answer.status_code, named, content)
         finally:
             if self._closed or not connection.make_ready():
                 connection.drop()
@@ -121,7 +112,7 @@ class DirectLink:
             return None
         try:
             place, _, headers = _parse_url(url if "://" in url else f"http://{url}")
-        except BadAddress as error:
+        except faults.BadAddress as error:
             raise Refused(
                 f"The proxy that the environment names cannot be used ({error}); "
                 "fix HTTPS_PROXY and ALL_PROXY, or unset them."
@@ -131,7 +122,7 @@ class DirectLink:
     async def _connect(self, origin: Origin, proxy: Proxy | None, timeout: float) -> _Connection:
         encrypted, host, port = proxy[0] if proxy is not None else origin
         context = self._authorities if encrypted else None
-        async with _within(timeout, UnreachableInTime, Unreachable):
+        async with _within(timeout, faults.UnreachableInTime, faults.Unreachable):
             reader, writer = await asyncio.open_connection(host, port, ssl=context, happy_eyeballs_delay=SECOND_ADDRESS)
             if proxy is not None and origin[0]:
                 try:
@@ -146,7 +137,7 @@ class DirectLink:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         origin: Origin,
-        headers: Headers,
+        headers: faults.Headers,
         timeout: float,
     ) -> None:
         """Make the proxy at the other end pass everything on to a server, and begin encryption with that server."""
@@ -157,7 +148,7 @@ class DirectLink:
             h11.Request(method="CONNECT", target=target, headers=[(b"host", target.encode()), *headers]), b"", timeout
         )
         if (answer := await proxy.read_head(timeout)).status_code // 100 != 2:
-            raise Unreachable(f"the proxy refuses with status {answer.status_code}")
+            raise faults.Unreachable(f"the proxy refuses with status {answer.status_code}")
         await writer.start_tls(self._authorities, server_hostname=host)
 
 
@@ -173,18 +164,18 @@ def find_proxies() -> dict[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _parse_url(url: str) -> tuple[Origin, str, Headers]:
+def _parse_url(url: str) -> tuple[Origin, str, faults.Headers]:
     """Split a URL into the server, the request's target, and the headers that it implies: the host, and credentials in
-    the URL, which replace any others. Raises `BadAddress`."""
+    the URL, which replace any others. Raises `faults.BadAddress`."""
     try:
         parts = urlsplit(url)
         name = parts.hostname or ""
         host = name if name.isascii() else name.encode("idna").decode()
         port = parts.port
     except ValueError as error:  # includes UnicodeError
-        raise BadAddress(str(error)) from error
+        raise faults.BadAddress(str(error)) from error
     if parts.scheme not in ("http", "https") or not host:
-        raise BadAddress("it needs http:// or https://, and a host")
+        raise faults.BadAddress("it needs http:// or https://, and a host")
     headers = [(b"host", parts.netloc.rpartition("@")[2].replace(name, host).encode())]
     if parts.username or parts.password:
         pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
@@ -194,7 +185,7 @@ def _parse_url(url: str) -> tuple[Origin, str, Headers]:
     return (encrypted, host, port or (443 if encrypted else 80)), target, headers
 
 
-class _Unsent(LinkError):
+class _Unsent(faults.LinkError):
     """The server did not take the rest of a request."""
 
 
@@ -217,7 +208,7 @@ class _Connection:
         self._writer.write(b"".join(piece for piece in pieces if piece))
         # A server that refuses a request may close before all of it has arrived; its answer says why.
         with suppress(_Unsent):
-            async with _within(timeout, Silent, _Unsent):
+            async with _within(timeout, faults.Silent, _Unsent):
                 await self._writer.drain()
 
     async def read_head(self, timeout: float | None) -> h11.Response:
@@ -226,7 +217,7 @@ class _Connection:
                 await self._receive(timeout)
         return event
 
-    async def read_body(self, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+    async def read_body(self, timeouts: faults.Timeouts) -> AsyncGenerator[bytes, None]:
         """Yield the content as it arrives. Before the first byte, silence may have another limit: a slow model may take
         minutes to read its prompt."""
         there: list[bytes] = []
@@ -248,13 +239,13 @@ class _Connection:
         try:
             return self._state.next_event()
         except h11.RemoteProtocolError as error:
-            raise LinkError(str(error)) from error
+            raise faults.LinkError(str(error)) from error
 
     async def _receive(self, timeout: float | None) -> None:
-        async with _within(timeout, Silent, LinkError):
+        async with _within(timeout, faults.Silent, faults.LinkError):
             received = await self._reader.read(READ)
         if not received and self._state.their_state is h11.SEND_RESPONSE:
-            raise LinkError("the server closed the connection without an answer")
+            raise faults.LinkError("the server closed the connection without an answer")
         self._state.receive_data(received)
 
     def make_ready(self) -> bool:
@@ -282,11 +273,11 @@ async def _decompress(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[byt
             try:
                 yield packed.decompress(piece)
             except zlib.error as error:
-                raise LinkError(f"the answer cannot be decompressed: {error}") from error
+                raise faults.LinkError(f"the answer cannot be decompressed: {error}") from error
 
 
 @asynccontextmanager
-async def _within(timeout: float | None, late: type[LinkError], broken: type[LinkError]) -> AsyncIterator[None]:
+async def _within(timeout: float | None, late: type[Exception], broken: type[Exception]) -> AsyncIterator[None]:
     """Limit the time, and raise a timeout as `late` and an error of the system as `broken`."""
     try:
         async with asyncio.timeout(timeout):

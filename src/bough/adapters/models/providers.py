@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,11 +92,6 @@ PROVIDERS = {
     ),
     "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
 }
-DIALECTS = {
-    "anthropic": ("anthropic", "AnthropicModel"),
-    "chat": ("chat", "ChatModel"),
-}
-"""The module in this package and the class for each protocol, loaded when a model needs it."""
 OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"[\s/\\]")
@@ -147,9 +141,13 @@ def make_model(
 
 
 def _load_dialect(known: Provider) -> type[HttpModel]:
-    module, name = DIALECTS[known.dialect]
-    found: type[HttpModel] = getattr(import_module(f"bough.adapters.models.{module}"), name)
-    return found
+    if known.dialect == "anthropic":
+        from bough.adapters.models.anthropic import AnthropicModel
+
+        return AnthropicModel
+    from bough.adapters.models.chat import ChatModel
+
+    return ChatModel
 
 
 def parse_model_name(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:

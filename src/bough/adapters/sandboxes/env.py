@@ -65,7 +65,11 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         if not any(secret in value for secret in known)
         and (
             is_named(name, extra)
-            or (_is_allowed(name) and not _SECRET_NAME.search(name) and not _SECRET_VALUE.search(value))
+            or (
+                (name in NAMES or name.startswith(PREFIXES))
+                and not _SECRET_NAME.search(name)
+                and not _SECRET_VALUE.search(value)
+            )
         )
     }
     return {"PATH": os.defpath, "TERM": "dumb", **env, **FIXED}
@@ -85,7 +89,3 @@ def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]
     places = [place for project in projects for place in (project / "src", project) if place.is_dir()]
     paths = dict.fromkeys([*map(str, places), *filter(None, also.split(os.pathsep))])
     return {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
-
-
-def _is_allowed(name: str) -> bool:
-    return name in NAMES or name.startswith(PREFIXES)

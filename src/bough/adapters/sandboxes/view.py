@@ -87,7 +87,10 @@ class FileSystemView:
         shared = [place for name in _TOOL_VARIABLES if not is_within(place := env.get(name, ""), self._home)]
         named = [place for place in shared if place.startswith("/") and isdir(place)]
         tools = [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
-        opened = [*tools, *_list_path_folders(env), *_list_interpreters(env), *named]
+        # The folders of bough's own Python, and of the Python of an active virtual environment.
+        own = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
+        own += [active, *_find_base(Path(active))] if (active := env.get("VIRTUAL_ENV")) else []
+        opened = [*tools, *_list_path_folders(env), *own, *named]
         kept = [f"{place}/" for place in (*self._empty, "/tmp", "/var/tmp")]
         shown = [
             place
@@ -210,14 +213,6 @@ def _list_path_folders(env: Mapping[str, str]) -> Iterator[str]:
             if place.name == "bin" and whole.name not in (".local", ".cargo") and isdir(whole / "lib"):
                 yield str(whole)
                 yield from _find_base(whole)
-
-
-def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
-    """List the folders of bough's own Python, and of the Python of an active virtual environment."""
-    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
-    if own := env.get("VIRTUAL_ENV"):
-        yield own
-        yield from _find_base(Path(own))
 
 
 def _find_base(environment: Path) -> Iterator[str]:

@@ -108,11 +108,7 @@ class WorkbenchTools:
         tools = (READ, WRITE, EDIT, search, LIST, bash, NOTE, PROPOSE, DISPUTE, DONE)
         self._tools = {tool.name: tool for tool in tools}
         *specs, done = (ToolSpec(t.name, t.description, make_schema(t.arguments), t.writes) for t in tools)
-        self._specs = (*specs, SPLIT, done)
-
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        return self._specs
+        self.specs = (*specs, SPLIT, done)
 
     async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         try:
@@ -124,7 +120,7 @@ class WorkbenchTools:
                     raise Refusal(found, fault=True)
                 return ToolResult("The proposal is valid.", proposal=call.arguments)
             if (tool := self._tools.get(call.name)) is None:
-                known = [spec.name for spec in self._specs]
+                known = [spec.name for spec in self.specs]
                 close = suggest_word(call.name.lower(), known)
                 hint = f" Did you mean `{close}`?" if close else ""
                 raise Refusal(f"There is no tool `{call.name[:100]}`.{hint} There are: {', '.join(known)}.", fault=True)

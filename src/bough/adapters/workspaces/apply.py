@@ -208,11 +208,15 @@ class Applying(Struct, eq=False):
             self._touched.add(folder)
 
 
-def _read_mode(full: bytes) -> int | None:
+def _look(full: bytes) -> os.stat_result | None:
     try:
-        return os.lstat(full).st_mode
+        return os.lstat(full)
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _read_mode(full: bytes) -> int | None:
+    return found.st_mode if (found := _look(full)) is not None else None
 
 
 def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:
@@ -225,23 +229,15 @@ def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) 
     with os.fdopen(fd, "wb") as file:
         file.writelines(pieces)
         file.flush()
-        _copy_metadata(fd, full, mode == EXECUTABLE)
+        old = _look(full)
+        if old is not None and stat.S_ISREG(old.st_mode):
+            kept = stat.S_IMODE(old.st_mode)
+            kept = kept | (kept & 0o444) >> 2 if mode == EXECUTABLE else kept & ~0o111
+            if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+                try:
+                    os.fchown(fd, old.st_uid, old.st_gid)
+                except PermissionError:
+                    kept &= 0o777  # the person owns it now, as with any editor that saves by replacing
+            os.fchmod(fd, kept)
         # Flush before the rename, or a power cut could leave an empty file under the new name.
         disk.flush(fd)
-
-
-def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
-    try:
-        old = os.lstat(full)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(old.st_mode):
-        return
-    mode = stat.S_IMODE(old.st_mode)
-    mode = mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
-    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-        try:
-            os.fchown(fd, old.st_uid, old.st_gid)
-        except PermissionError:
-            mode &= 0o777  # the person owns it now, as with any editor that saves by replacing
-    os.fchmod(fd, mode)

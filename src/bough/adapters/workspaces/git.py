@@ -119,7 +119,7 @@ class GitWorkspaces(GitTrees):
         """Close every open handle. What is on the disk stays, and the workspaces can be used again."""
         while self._watches:
             self._watches.popitem()[1].close()
-        self.repository.objects.close()
+        self.repository.objects.log.close()
 
     @in_thread("keep the files of {self._root}")
     def take(self) -> str:
@@ -325,8 +325,11 @@ class GitWorkspaces(GitTrees):
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
 
     def ignored(self) -> list[str]:
-        """List the person's ignored files and folders, which are in no tree."""
-        return person_repository.list_ignored(self.repository.git, self._root)
+        """List the person's ignored paths, topmost only; folders end with a slash. Empty if git cannot answer."""
+        rules = (f"--exclude-from={self.repository.path / 'info' / 'exclude'}", "--exclude-per-directory=.gitignore")
+        asked = ("ls-files", "--others", "--ignored", *rules, "--directory", "-z")
+        status, out, _ = self.repository.git.ask(*asked, folder=self._root)
+        return [os.fsdecode(path) for path in sorted(person_repository.split_paths(out))] if status == 0 else []
 
     @in_thread("set up a workspace for {task}")
     def reserve(self, run: str, task: str, tree: str) -> None:

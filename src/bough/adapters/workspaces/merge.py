@@ -20,14 +20,7 @@ from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
 from bough.core.errors import WorkspaceError
-from bough.core.merge.conflict_hunks import (
-    OURS,
-    THEIRS,
-    find_remake_command,
-    name_sides,
-    parse_conflicts,
-    unite_additions,
-)
+from bough.core.merge import conflict_hunks
 from bough.ports import Merged
 
 NEEDS = (2, 38)
@@ -123,7 +116,7 @@ class _Joining(Struct, eq=False):
     def _rename_sides(self, each: PathConflict) -> PathConflict:
         """Replace git's labels by bough's names of the sides, also in the name of a file that git had to rename."""
         path, says = each.path, each.says
-        for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
+        for label, name in zip(self.labels, (conflict_hunks.OURS, conflict_hunks.THEIRS), strict=True):
             says = says.replace(label.decode(), name)
             path = path.replace(b"~" + label, b"~" + name.encode())
         if path != each.path and (file := self.found.file(each.path)) is not None:
@@ -133,7 +126,7 @@ class _Joining(Struct, eq=False):
     def _settle(self, each: PathConflict) -> bool:
         """Resolve the conflict if it needs no decision. Return whether it is resolved."""
         path = each.path
-        if find_remake_command(os.fsdecode(path)) and 2 in each.stages:
+        if conflict_hunks.find_remake_command(os.fsdecode(path)) and 2 in each.stages:
             # Markers in a lock file would break the tool that regenerates it.
             self.put[path] = File(*each.stages[2], b"", sure=False)
             return False
@@ -146,14 +139,14 @@ class _Joining(Struct, eq=False):
             self.both[path] = File(EXECUTABLE, ours.id, b"", sure=False)
             return True
         text = b"".join(piece for pieces in self.repository.git.blobs([file.id]) for piece in pieces)
-        if (clear := name_sides(text, *self.labels)) != text:
+        if (clear := conflict_hunks.name_sides(text, *self.labels)) != text:
             self.put[path] = File(file.mode, self.batch.add(b"blob", clear), b"", sure=False)
         created_by_both = set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
-        pieces = parse_conflicts(text, *self.labels)
+        pieces = conflict_hunks.parse_conflicts(text, *self.labels)
         # Other kinds (renamed on both sides, a file against a folder) have no lines to combine.
         if pieces is None or not (created_by_both or each.says.startswith("CONFLICT (content")):
             return False
-        if (whole := unite_additions(pieces, new=created_by_both)) is None:
+        if (whole := conflict_hunks.unite_additions(pieces, new=created_by_both)) is None:
             return False
         self.both[path] = File(file.mode, self.batch.add(b"blob", whole), b"", sure=False)
         return True

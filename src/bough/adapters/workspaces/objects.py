@@ -53,7 +53,7 @@ class Objects:
         self.durable: set[bytes] = set()
         """Objects that are known to be on the disk: written by this process, or named by a journal."""
         self._logs = os.fsencode(repo / "log")
-        self._log = _Log(self._logs)
+        self.log = _Log(self._logs)
 
     def empty(self) -> bool:
         """Whether the repository never had an object."""
@@ -66,7 +66,7 @@ class Objects:
     def recover(self, older_than: float) -> None:
         """Make objects durable that dead processes had only in their logs, and remove half-written files."""
         for log in _find_left_logs(self._logs):
-            self._pack_log(log)
+            self.pack_log(log)
             disk.remove(log)
         for folder in (self.folder + b"/pack", self._logs):
             for entry in disk.list_entries(folder):
@@ -74,7 +74,8 @@ class Objects:
                 if half and entry.stat(follow_symlinks=False).st_mtime < older_than:
                     disk.remove(entry.path)
 
-    def _pack_log(self, path: bytes) -> None:
+    def pack_log(self, path: bytes) -> None:
+        """Make the objects of a log durable as a pack."""
         objects: dict[bytes, tuple[bytes, bytes]] = {}
         for id, squeezed in _read_log(path):
             with suppress(zlib.error):  # the log may be forged
@@ -89,16 +90,6 @@ class Objects:
         # Their single files were never flushed: a power cut may damage one, and git would prefer it to the pack.
         for id in objects:
             disk.remove(find_single(self.folder, id))
-
-    def close(self) -> None:
-        """Close the log of this process, so that other processes may pack it."""
-        self._log.close()
-
-    def keep(self, objects: dict[bytes, bytes]) -> None:
-        """Make these objects, by id and compressed as in single files, durable through the log."""
-        self._log.append(objects)
-        if self._log.size > _LOG_LONGEST:
-            self._log.replace(_LOG_LONGEST, self._pack_log)
 
 
 class Batch:
@@ -221,7 +212,7 @@ class Batch:
             elif len(body) > _LOGGED:  # a smaller object that exists is durable through a log
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
-            self._objects.keep(logged)
+            self._objects.log.append(logged, self._objects.pack_log)
         for id, squeezed in loose.items():
             self._write_part([squeezed], find_single(self._objects.folder, id), durable=id not in logged)
 
@@ -322,11 +313,9 @@ class _Log:
     def __del__(self) -> None:
         self.close()
 
-    @property
-    def size(self) -> int:
-        return self._written - self._began
-
-    def append(self, objects: dict[bytes, bytes]) -> None:
+    def append(self, objects: dict[bytes, bytes], secure: Callable[[bytes], None]) -> None:
+        """Make these objects, by id and compressed as in single files, durable. `secure`: makes the objects of an
+        overlong log durable in another way."""
         # The checksum covers the id, too, because an interrupted write can leave a whole body with a damaged id.
         heads = (
             (_LOG_HEAD.pack(id, len(body), zlib.crc32(body, zlib.crc32(id))), body) for id, body in objects.items()
@@ -341,13 +330,15 @@ class _Log:
             except OSError:
                 self._fd = -1  # nothing may follow an incomplete record
                 with suppress(OSError):
-                    os.ftruncate(fd, self.size)
+                    os.ftruncate(fd, self._written - self._began)
                 raise
             self._written += len(record)
             end = self._written
         with self._syncing:  # after waiting here, an earlier flush has mostly covered this record
             if self._synced < end:
                 self._sync(fd)
+            if self._written - self._began > _LOG_LONGEST:
+                self._replace(secure)
 
     def _sync(self, fd: int) -> None:
         with self._writing:
@@ -377,10 +368,9 @@ class _Log:
         self._fd = fd
         self._began = self._written
 
-    def replace(self, longest: int, secure: Callable[[bytes], None]) -> None:
-        """Make the objects of an overlong log durable in another way, and start a new log."""
-        with self._syncing, self._writing:
-            if self._fd < 0 or self.size <= longest:
+    def _replace(self, secure: Callable[[bytes], None]) -> None:
+        with self._writing:
+            if self._fd < 0:
                 return
             # Remove it afterwards: a kill in between then leaves its objects in two places, never in none.
             secure(self._path)

@@ -105,14 +105,6 @@ def list_tracked(git: Git, root: Path) -> set[bytes]:
     return split_paths(out)
 
 
-def list_ignored(git: Git, root: Path) -> list[str]:
-    """List the person's ignored paths, topmost only; folders end with a slash. Empty if git cannot answer."""
-    rules = (f"--exclude-from={git.repo / 'info' / 'exclude'}", "--exclude-per-directory=.gitignore")
-    asked = ("ls-files", "--others", "--ignored", *rules, "--directory", "-z")
-    status, out, _ = git.ask(*asked, folder=root)
-    return [os.fsdecode(path) for path in sorted(split_paths(out))] if status == 0 else []
-
-
 def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
     """List the files that a submodule or an embedded repository tracks, as paths from the root.
 
