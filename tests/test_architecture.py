@@ -201,13 +201,13 @@ OPENING = frozenset(
 """Functions and methods that open, list or change what a path of the system names."""
 OPENERS = {
     "bough's own folder, in which `trust/home` has found no link, pipe or device before anything in it is opened": """
-        adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
+        adapters/models/capabilities adapters/stores/liveness adapters/stores/sqlite_file
         adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
         adapters/workspaces/home
         adapters/workspaces/objects
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
-        adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
+        adapters/workspaces/repository adapters/workspaces/trees
         adapters/workspaces/workspace services/activity services/diagnosis app/journal app/project
         services/worker_service engine/task_workspace
         adapters/verifiers/claim adapters/verifiers/check_runner

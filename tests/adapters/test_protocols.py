@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.models.capabilities import Capabilities, read_capabilities
+from bough.adapters.models.capabilities import Capabilities, KnownProtocols, Setting, read_capabilities
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.protocols import KnownProtocols, Setting
 from bough.adapters.models.providers import find_endpoint, parse_model_name
 from bough.adapters.models.wire import Client
 from bough.app.config import load_config

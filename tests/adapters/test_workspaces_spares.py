@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.workspaces import checkout, checkout_watch, spares
+from bough.adapters.workspaces import checkout, checkout_watch
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from tests.adapters.checkouts import exactly
@@ -125,7 +125,7 @@ async def test_a_damaged_index_and_a_killed_take_cost_only_time(tmp_path: Path) 
     for damage in ("index", "gone"):
         await workspaces.open("run", "first", tree, "")
         await workspaces.discard("run", "first")
-        for kept in (home / "spare").glob(f"*{spares.ENDING}"):
+        for kept in (home / "spare").glob(f"*{checkout.ENDING}"):
             kept.write_bytes(b"damaged") if damage == "index" else kept.unlink()
         second = await workspaces.open("run", f"{damage}", tree, "")
         assert await exactly(second).snapshot() == tree
@@ -133,7 +133,7 @@ async def test_a_damaged_index_and_a_killed_take_cost_only_time(tmp_path: Path) 
 
 @at_once
 async def test_no_more_are_kept_than_are_worth_their_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spares, "MOST", 2)
+    monkeypatch.setattr(checkout, "MOST", 2)
     workspaces = make(tmp_path)
     tree = await workspaces.take()
     for number in range(4):

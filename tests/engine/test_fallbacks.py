@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough import app
-from bough.adapters.models.protocols import KnownProtocols
+from bough.adapters.models.capabilities import KnownProtocols
 from bough.adapters.state_folder import find_state_folder
 from bough.app.run_models import MEMORY
 from bough.core import events as e

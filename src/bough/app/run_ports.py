@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bough.adapters.fenced_ports import fence_port
 from bough.adapters.models.admission import PacedModel
-from bough.adapters.models.protocols import NONE
+from bough.adapters.models.capabilities import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
 from bough.adapters.sandboxes.approval import Permit, require_approval

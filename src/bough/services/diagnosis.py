@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.agents.registry import KNOWN, choose_agent
+from bough.adapters.models.capabilities import Setting
 from bough.adapters.models.prices import find_window
-from bough.adapters.models.protocols import Setting
 from bough.adapters.models.providers import PROVIDERS, has_price, parse_model_name, probe_model
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.env import make_env

@@ -26,9 +26,9 @@ from bough.adapters.models.prices import Price, Window
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.textual.spelling import UNREADABLE
 from bough.core.errors import Refused, TooLong, TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec, Usage
+from bough.core.textual.spelling import UNREADABLE
 
 Encode = Callable[[Message, str], tuple[bytes, str]]
 """A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""

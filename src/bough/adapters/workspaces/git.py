@@ -7,7 +7,7 @@ by `apply`. Everything is safe to kill and to call again, and may be used by sev
     .bough/repo.git            all trees, contents and checkpoint commits (refs/bough/RUN/TASK)
     .bough/work/RUN/TASK       a task's checkout, with a small git repository for the agent's use
     .bough/scratch/RUN/TASK    its temporary files
-    .bough/spare, trash        checkouts for the next task, and folders to be removed (see spares.py)
+    .bough/spare, trash        checkouts for the next task, and folders to be removed (see checkout.py)
 
 A checkout's own repository (see agent_repository.py) only borrows objects: whatever an agent does with git (commit,
 stash, gc, odd settings, deleting it) stays there, and bough neither needs it nor runs git in it."""
@@ -35,13 +35,12 @@ from bough.adapters.workspaces import (
     shared_folders,
     surroundings,
 )
-from bough.adapters.workspaces.checkout import reclaim
+from bough.adapters.workspaces.checkout import SpareCheckout, Spares, find_index, reclaim
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import OWNER, claim_checkout, list_abandoned, prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import Scanner
-from bough.adapters.workspaces.spares import SpareCheckout, Spares, find_index
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
 from bough.adapters.workspaces.trees import GitTrees
 from bough.adapters.workspaces.workspace import GitWorkspace, find_start, in_thread
