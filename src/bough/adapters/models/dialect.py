@@ -3,7 +3,7 @@
 An answer is read as it streams in (server-sent events) or as one JSON document when a server does not stream. Any error
 on the way is raised as `TransientError` or `Refused`; see faults.py.
 
-A new protocol is one file with a `HttpModel` and its reader, and a line in `providers._load_dialect`.
+A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
 """
 
 from __future__ import annotations

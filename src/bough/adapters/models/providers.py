@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +93,8 @@ PROVIDERS = {
     ),
     "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
 }
+DIALECTS = {"anthropic": "AnthropicModel", "chat": "ChatModel"}
+"""The class for each protocol, in the module of the protocol's name, which is loaded when a model needs it."""
 OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"[\s/\\]")
@@ -141,13 +144,9 @@ def make_model(
 
 
 def _load_dialect(known: Provider) -> type[HttpModel]:
-    if known.dialect == "anthropic":
-        from bough.adapters.models.anthropic import AnthropicModel
-
-        return AnthropicModel
-    from bough.adapters.models.chat import ChatModel
-
-    return ChatModel
+    module = import_module(f"bough.adapters.models.{known.dialect}")
+    found: type[HttpModel] = getattr(module, DIALECTS[known.dialect])
+    return found
 
 
 def parse_model_name(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
