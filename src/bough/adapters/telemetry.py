@@ -158,7 +158,6 @@ class Spans:
             self._said[task].append(msgspec.json.encode({"role": role, "parts": parts}))
 
     def _show_conversation(self, task: str) -> dict[str, str]:
-        """Return a model's conversation as attributes of the span of its call."""
         if not self._content or task not in self._said:
             return {}
         instructions = [{"type": "text", "content": self._instructions[task]}]
@@ -231,7 +230,6 @@ class Spans:
         span.end(_to_nanoseconds(at))
 
     def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:
-        """Add a span without duration for a merge, with a link to the step whose work was merged."""
         path = child if task == "goal" else f"{task}/{child}"
         links = [Link(self._tasks[path])] if path in self._tasks else []
         attributes: dict[str, Any] = {"bough.step": child, "bough.conflicts": conflicts}

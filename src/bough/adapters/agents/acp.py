@@ -72,7 +72,6 @@ class AcpAgent(Struct, eq=False):
     mode: str
     """The mode in which the agent works, if the agent offers it."""
     advice: str
-    """Advice on how to give the agent what it needs."""
     title: str = ""
 
     def __post_init__(self) -> None:

@@ -49,7 +49,6 @@ class Intake:
         self._taking = threading.Lock()
         self._dbos: type[DBOS] | None = None
         self.open = True
-        """Whether more tasks may be taken."""
         self.fleet = 1
         """Number of workers."""
 

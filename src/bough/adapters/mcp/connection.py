@@ -107,7 +107,6 @@ class Connection:
 
 
 def _first(error: BaseException) -> Exception:
-    """Return the first actual error in nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error if isinstance(error, Exception) else ServerLost(f"it was stopped ({type(error).__name__}).")

@@ -200,7 +200,6 @@ def _mark(workspace: WorkFolder) -> str:
 
 
 def _name(server: str, tool: str) -> str:
-    """Return a name for the tool that every provider accepts and that no other tool has."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")
     if len(plain) <= _NAME and plain == f"{server}__{tool}":
         return plain

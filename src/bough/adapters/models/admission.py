@@ -110,7 +110,6 @@ class Gate:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Admit every request that may go now."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -130,7 +129,6 @@ class Gate:
                 waiting.let_in.set_exception(_copy(error))
 
     def _explain(self) -> str:
-        """Explain the wait to observers."""
         left, pace = self.pace.until - self.timer(), self.pace
         if pace.probing:
             return f"waiting: {self._host} does not answer, and one request at a time asks whether it is back"

@@ -30,7 +30,6 @@ MANY = 8
 """A round with more results than this may have more than 20 blocks: results, as many calls, a text and thinking."""
 CLOSED = b",%b}]}]}" % MARK
 PIECES = ("text", "partial_json", "thinking", "signature")
-"""Names of the pieces in which a block arrives."""
 NO_OUTPUT = "(no output)"
 """Replaces the empty text of a failed call, which the interface rejects."""
 
@@ -174,7 +173,6 @@ class AnthropicReader(BaseReader):
         )
 
     def _verbatim(self, block: _OpenBlock) -> list[dict[str, Any]]:
-        """Return a block that is neither text nor a call, as it is sent back."""
         whole = dict(block.start)
         for key in ("thinking", "signature"):
             if pieces := block.join(key):

@@ -124,11 +124,9 @@ class Options(Struct, frozen=True):
     foreign_call: dict[str, Any] | None = None
     """The `extra_content` to send with a call that another model made: Gemini rejects a turn whose calls have none."""
     images: bool = False
-    """Whether the model takes images."""
     price: Price = lambda usage, model: None
     window: Window = lambda: 0
     longest: float = LONGEST
-    """Seconds that an answer may take in all."""
 
 
 DEFAULT = Options()
@@ -175,7 +173,6 @@ class HttpModel(RemoteModel):
     listing: ClassVar[str] = "/models"
     """The path of the endpoint's list of models."""
     reader: ClassVar[type[wire.BaseReader]]
-    """The class that assembles the model's answers."""
     path: ClassVar[str]
     """The path of its requests, below the base URL."""
 

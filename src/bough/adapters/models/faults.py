@@ -305,7 +305,6 @@ def _advise_on_key(at: Endpoint) -> str:
 
 
 def _walk_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -48,7 +48,6 @@ class Pace(Struct):
     cut: int = 0
     """The last request before the window was reduced: answers up to that one say nothing about the new window."""
     under_way: set[int] = field(default_factory=set)
-    """The numbers of the requests under way."""
 
     @property
     def probing(self) -> bool:

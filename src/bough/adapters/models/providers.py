@@ -46,7 +46,6 @@ class Provider(Struct, frozen=True):
     """Environment variables that may hold the key, the usual one first; empty: no key is needed."""
     base_url_variable: str = ""
     dialect: str = "chat"
-    """The provider's protocol."""
     options: Options = Options()
     """Options at the provider's own endpoint."""
     advice: str = ""

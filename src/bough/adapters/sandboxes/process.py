@@ -235,7 +235,6 @@ def _make_mark(workspace: WorkFolder) -> str:
 
 
 def _end_marked(mark: str) -> None:
-    """Kill all processes with the mark in their environment. Without /proc, none are found."""
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
     # Repeat until a scan finds none, because a process may be forked between a scan and the kill.
     for _ in range(100):

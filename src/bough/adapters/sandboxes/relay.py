@@ -122,7 +122,6 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
-    """Connect to the host, directly or through the person's own proxy."""
     if network["upstream"]:
         return _connect_through(urlsplit(network["upstream"]), host, port)
     for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -164,7 +163,6 @@ def _connect_through(proxy: Any, host: str, port: int) -> socket.socket:
 
 
 def _rewrite_head(head: bytes, method: str, target: str, version: str) -> bytes:
-    """Rewrite the head of a plain HTTP request for its server: with the path instead of the whole URL."""
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # Allow only one request per connection, because a second one could name another host without being checked.
@@ -180,7 +178,6 @@ def _refuse(client: socket.socket, status: int, why: str) -> None:
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:
-    """Pass data on in both directions until both sides have ended."""
     one.settimeout(None)
     other.settimeout(None)
     open_to = {one: other, other: one}

@@ -229,7 +229,6 @@ class SqlStore(ABC, Generic[D]):
     def _insert(
         self, db: D, run: str, task: str, version: int, link: bytes, encoded: Sequence[Encoded]
     ) -> list[Record]:
-        """Add the events, numbered after the `version` of their stream and chained to its `link`."""
         last, at = self._number(db, run, len(encoded))
         records, rows = [], []
         for number, (event, body) in enumerate(encoded, 1):
@@ -268,7 +267,6 @@ class SqlStore(ABC, Generic[D]):
         return await self._look(lambda db: self._decode(run, db.rows(query, *values), whole))
 
     def _decode(self, run: str, rows: Iterable[Row], whole: bool) -> list[Record]:
-        """Decode a run's rows, each checked against its chain (see `check_rows`)."""
         records: list[Record] = []
         seq = 0
         try:

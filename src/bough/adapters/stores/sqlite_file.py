@@ -404,7 +404,6 @@ def _switch_to_wal(db: SqliteConnection) -> None:
 
 
 def _error_name(error: sqlite3.Error | OSError) -> str:
-    """Return the name of an error: `SQLITE_FULL`, `ENOSPC` …"""
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, "")
     return str(getattr(error, "sqlite_errorname", ""))

@@ -65,7 +65,6 @@ def _count_passed(command: str, text: str) -> int | None:
 
 
 def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:
-    """Describe how the command ended, as the last line of the output that the model sees."""
     took = f"{finished.seconds:.1f} s"
     if not finished.killed:
         silent = "" if finished.output.strip() else "no output, "

@@ -127,7 +127,6 @@ def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
 
 
 def _walk(root: str) -> Iterator[str]:
-    """Yield the paths below the root, breadth first, without `.git`."""
     folders = [""]
     for folder in folders:  # the list grows during the walk
         for name, kind in Place(root, folder).list():

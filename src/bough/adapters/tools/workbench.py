@@ -79,7 +79,6 @@ def decode_arguments(tool: Tool, raw: str) -> Struct:
 
 
 def _make_refusal(tool: Tool, what: str) -> Refusal:
-    """Make a refusal that says what is wrong with a call, and how to call the tool."""
     schema, usage = make_schema(tool.arguments), []
     for name, described in schema["properties"].items():
         kind = " | ".join(f'"{choice}"' for choice in described.get("enum", ())) or described.get("type", "value")

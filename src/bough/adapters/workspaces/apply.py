@@ -120,12 +120,10 @@ class Applying(Struct, eq=False):
         return True if present == move.base else None
 
     def _is_removed(self, path: bytes) -> bool:
-        """Whether the run's change removes what is at the path, and the person has not changed that."""
         move = self.moves.get(path)
         return move is not None and move.target is None and self._read_present(path) == move.base
 
     def _list_inside(self, path: bytes) -> Iterator[bytes]:
-        """Yield the paths of everything below a folder except folders."""
         folders = [path]
         for folder in folders:  # the list grows during the walk
             for entry in disk.list_entries(join_path(self.top, folder)):

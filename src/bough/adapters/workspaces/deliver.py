@@ -119,7 +119,6 @@ def _measure(body: bytes) -> bytes:
 
 
 def _quote(path: str) -> bytes:
-    """Quote a path for `git fast-import`, whatever characters it has."""
     escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"%b"' % escaped
 

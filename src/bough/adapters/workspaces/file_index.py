@@ -105,7 +105,6 @@ class FileIndex(Struct):
     fresh: set[bytes] = field(default_factory=lambda: {b""})
     """Folders whose tree is unknown because something in or below them changed. No other index shares them."""
     bare: set[bytes] = field(default_factory=set)
-    """Completely empty folders."""
     read: int = 0
     """How many files had to be read."""
     looked: int = 0

@@ -169,14 +169,12 @@ def run_git(
 
 
 def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
-    """Return the error for a missing program or a missing folder, which the system reports alike."""
     if find_program("git", None) is None:
         return WorkspaceError("git was not found on PATH: install git, then run bough again.")
     return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")
 
 
 def _extract_reason(stderr: bytes) -> str:
-    """Return the first line of git's error message, without its prefix."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["it gave no reason"]
     return fatal[0].removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")

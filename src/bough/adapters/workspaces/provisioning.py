@@ -143,5 +143,4 @@ def _quote(done: Finished) -> str:
 
 
 def _service_folder(workspace: ProvisionedWorkspace) -> Path:
-    """Return the folder for the files of a checkout's services."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}{ENDING}")

@@ -379,7 +379,6 @@ class _Look:
 
 
 def _has_same_tree(folder: Folder, before: Folder) -> bool:
-    """Whether a folder has the same files and subfolders as before."""
     known = before.files
     if folder.files.keys() != known.keys() or folder.folders.keys() != before.folders.keys():
         return False
