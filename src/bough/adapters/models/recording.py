@@ -8,7 +8,6 @@ belongs to one goal, one repository and one version of the prompts.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import re
 import time
@@ -41,8 +40,8 @@ class RecordedAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     answer: Answer
     seconds: float
-    prompt: str
-    """SHA-256 of the prompt: tells whether a later run sent the same prompt."""
+    prompt: str = ""
+    """A hash of the prompt, in older recordings."""
 
 
 class RecordingModel:
@@ -75,9 +74,7 @@ class RecordingModel:
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         began = time.monotonic()
         answer = await self._model.ask(prompt, progress)
-        line = RecordedAnswer(
-            prompt.key, self.name, answer, round(time.monotonic() - began, 3), fingerprint_prompt(prompt)
-        )
+        line = RecordedAnswer(prompt.key, self.name, answer, round(time.monotonic() - began, 3))
         encoded = msgspec.json.encode(line)
         for secret, struck in self._secrets:
             encoded = encoded.replace(secret, struck)
@@ -100,7 +97,7 @@ class ReplayModel:
         self.name = f"replay:{path}"
         self._path = path
         self._pace = pace
-        self.header, lines = read_recording(path)
+        _, lines = read_recording(path)
         self._answers: dict[str, deque[RecordedAnswer]] = {}
         for line in lines:
             self._answers.setdefault(line.key, deque()).append(line)
@@ -160,14 +157,6 @@ def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:
         except UNREADABLE as error:
             raise UsageError(f"Line {number} of the recording {path} is not an answer: {error}.") from None
     return header, lines
-
-
-def fingerprint_prompt(prompt: Prompt) -> str:
-    """Return the SHA-256 of a prompt: its system prompt, its tools' names and its messages."""
-    sha = hashlib.sha256(msgspec.json.encode([prompt.system, [tool.name for tool in prompt.tools]]))
-    for message in prompt.messages:
-        sha.update(msgspec.json.encode(message))
-    return sha.hexdigest()
 
 
 def _parse_header(path: Path, line: bytes) -> Header:
