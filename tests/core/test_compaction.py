@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from pathlib import Path
@@ -185,7 +184,7 @@ def really_read(root: Path, path: str, **more: int) -> str:
     workspace: Workspace = _Folder(root)  # type: ignore[assignment]
     sandbox: Sandbox = None  # type: ignore[assignment]
     bench = Bench(workspace, Rules(), sandbox, lambda text: None)
-    return asyncio.run(file_tools.read(file_tools.Read(path, **more), bench)).output
+    return file_tools.read(file_tools.Read(path, **more), bench).output
 
 
 @pytest.mark.parametrize("content", [b"one\ntwo\n", b"one\n\n\ttwo", b"\r\n1\r\n", "ä 中\n".encode(), b"(end of it)\n"])

@@ -16,8 +16,6 @@ from bough.ports import ToolResult
 
 BIGGEST = 32_000_000
 """The size in bytes of the largest file that `read` and `edit` accept."""
-SMALL = 128_000
-"""Files of up to this many bytes are read without a thread, because starting one would take longer than reading."""
 _LOOKED_AT = 8_192
 """How many bytes at the beginning of a file are searched for a NUL byte, which marks it as binary."""
 
@@ -35,15 +33,7 @@ class Write(Struct, frozen=True, forbid_unknown_fields=True):
     content: Annotated[str, Meta(description="The whole content of the file.")]
 
 
-async def read(arguments: Read, bench: Bench) -> ToolResult:
-    try:
-        small = (bench.workspace.folder / arguments.path).stat().st_size <= SMALL
-    except (OSError, ValueError):
-        small = False
-    return _read(arguments, bench) if small else await _read_in_thread(arguments, bench)
-
-
-def _read(arguments: Read, bench: Bench) -> ToolResult:
+def read(arguments: Read, bench: Bench) -> ToolResult:
     place = paths.resolve_path(bench.workspace, arguments.path)
     raw = load_file(place, bench)
     if not raw:
@@ -81,9 +71,6 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
         page.append(numbered)
     last = first + len(page)
     return ToolResult("\n".join([*page, _describe_position(arguments, lines, last, unfinished)]))
-
-
-_read_in_thread = run_in_thread(_read)
 
 
 def _describe_position(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:
@@ -144,7 +131,7 @@ READ = Tool(
     description="Show a text file with line numbers. Long files come in pages: continue with `start`.",
     arguments=Read,
     example='{"path": "src/app.py", "start": 1, "lines": 200}',
-    act=read,
+    act=run_in_thread(read),
 )
 WRITE = Tool(
     name="write",
