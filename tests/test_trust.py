@@ -15,16 +15,20 @@ from msgspec.structs import fields
 from bough.app import config
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.textual.cleaning import clean_markdown, clean_message
-from bough.trust import programs
+from bough.trust import files, programs
 from bough.trust.files import Place
 from bough.trust.wishes import applies_unasked
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def top(tmp_path: Path) -> Path:
-    """A project with a secret next to it."""
+@pytest.fixture(params=["openat2", "by handle"])
+def top(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a secret next to it; opened by the one call, and as systems without it do."""
+    if request.param == "by handle":
+        monkeypatch.setattr(files, "_find_openat2", lambda: None)
+    elif files._find_openat2() is None:
+        pytest.skip("this system has no openat2")
     project = tmp_path / "project"
     (project / "inner" / "deep").mkdir(parents=True)
     (project / "inner" / "deep" / "file").write_text("text")
