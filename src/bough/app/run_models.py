@@ -12,9 +12,8 @@ from typing import Literal
 from msgspec import Struct
 
 from bough.adapters.models.absent import NOBODY
-from bough.adapters.models.capabilities import Capabilities, read_capabilities
+from bough.adapters.models.capabilities import NONE, Capabilities, KnownProtocols, Setting, read_capabilities
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.capabilities import NONE, KnownProtocols, Setting
 from bough.adapters.models.providers import (
     PROVIDERS,
     REPLAY,
