@@ -38,8 +38,8 @@ _STARTS = (path for runner in RUNNERS for path, text, _ in runner.starts if text
 _SHOWS = "|".join((MAKE_INPUTS, r"autogen\.sh|bootstrap(?:\.sh)?", *_STARTS))
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
-_OWN_PLACES = r"\bbundle exec |(?<![\w./-])(?:\./)?vendor/bin/"
-"""Pattern for what makes a command run a program that the project's own set-up installs."""
+_OWN_SETUP = r"\bbundle exec |(?<![\w./-])(?:\./)?vendor/bin/| (?:-lluacov|--coverage(?:-[\w-]+)?(?:=\S+)?)(?= |$)"
+"""Pattern for what makes a command need the project's own set-up: programs that it installs, measuring of coverage."""
 _TESTY = r"(?i)(?:^|[-_.])(?:run|self)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify|ert-run-tests.*"
 """Pattern for names of targets and scripts that run tests."""
@@ -115,7 +115,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     found = [Check(hit.command, hit.why) for hit in known if hit.alone]
     found += [*stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
     # Also as the system has the program, where the project's own set-up did not run.
-    found += [replace(check, command=re.sub(_OWN_PLACES, "", check.command)) for check in found]
+    found += [replace(check, command=re.sub(_OWN_SETUP, "", check.command)) for check in found]
     first = {check.command: check for check in reversed(found)}
     unique = [first[command] for command in dict.fromkeys(check.command for check in found)][:MOST_CANDIDATES]
     # A joined command runs several checks in sequence. No single runner's report covers them all: give it no runner.

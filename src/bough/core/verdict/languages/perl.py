@@ -29,11 +29,12 @@ class Prove(Runner):
     closes = r"Files=\d+, Tests=(?P<total>\d{1,9}), +[\d.]+ wallclock secs .*\nResult: (?:PASS|NOTESTS|(?P<least>FAIL))"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """List the test commands; without a lib/ folder those with a build come first, since tests need its result."""
+        """List the test commands; those with a build come first if tests need its result: without lib/, or with C."""
         if "META6.json" in look.files:  # The language's successor, whose tests have the same names.
             return [ProjectCommand("prove -r -e 'raku -Ilib' t", "there is a META6.json")]
         found = [*super().projects(look)]
-        return found if look.has_folder("lib") else found[::-1]
+        compiled = any(path.endswith(".xs") for path in look)
+        return found if look.has_folder("lib") and not compiled else found[::-1]
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         ended = super().closing(lines)
