@@ -295,9 +295,9 @@ def test_a_linter_beside_the_tests_is_named_as_that(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("test:\n\t@echo 1..1\n\t@echo ok 1\n\t@echo a.c:1: too long; exit 3\n")
     git(tmp_path, "init", "-q")
     found = look(tmp_path, Choices())[0]
-    assert describe_base(found).startswith("1 test passed, and what runs beside them fails with exit status 2 (")
+    assert describe_base(found).startswith("1 test passed, but the command fails with exit status 2 (")
     lines = ["".join(text for text, _ in line) for line in render_banner(e.Record(0, "", "", 0, 0.0, found), "")]
-    assert any("a linter or a build beside the tests counts too: --check CMD takes" in line for line in lines)
+    assert any("a linter or a build in the command counts, too: pass the tests alone with" in line for line in lines)
 
 
 @pytest.mark.differs(*AGENT_ONLY, reason="the script answers an agent, not what bough asks beside it")

@@ -84,7 +84,7 @@ PERSON_ONLY = {
     *(("worker", key) for key in WorkerSettings.__struct_fields__),
     *(("hooks", key) for key in HookSettings.__struct_fields__),
 }
-REMOVED = {("backlog", "lessons"): " Lessons are gone, because they showed no help: remove it."}
+REMOVED = {("backlog", "lessons"): " Lessons are gone, because they did not help: remove it."}
 """What to tell a person who uses a setting of an earlier release."""
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of `Rules` that have their own section in the file."""

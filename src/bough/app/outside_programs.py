@@ -133,7 +133,8 @@ def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTo
 
     def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:
         own = dict(plain)
-        if line and line[0].startswith("/"):  # The sandbox shows folders on PATH, so the program and its libraries.
+        # The sandbox shows the folders on PATH and the libraries next to them, so the program's folder goes there.
+        if line and line[0].startswith("/"):
             own["PATH"] = f"{Path(line[0]).parent}:{own['PATH']}"
         network = parse_network(settings.network, env) if project.level.confines else Network("on")
         return make_sandbox(project.config.sandbox.mode, own, hidden=[root], network=network)

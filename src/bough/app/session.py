@@ -399,7 +399,7 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
     if chosen.env_file:
         variables = read_variables(Place(root, chosen.env_file, links=True))
     environment = find_environment(root, folder, env)
-    if environment is not None and config.sandbox.mode == "none":  # Checkouts without a sandbox have no link to it.
+    if environment is not None and config.sandbox.mode == "none":  # Without a sandbox, checkouts have no link to it.
         environment = replace(environment, inside="")
     return Surroundings(
         environment=environment,

@@ -109,7 +109,7 @@ async def _run_base_check(
         return e.BaseChecked(check.command, check.why, check.environment, lacking=said, way_out=more)
 
 
-# ── the scout ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the scout, a model that proposes a check ──────────────────────────────────────────────────────────────────────────
 
 
 class _Proposal(Struct, frozen=True):

@@ -190,7 +190,7 @@ async def _build_question(
     values = {
         "asked": _render_asked(task, missing) or goal.instructions,
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
-        + context.render_section("Replaced by what was said later, as far as they differ", context.render_bullets(old))
+        + context.render_section("Earlier demands: where later ones differ, those hold", context.render_bullets(old))
         + context.render_section("Dropped since, and not a demand", context.render_bullets(gone))
         + context.render_section("The step that was to meet it", step)
         + context.render_section("What must be true at the end", context.render_bullets(task.step.criteria))

@@ -326,7 +326,8 @@ async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime
 
 async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
     halt = e.TaskHalted(command.reason, command.message)
-    if command.reason == "unavailable" and task.models.quota_until:  # From then on a fallback is available again.
+    # If a model is only out of quota, the run can go on as soon as that is renewed.
+    if command.reason == "unavailable" and task.models.quota_until:
         halt = e.TaskHalted("quota", command.message, until=task.models.quota_until)
     yield [halt]
 

@@ -145,9 +145,7 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
     owner, events = "", list[e.AnyEvent]()
     if added and task.plan.steps:
         found = reading.find_owner(task, heard, tuple(replaces), said.task)
-        replaced = [
-            f"\n\nIt replaces “{one.whole}”, as far as they differ." for one in task.asked if one.number in replaces
-        ]
+        replaced = [f"\n\nIt replaces “{one.whole}” where they differ." for one in task.asked if one.number in replaces]
         owner, changed = reading.plan_for_demands(task, added, "".join((said.text, *replaced)), found)
         if changed is not None:
             events = _change_plan(task, changed)

@@ -243,7 +243,7 @@ def _clear_folder(scratch: Path) -> None:
 
 def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
     """Return the answer with its token usage. If the server did not count the tokens, they are estimated, and marked as
-    such. `shown`: how many tokens of the conversation have been counted."""
+    such. `shown`: the tokens of the conversation that the model was shown."""
     return answer if answer.usage != Usage() else replace(answer, usage=estimate_usage(shown, tools, answer))
 
 

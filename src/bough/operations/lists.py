@@ -128,7 +128,7 @@ async def drop_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> Change
     for name in (names := [backlog.find(one).name for one in _name_all(goal)]):
         await opened.store.post(backlog.stream, CONTROL, e.GoalDropped(name, find_person()))
         needing = [one.name for one in backlog.items.values() if name in one.entry.needs and not one.dropped]
-        left = f" {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs." if needing else ""
+        left = f" {', '.join(needing)} cannot begin any more: `bough backlog edit` can change that." if needing else ""
         said.append(f"Dropped {name}.{left}")
     return ChangedList(list=backlog.name, goal=", ".join(names), said="\n".join(said))
 

@@ -378,7 +378,7 @@ async def pr(
     *,
     branch: Annotated[str, "The branch (default: bough/RUN)."] = "",
     steps: Annotated[bool, "One commit per step."] = False,
-    partial: Annotated[bool, "Also if the run is not completed, so that its work is not proven."] = False,
+    partial: Annotated[bool, "Make the branch even if the work is not proven."] = False,
     draft: Annotated[bool, "Push the branch and open a draft with your own `git` and `gh`."] = False,
 ) -> DescribedBranch:
     """Put a run's work on a branch, with a description for a pull request.

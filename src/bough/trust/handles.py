@@ -143,7 +143,7 @@ def _make_below(parent: int, name: bytes) -> int:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             remove_in(parent, name)
-    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+    raise OSError(errno.EBUSY, "another process keeps replacing it", name)
 
 
 def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
@@ -153,7 +153,7 @@ def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
             return _retry_with_access(parent, action)
         except FileExistsError:
             remove_in(parent, name)
-    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+    raise OSError(errno.EBUSY, "another process keeps replacing it", name)
 
 
 def remove_below(top: bytes, path: bytes) -> None:

@@ -163,7 +163,7 @@ def describe_base(event: e.BaseChecked) -> str:
         return f"passes ({pluralize(event.passed, 'test')}, {took}), except what cannot run here"
     if failed:
         return f"{failed} of {pluralize(ran - len(event.aside), 'test')} {'fails' if failed == 1 else 'fail'} ({took})"
-    beside = f"{pluralize(event.passed, 'test')} passed, and what runs beside them " if event.passed else ""
+    beside = f"{pluralize(event.passed, 'test')} passed, but the command " if event.passed else ""
     return f"{beside}fails with exit status {event.exit_status} ({took})"
 
 

@@ -79,7 +79,7 @@ def tell_round(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
             return f"{event.model} answers from here on: {event.why.rstrip('.')}", "yellow"
         case e.TaskRewound():
             memory.asking = False
-            return f"rewound to its version {event.version}; later events no longer count", "yellow"
+            return f"rewound to its event {event.version}; later events no longer count", "yellow"
         case e.MessageAdded():
             return f"bough tells the agent ({event.why.replace('_', ' ')}): {first_line(event.text)}", ""
         case e.ToolStarted():

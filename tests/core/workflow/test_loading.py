@@ -158,7 +158,7 @@ def test_names() -> None:
         (A + 'condition = "b.success"\n' + B, "write it before"),
         (A + B + 'condition = "sucess"\n', "did you mean `success`?"),
         (A + B + 'condition = "failure"\n', 'on_error = "skip"'),
-        ("parallel = true\n" + A + B + 'condition = "success"\n', "write `STEP.` in front"),
+        ("parallel = true\n" + A + B + 'condition = "success"\n', "name one, as in `STEP.success`"),
         ("parallel = true\n" + A + B + 'condition = "a.success"\n', 'needs = ["a"]'),
         (
             '[[steps]]\nname = "l"\nrepeat = 2\nuntil = "x.empty"\nsteps = [{ name = "y", action = "z" }]',

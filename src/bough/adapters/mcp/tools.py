@@ -237,7 +237,7 @@ def make_served(
     make: Callable[[ToolServer, list[str]], Sandbox],
     project: Path | None = None,
 ) -> ServerSetup:
-    """Make the set-up of a server. `make`: returns the sandbox for a server's settings and command line."""
+    """Collect what is needed to connect to a server. `make`: makes a sandbox for its settings and command line."""
     if settings.url:
         return ServerSetup(name, settings, None, [], {}, env)
     line, lacking = build_argv(settings, env), ""

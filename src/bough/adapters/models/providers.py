@@ -47,7 +47,7 @@ class Provider(Struct, frozen=True):
     base_url_variable: str = ""
     dialect: str = "chat"
     options: Options = Options()
-    """Options at the provider's own endpoint."""
+    """How its own endpoint differs from other servers of this protocol."""
     advice: str = ""
     """Advice on signing in, if that takes more than a key."""
 

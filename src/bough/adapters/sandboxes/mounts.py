@@ -169,7 +169,7 @@ def _open_step(place: int, name: str, folder: bool) -> int:
         os.close(handle)
         with suppress(FileNotFoundError):
             os.rmdir(name, dir_fd=place) if stat.S_ISDIR(mode) else os.unlink(name, dir_fd=place)
-    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+    raise OSError(errno.EBUSY, "another process keeps replacing it", name)
 
 
 def _create(place: int, name: str, folder: bool) -> None:

@@ -57,7 +57,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     if process is None:
         return None
     marks = folder.glob(f"{_mark_name(worker)}-*") if folder is not None else ()
-    present = max(map(_is_locked_file, marks), default=None)  # None: this worker shows no presence there
+    present = max(map(_is_locked_file, marks), default=None)  # None: it has no lock file there
     # A held lock proves life anywhere. A free one proves an end only on this machine: on a shared file system other
     # machines' locks may be invisible.
     if present or (present is False and process.same_machine):

@@ -207,7 +207,7 @@ class AlteredCopies:
             )
         elif passed:
             test, value = next(iter(passed.items()))
-            work.canary = f"not seen to fail: {test} passes with {canary.describe_value(value)}, too"
+            work.canary = f"not seen to fail: {test} also passes with {canary.describe_value(value)}"
             # There is no doubt if a test failed at the base: it was seen to fail there.
             work.doubt = "" if old else f"no test that carries the claim was {work.canary.removeprefix('not ')}"
         else:

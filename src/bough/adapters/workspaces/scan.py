@@ -124,10 +124,10 @@ class Scanner(Struct):
         wanted: FileIndex | None = None,
         keep: bool = True,
     ) -> FileIndex:
-        """Scan the folder. Contents go into the batch; without a batch only their ids are computed. `settled`: since
-        `before`, only a `.gitignore` in the folder itself can have changed what is ignored. `wanted`: read only the
-        contents of these paths; other files are only listed. `keep`: the next scan starts from the result; otherwise
-        the watch reports the same changes again. Raises `SnapshotRefused` if there is more than may be kept."""
+        """Scan the folder. Contents go into the batch; without a batch only their ids are computed. `settled`: only a
+        `.gitignore` in the folder can have changed what is ignored since `before`. `wanted`: read only the contents of
+        these paths; other files are only listed. `keep`: the next scan starts from the result; otherwise the watch
+        reports the same changes again. Raises `SnapshotRefused` if there is too much to keep."""
         told = self.watch.changed() if self.watch is not None else None
         with self.telling():
             changed = None

@@ -120,7 +120,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     before: dict[str, str] = {}
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
-    verified = by_check = False  # By a check that the person gave later.
+    verified = by_check = False  # `by_check`: the run is completed by a later `bough verify`.
     for record in (known := list(drop_rewound(records))):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:

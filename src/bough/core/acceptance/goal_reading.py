@@ -25,7 +25,7 @@ class GoalReading(Struct, frozen=True):
 
     requirements: tuple[Requirement, ...] = ()
     background: tuple[str, ...] = ()
-    """Passages that ask for nothing: headings, and those that a model named."""
+    """Passages that ask for nothing: headings, and what a model called background."""
 
 
 class NamedKind(Struct, frozen=True):

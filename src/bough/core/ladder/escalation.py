@@ -76,7 +76,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Answers in a row without a usable tool call after which a model uses text, unless most of its answers in the
     task had one."""
     fruitless_rounds: int = 3
-    """Rounds in text without a changed file after which the next attempt begins."""
+    """Rounds without a changed file before the next attempt begins, in the text protocol."""
     attempts: int = 24
     """Further attempts at a task whose check fails, if its model uses the text protocol: a small model that is wrong
     rarely finds out why. 1: none."""

@@ -176,7 +176,7 @@ SPLIT = ToolSpec(
     parameters=schema.table(
         {
             "approach": schema.text(
-                "One or two sentences, written first: where the task was too big, or what differs now."
+                "One or two sentences, written first: why the task was too big, or how this plan differs from the last."
             ),
             "steps": schema.tables(
                 "The smaller steps, in order.", schema.table(_PART, "name", "instructions", "criteria")

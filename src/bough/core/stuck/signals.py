@@ -63,7 +63,7 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     errors_apart: int = 4
     """Times that the same error occurs, with other work in between, before it is `repeated_error`."""
     error_window: int = 24
-    """Rounds within which such errors are counted."""
+    """Rounds back within which an error counts for `errors` and `errors_apart`."""
     silent: int = 3
     """Answers in a row without a usable call: `monologue`, or `repetitive_output` if they say the same."""
     chants: int = 10

@@ -219,7 +219,7 @@ def find_runner_behind(command: str, look: ProjectFiles) -> str:
         runner = recognise(script)
     behind = find_runner(runner)
     if behind is None or (depth > 1 and not behind.by_environment):
-        return ""  # Arguments do not pass through a second script; environment variables do.
+        return ""  # A script that calls another drops added arguments; environment variables pass.
     # Arguments are appended to the script, so the runner has to be its last command.
     ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner
     return runner if ends_with_it or not behind.by_arguments else ""

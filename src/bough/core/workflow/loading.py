@@ -243,9 +243,9 @@ def _read_sibling_condition(node: Node) -> p.Condition | None:
     parallel, name = level.get("parallel"), condition.step
     if not name:
         if parallel:
-            node.wrong("condition", "Parallel steps have no previous step: write `STEP.` in front.")
+            node.wrong("condition", "Parallel steps have no previous step: name one, as in `STEP.success`.")
         elif asked < 0:
-            node.wrong("condition", "There is no step before this one: write `STEP.` in front.")
+            node.wrong("condition", "There is no step before this one: name one, as in `STEP.success`.")
     elif name not in level.numbers:
         known = [each.name for each in level.nodes if each is not node and each.name]
         node.wrong("condition", f"No sibling step is called `{name}`: {suggest_nearest(name, known)}")
@@ -269,7 +269,7 @@ def _read_until(node: Node) -> p.Condition | None:
     if condition is not None and condition.step and condition.step not in names:
         node.wrong("until", f"None of its steps is called `{condition.step}`: {suggest_nearest(condition.step, names)}")
     if condition is not None and not condition.step and node.table.get("parallel"):
-        node.wrong("until", "Parallel steps have no last step: write `STEP.` in front.")
+        node.wrong("until", "Parallel steps have no last step: name one, as in `STEP.success`.")
     return condition
 
 

@@ -94,7 +94,7 @@ def _render_base(event: e.BaseChecked, examines: bool) -> list[Line]:
         lines.append(_make_fact("", f"fails already{named}; what you do not ask for may stay so with --accept-failing"))
     elif event.passed and event.exit_status not in (0, None) and not event.aside and not event.lacking:
         lines.append(
-            _make_fact("", "a linter or a build beside the tests counts too: --check CMD takes the tests alone")
+            _make_fact("", "a linter or a build in the command counts, too: pass the tests alone with --check CMD")
         )
     if event.belief:
         lines.append(_make_fact("", event.belief))
