@@ -153,7 +153,7 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"test/a_test.rb": "", "lib/a.rb": ""}, [MINITEST]),
     ({"t/a.t": "", "lib/A.pm": "", "Makefile.PL": ""}, ["prove -lr t", "perl Makefile.PL && make test"]),
     ({"t/a.t": "", "A.pm": "", "Makefile.PL": ""}, ["perl Makefile.PL && make test", "prove -lr t"]),
-    ({"t/a.t": "", "lib/A.pm": "", "lib/A.xs": "", "Makefile.PL": ""}, ["perl Makefile.PL && make test", "prove -lr t"]),
+    ({"t/a.t": "", "lib/A.xs": "", "Makefile.PL": ""}, ["perl Makefile.PL && make test", "prove -lr t"]),
     ({"a.py": 'def f():\n    """\n    >>> f()\n    """\n'}, ["python3 -m doctest -v a.py"]),
     ({"tests/tests.py": UNITTEST_FILE, "a.py": ""}, ["python3 -m unittest tests/tests.py"]),
     ({"a/tests.py": PYTEST_FILE, "a/__init__.py": ">>> 1"}, ["python3 -m pytest a/tests.py"]),
