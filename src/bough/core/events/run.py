@@ -131,7 +131,7 @@ class BaseChecked(Event, frozen=True):
     belief: str = ""
     """What running the check on a copy with a broken product showed, as a phrase; empty if not tried yet."""
     believed: bool = False
-    """Whether the check was seen to fail on the broken product, so that a pass proves something."""
+    """Whether the check failed when bough broke the product on purpose, so that a pass proves something."""
 
 
 class CheckScouted(Event, frozen=True):

@@ -183,7 +183,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_telling(self) -> bool:
-        """Whether the result tells something: the check ran tests, or ended without naming any and lacked nothing."""
+        """Whether the result counts: tests ran, or a check that names none passed, or failed with nothing missing."""
         return self.ran_tests > 0 or (self.mute and (self.exit_status == 0 or (self.red and self.refuted != "")))
 
     @property

@@ -160,7 +160,7 @@ class Language:
     body: ClassVar[str] = ""
     """Pattern from a function's head up to its first statement; its group is the name."""
     switch: ClassVar[str] = ""
-    """First statement that ends a function if `{on}` is 1 and does nothing if it is 0; empty if none is known."""
+    """Statement put first in a function to break it: with `{on}` 1 it returns at once, with 0 it does nothing."""
     interpreters: ClassVar[tuple[str, ...]] = ()
     """Programs that run the language's files by their path; the names have no version."""
     build_files: ClassVar[str] = ""

@@ -72,7 +72,7 @@ class _WorkKeys(TypedDict, total=False):
 
     title: Annotated[str, _key("A line for people.")]
     description: Annotated[
-        str, _key("What its smaller steps are for as a whole; in any other step, a line for people.")
+        str, _key("What its smaller steps do together; in a step without them, the same as `title`.")
     ]
     action: Annotated[
         str | ActionKeys, _key("What to do: text for an agent, or a table with `run`, `check` or `workflow`.", WORKED)

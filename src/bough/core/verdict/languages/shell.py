@@ -52,7 +52,7 @@ class Tap(Runner):
         found = next(filter(None, (re.fullmatch(_SCRIPT, path) for path in look.near)), None)
         if found is not None:
             program, why = _INTERPRETERS[found["suffix"]], f"there is a {found[0]}"
-            inside = found["folder"] and "../" in look.text(found[0])  # Its paths start there.
+            inside = found["folder"] and "../" in look.text(found[0])  # It must run in its folder.
             below = f"cd {found['folder']} && {program} {last_segment(found[0])}"
             yield ProjectCommand(below if inside else f"{program} {found[0]}", why)
 
