@@ -65,7 +65,7 @@ QUOTED = 1_000
 """The most characters of the passage around a quotation from a file that a judge is shown."""
 ASSERTED = (
     "Does the request demand what the test asserts? A test that is faulty itself, so that it would fail on any right "
-    "work, shows nothing: rule `demanded = false` and say so. Of several, all count or none."
+    "work, shows nothing: rule `demanded = false` and say so. One ruling holds for all tests shown."
 )
 UNHEARD = "(its author was not asked: rule by the words of the request alone)"
 

@@ -102,7 +102,7 @@ class _BaseCheck:
     async def begin(self) -> None:
         """Start the check, and wait until it ends or has run for `AHEAD` seconds after its first test."""
         self._task = asyncio.create_task(self._check())
-        # To examine somebody else's change no agent starts early, so wait for the result.
+        # Agents that examine somebody else's change never start early, so wait for the check's end.
         early = asyncio.create_task(asyncio.Event().wait() if self.run.plan.goal.given else self._early.wait())
         with shown(self._ports, GOAL, "checking your files as they are"):
             try:

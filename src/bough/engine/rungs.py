@@ -125,7 +125,7 @@ async def _try_again(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
     last, best = task.attempt, task.acceptance.best
     workspace = await runtime.open(task)
     if task.ladder.spare:
-        tree, begun, why = task.base, repeat_attempt(last), "another answer to the same question"
+        tree, begun, why = task.base, repeat_attempt(last), "the model's next answer to the same prompt"
     else:
         tactic = await choose_next_tactic(task, runtime)
         repairs = tactic == "repair" and best is not None
