@@ -48,7 +48,7 @@ class SandboxLevel(Struct, frozen=True):
                 "exhaust memory and processes",
             )
         gaps = [
-            "read what is outside your home (the project too, when it is)",
+            "read what is outside your home (even the project, if it is there)",
             "see which processes run and change their priorities",
             "change modes, owners and times of your files, and what is in /dev/shm",
         ]

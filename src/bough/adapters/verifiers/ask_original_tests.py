@@ -32,7 +32,7 @@ class Question(Struct, frozen=True):
     before: Mapping[str, str]
     after: Mapping[str, str]
     only_adds: bool = False
-    """Whether the test side changed only by new test files."""
+    """Whether the work only added test files, and changed nothing else on the test side."""
     other: str = ""
     """The same tree, but with files that may be tests or product as the work has them; the tests must pass on both."""
 

@@ -265,7 +265,7 @@ _PROVIDED = {
     "output": "Make it print less, or pass a check that runs a part: `--check CMD`.",
     "program": "Make it executable (`chmod +x`), or pass how it is run: `--check CMD`.",
     "time": "Raise the limit (`[check] timeout` in bough.toml, in seconds), or pass a check that runs a part: `--check "
-    "CMD`; if the work is to make it end, say so in the goal.",
+    "CMD`; if the work should make it finish, say so in the goal.",
     "command": "Install {}, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
     "`[workspace] env` can set PATH.",
 }

@@ -47,7 +47,7 @@ SINGLY = 20.0
 """Seconds for trying the values of a check without named tests one by one."""
 MOST_SINGLE = 6
 """The most values tried one by one."""
-NOT_FOUND = "no value was found whose change could make them fail"
+NOT_FOUND = "found no value in the tests whose change makes them fail"
 
 
 class CheckedWork(Work, eq=False, kw_only=True):

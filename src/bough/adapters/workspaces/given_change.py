@@ -184,6 +184,6 @@ def apply_patch(repository: Repository, base: str, patch: bytes) -> str:
         except WorkspaceError as error:
             why = str(error).partition(": ")[2].rstrip(".")
             raise UsageError(
-                f"The patch does not apply to what it is compared with ({why}): name that with --base."
+                f"The patch does not apply to its base ({why}): name the commit that it starts from with --base."
             ) from None
         return os.fsdecode(repository.write("write-tree", index=index)).strip()
