@@ -44,7 +44,7 @@ class PrunedRuns(OperationResult, frozen=True, kw_only=True):
     before: int
     """The bytes that bough's files took before."""
     after: int
-    """The bytes that they take now."""
+    """The bytes that bough's files take now."""
 
 
 class ExaminedChange(RunResult, frozen=True, kw_only=True):

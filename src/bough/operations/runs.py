@@ -63,7 +63,7 @@ class DescribedBranch(RunResult, frozen=True, kw_only=True):
 
 class AnsweredRun(RunResult, frozen=True, kw_only=True):
     says: str
-    """`yes`, `no`, `change` or `own`."""
+    """`yes` or `no`; to a plan also `change` (make another) or `own` (use the person's)."""
     task: str = ""
     tests: tuple[str, ...] = ()
     command: str = ""

@@ -167,7 +167,7 @@ def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
 
 
 def answer_wishes(folder: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
-    """Store the person's answer to these wishes, for the project that contains the folder."""
+    """Store whether the person allows these settings of the repository that contains the folder."""
     Permissions(dict(os.environ), find_project_root(folder)).keep(SETTINGS, wishes, allowed=allowed)
 
 

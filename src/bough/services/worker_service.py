@@ -126,7 +126,7 @@ class Serving:
                 return "lost"
             asked, trouble = beaten
             if trouble and trouble != aside:
-                self._say(f"set aside until it or a run is started again: {trouble}")
+                self._say(f"set aside until this worker or a run is started again: {trouble}")
             aside = trouble
             if asked and not self._draining.is_set():
                 self._say("asked to drain")
