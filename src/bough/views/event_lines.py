@@ -50,7 +50,7 @@ def tell_run(event: e.AnyEvent) -> Told | None:
         case e.Applied():
             return f"applied to the project{_name(event.by)}: {pluralize(len(event.files), 'file')}", "green"
         case e.Undone():
-            return f"removed from your files again{_name(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
+            return f"undone in your files{_name(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
         case e.HookFailed():
             return f"your hook for {event.hook} {event.why}", "yellow"
         case e.Rechecked():

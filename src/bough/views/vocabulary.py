@@ -135,8 +135,8 @@ def describe_needless(found: NeedlessFound | None) -> Iterator[tuple[str, str]]:
         yield f"Nothing that was asked needs this: {part}", "yellow"
     for part in found.undecided:
         yield f"Not decided: {part}: {part.why}", "dim"
-    tried = "Every part that was tried is needed" if not found.needless else "That is by"
-    yield f"{tried}: {name_some(found.tests)}; {found.checks} of at most {found.limit} checks.", "dim"
+    tried = "Shown by" if found.needless else "Every part that was tried is needed, as shown by"
+    yield f"{tried} {name_some(found.tests)}; {found.checks} of at most {found.limit} checks.", "dim"
 
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}

@@ -28,7 +28,7 @@ from bough.interfaces.cli.options import bough_command, dir_option, flag, json_o
 @option("--onto", "REF", "The branch or commit that a run's work has to hold on (default: main as it is now).")
 @flag("--all", "Every run of this project whose work is proven.", "every")
 @setup_option
-@json_option("As a JSON object: what differs, and who signed it; of runs: a list.")
+@json_option("As JSON: what differs and who signed the receipt; for runs, a list.")
 async def command(
     what: str, folder: Path, signers: Path | None, of: str, onto: str | None, every: bool, as_json: bool, **chosen: Any
 ) -> int:

@@ -234,7 +234,7 @@ async def start_night(
         "--partial": partial,
     }
     if unclear := await _read_goals(root, list, model):
-        return f"The goals were read: look at {', '.join(unclear)}. Starting again begins with them as they are."
+        return f"Unclear goals: {', '.join(unclear)}. Edit them, or start again to run them as they are."
     before = await _find_last_change(root, list)
     own = await start_bough(root, "backlog run", *_list_options(chosen))
     # Wait until the journal shows that a goal was taken. With a wrong option or no model the process ends before.
