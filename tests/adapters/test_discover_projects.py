@@ -166,6 +166,8 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"Gemfile": "", "a.rb": "", CI: "- run: bundle exec rake test\n"}, ["bundle exec rake test", "rake test"]),
     ({"a.lua": "", "tests/test.lua": "", CI: "- run: lua -lluacov tests/test.lua\n"},
      ["lua -lluacov tests/test.lua", "lua tests/test.lua"]),
+    ({"a.el": "", "test/a-test.el": "(ert-deftest a () (should t))"},
+     [r"emacs -Q --batch -L . $(find . -name '*-test*.el' -exec echo -l {} \;) -f ert-run-tests-batch-and-exit"]),
     ({"package.json": '{"scripts": {"test": "vitest"}}'}, ["env CI=true npm test"]),
     ({"build.gradle": ""}, ["gradle test"]),
     ({"meson.build": "subdir('tests')\n"}, ["meson setup build-check && meson test -C build-check"]),

@@ -64,11 +64,11 @@ def list_product(paths: Collection[str], command: str) -> list[str]:
     own = [path for path in own if not re.fullmatch(set_up, last_segment(path))]
     found = [path for path in own if is_product(path)]
     bare = [path for path in own if not find_suffix(path)]
-    if not found:
-        # No file is in a language with a record: take the files with the commonest suffix, apart from data files.
-        others = [path for path in own if find_suffix(path) not in ("", *DATA)]
-        common = Counter(map(find_suffix, others)).most_common(1)
-        found = [path for path in others if find_suffix(path) == common[0][0]] if common else []
+    # Where most code is in a language without a record: the files with the commonest suffix, apart from data files.
+    others = [path for path in own if path not in found and find_suffix(path) not in ("", *DATA)]
+    common = Counter(map(find_suffix, others)).most_common(1)
+    if common and common[0][1] > len(found):
+        found += [path for path in others if find_suffix(path) == common[0][0]]
     return [*found, *bare][:MOST_FILES]
 
 

@@ -22,6 +22,7 @@ from bough.core.verdict.runner import (
 _CABAL = "runghc Setup configure --enable-tests && runghc Setup build && runghc Setup test"
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
+_ERT = r"emacs -Q --batch -L . $(find . -name '*-test*.el' -exec echo -l {} \;) -f ert-run-tests-batch-and-exit"
 
 
 PACKAGES = (
@@ -61,6 +62,7 @@ class BuildTool(Runner):
         (r"gleam\.toml", "", "gleam test"),
         (r"dub\.(?:json|sdl)", "", "dub test"),
         (r"tests/(?!testthat\.)[^/]+\.R", "", "R CMD check --no-manual --ignore-vignettes ."),
+        (r"(?:tests?/)?[^/]+-tests?\.el", r"ert-deftest", _ERT),
         (r"[\w-]+\.asd", r"test-op", _LISP),
         (r"tests/testthat\.R", "", "Rscript -e 'testthat::test_local(stop_on_failure = TRUE)'"),
     )
