@@ -6,6 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
+from msgspec import field
+
 from bough.adapters.workspaces.exchange import Exchange
 
 TREE = "a" * 40
@@ -18,14 +20,13 @@ class Store:
         return [(TREE,)]
 
 
-class Halfway(Exchange):
+class Halfway(Exchange, eq=False):
     """The tree's own object is there before what it names, as while git unpacks what it fetched."""
 
-    def __init__(self) -> None:
-        super().__init__(cast(Any, Store()), cast(Any, None))
-        self.there = self.whole = False
-        self.unpacking = threading.Event()
-        self.rest = threading.Event()
+    there: bool = False
+    whole: bool = False
+    unpacking: threading.Event = field(default_factory=threading.Event)
+    rest: threading.Event = field(default_factory=threading.Event)
 
     def _is_here(self, tree: str) -> bool:
         return self.there
@@ -38,7 +39,7 @@ class Halfway(Exchange):
 
 
 def test_a_tree_is_used_only_once_all_of_it_is_here() -> None:
-    exchange = Halfway()
+    exchange = Halfway(cast(Any, Store()), cast(Any, None))
 
     def use() -> bool:
         exchange.fetch_tree(TREE)

@@ -120,6 +120,8 @@ class Runner:
     """Meaning of the outcomes in `named`; any other outcome is a failure."""
     repeated: ClassVar[str] = ""
     """Pattern for lines among a test's output that only repeat known counts."""
+    left_out: ClassVar[str] = ""
+    """Pattern for passages that name tests which were skipped."""
     said_before: ClassVar[bool] = False
     """Whether a test's output stands before the line that reports the test (`named`), and not after it."""
     probe_path: ClassVar[str] = ""
@@ -210,6 +212,7 @@ class Runner:
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         found: list[tuple[re.Match[str], list[str]]] = []
         said: list[str] = []
+        lines = re.sub(self.left_out, "", "\n".join(lines)).split("\n") if self.left_out else lines
         for line in lines if self.named else ():
             if match := re.fullmatch(self.named, line.strip()):
                 found.append((match, said if self.said_before else []))

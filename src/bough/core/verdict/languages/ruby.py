@@ -79,9 +79,7 @@ class Minitest(Runner):
         r"(?(unit)(?:: (?P<said>.*))?|(?: \[\S+\])?:)(?P<outcome>)"
     )
     repeated = r"\d+\) (?:Failure|Error):|=+"
-
-    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
-        return super().cases(re.sub(r"(?m)^ *\d+\) Skipped:\n.*$", "", "\n".join(lines)).split("\n"), root)
+    left_out = r"(?m)^ *\d+\) Skipped:\n.*$"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests = [path for path in look if re.fullmatch(r"test/(?:.*/)?(?:test_.*|.*_test)\.rb", path)]
