@@ -149,11 +149,6 @@ def make_page(
         standing, run = standings[name], runs.get(name)
         goal = run.tasks.get(GOAL) if run is not None else None
         proven, requirements = shown.get(name, (0, 0))
-        conflicts = {}
-        for other in backlog.items.values():  # Only the later goal records a conflict; both lines show it.
-            theirs = other.report.conflicts if other.report is not None else {}
-            if not other.dropped and (files := report.conflicts.get(other.name) or theirs.get(name)):
-                conflicts[other.name] = files
         goals.append(
             GoalLine(
                 name=name,
@@ -175,7 +170,7 @@ def make_page(
                 seconds=run.elapsed() if run is not None and item.run in spent else 0.0,
                 question=questions.get(name, ""),
                 tried=goal.report if goal is not None and standing.kind == "given_up" else "",
-                conflicts=conflicts if standing.kind == "proven" else {},
+                conflicts=_map_conflicts(backlog, name) if standing.kind == "proven" else {},
                 applied=run is not None and bool(run.applied),
                 together=together.get(name, ""),
                 notes=notes.get(name, ())
@@ -189,6 +184,13 @@ def make_page(
     if joined is not None:
         page = replace(page, branch=joined.branch, trouble=joined.why)
     return page
+
+
+def _map_conflicts(backlog: Backlog, name: str) -> dict[str, tuple[str, ...]]:
+    """Map the goals that a goal conflicts with to the files. Only the later goal records it; both lines show it."""
+    told = {one.name: one.report.conflicts if one.report else {} for one in backlog.items.values() if not one.dropped}
+    found = {other: told[name].get(other) or theirs.get(name) for other, theirs in told.items()}
+    return {other: files for other, files in found.items() if files}
 
 
 def list_notes(task: Task, rows: Sequence[Evidence]) -> Iterator[str]:
