@@ -343,7 +343,7 @@ def test_the_start_of_a_night_on_the_page_reads_the_goals(meet: Meet) -> None:
     listed(ann, "total", "shout")
     with ann.page() as page:
         status, told = page.night("start_night", list="backlog")
-        assert status == 200 and "look at shout" in told["said"], told
+        assert status == 200 and "Unclear goals: shout" in told["said"], told
         (night,) = page.home()["nights"]
         shown = {line["name"]: line["words"] for group in night["groups"] for line in group["goals"]}
         assert any("“capitals” of what?" in words for words in shown["shout"]) and not night["working"]
