@@ -50,7 +50,6 @@ def find_long(text: str) -> list[str]:
 
 def test_prose_is_wrapped() -> None:
     wrapped = [page for page in pages() if page.suffix == ".md" and not {"prompts", "reference"} & set(page.parts)]
-    assert not {
-        page.name: find_long(page.read_text(encoding="utf-8")) for page in wrapped if find_long(page.read_text())
-    }
+    long = {page.name: find_long(page.read_text(encoding="utf-8")) for page in wrapped if find_long(page.read_text())}
+    assert not long, "wrap prose at 120 characters, with the `mdformat` line of CONTRIBUTING.md"
     assert find_long(f"A {'word ' * 30}") and not find_long(f"| a {'word ' * 30} |")

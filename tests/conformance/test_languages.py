@@ -45,6 +45,7 @@ def find_sample(language: Language) -> tuple[str, str, str]:
                 return path, text, suite.command
     if language.name in RUNS_OTHERS:
         return RUNS_OTHERS[language.name]
+    assert language.name in OTHERS, f"add a test of {language.name} that expects 3 to OTHERS"
     path, text = OTHERS[language.name]
     return path, text, "./check"
 
