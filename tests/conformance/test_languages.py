@@ -77,3 +77,11 @@ def test_a_test_inside_product_code_is_put_back_and_the_code_is_not() -> None:
     restored = restore("src/sum.zig", old, new, "zig test src/sum.zig") or ""
     assert "return a + 0;" in restored
     assert "expectEqual(3, add(2))" in restored
+
+
+def test_a_comment_of_a_new_language_is_left_out() -> None:
+    class Cobol(Language):
+        name = "cobol"
+        comment = "*>"
+
+    assert Cobol().strip_comments("MOVE 1 TO A *> one\n*> all of it\n") == "MOVE 1 TO A"

@@ -195,7 +195,8 @@ class Language:
         """Return the code of a file in a form that comments and layout do not change."""
         if not self.name:
             return text
-        kept = re.sub(rf"(?s)({_STRING})|{_COMMENTS[self.comment]}", lambda found: found[1] or " ", text)
+        comment = _COMMENTS.get(self.comment, rf"{re.escape(self.comment)}[^\n]*")
+        kept = re.sub(rf"(?s)({_STRING})|{comment}", lambda found: found[1] or " ", text)
         if self.comment == "//":
             return " ".join(kept.split())
         return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
