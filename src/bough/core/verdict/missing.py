@@ -295,7 +295,7 @@ def _find_empty_submodule(text: str, base: ProjectFacts) -> Missing | None:
 
 # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# A build system's own version (`aclocal-1.14`) made files of the project, which another candidate makes anew.
+# A build system's own version (`aclocal-1.14`) made files of the project; another candidate rebuilds them.
 _NOT_FOUND = re.compile(
     r"(?:^|[\s:'‘`])(?![a-z]+-1\.\d+: |[\w.-]+\.sh: No such)([\w.+@/-]+)['’`]?: "
     r"(?:command not found|not found|No such file or directory|Permission denied|cannot execute.*)\s*$"

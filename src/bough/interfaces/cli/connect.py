@@ -200,7 +200,7 @@ async def _worker(
 
 
 def restart(folder: Path) -> None:
-    """Start the same command anew, in place of this process. Add `--dir`, because it starts in another folder."""
+    """Start the same command again, in place of this process. Add `--dir`, because it starts in another folder."""
     from bough.trust.programs import become_own
 
     become_own(folder, [*sys.argv[1:], "--dir", str(folder.absolute())])
