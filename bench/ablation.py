@@ -8,8 +8,6 @@ engine, journal, git workspaces, sandbox and checks. What is measured, and how t
 bench/results/2026-11-16-ablation.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

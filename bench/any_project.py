@@ -17,8 +17,6 @@ model at the wire that changes it back: it has to end as completed, with tests t
 cannot run here, the run has to end with exit status 2, and no request may arrive.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

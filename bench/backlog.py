@@ -23,8 +23,6 @@ a line, and at the end whether all hold:
   conflicts, or the suite fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

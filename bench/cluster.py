@@ -15,8 +15,6 @@ task must have been started once and once more for each time that it was taken o
 Exit status 1 when anything was lost, done twice, charged wrongly, or said by a traceback.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,7 +1,5 @@
 """What each call of the store and the queue costs, for `cluster.py` and `fleet.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The machines, the projects and the examination of finished runs for `cluster.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -8,8 +8,6 @@ Prints one JSON object. `first_paint` and `first_contentful_paint` are the brows
 first line of the tree is in the page. Cold: the server has just been started. Warm: it has read the run before.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ same passages as the label's, in order. With `--goals`, those of another file: t
 are as right (`or`), and a passage is the same if one contains the other: whoever labels these knows no reader's edges.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

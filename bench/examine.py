@@ -14,8 +14,6 @@ that can be. All this comes before anything is measured. Each library runs from 
 `examine_sets.py` installs. With `--places` the folders stay: what was examined there already is only searched.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The real commits and branches of `examine.py`: each set is chosen by a rule, before anything is measured."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shlex

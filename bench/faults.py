@@ -10,8 +10,6 @@ machine, when nobody can tell whether the first one lives. The first two must be
 must do nothing more. Exit status 1 when anything was lost, done twice, or done by one that no longer held the run.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -14,8 +14,6 @@ A leaf takes ROUNDS rounds of WAIT seconds, give or take a half. For each row: h
 workers alone would need, and how busy each thing is that there is one of. What is near 100 % is what is sharded first.
 """
 
-from __future__ import annotations
-
 import argparse
 import heapq
 import json
@@ -105,7 +103,7 @@ class Group(Struct, eq=False):
     """All of it has begun."""
 
     @classmethod
-    def make(cls, name: str, size: int) -> Group:
+    def make(cls, name: str, size: int) -> "Group":
         steps = tuple(Step(f"leaf-{n}", "Do it.", requires_testing=False, files=(f"{name}-{n}",)) for n in range(size))
         group = cls(Task(name))
         whole = Step(name, "A part.", steps=steps, parallel=True, requires_testing=False)

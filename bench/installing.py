@@ -1,7 +1,5 @@
 """A virtual environment for each peer, with the versions that its requirements file names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

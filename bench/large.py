@@ -10,8 +10,6 @@ person starts it, twice: what the first run in a repository has to read, a later
 loopback that answers at once. How it measures is in bench/README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

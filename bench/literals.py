@@ -13,8 +13,6 @@ a verdict would try, one at a time, and loads. *Refused*: it passes with every e
 would object to an honest test.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import hashlib

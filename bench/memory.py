@@ -9,8 +9,6 @@ conversation is there as a whole when the process is at its largest. What is com
 (VmHWM); commands run in processes of their own and are not counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -8,8 +8,6 @@ start of the merge queue and without it. `fails`: every second step does not hol
 was proven ahead of its turn is thrown away, and the step fails. The model is a script; all else is real.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -13,8 +13,6 @@ model, because both sides only added; how often what was put together is what pe
 merge, durable, beside that of `git merge-tree`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

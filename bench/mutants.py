@@ -9,8 +9,6 @@ number, a condition, a return value (not a text: the words of a message are rare
 a probe fails. What survives is listed with its line: some of it may behave like the original.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import random

@@ -5,8 +5,6 @@ when its night was killed. A file beside the project keeps calls, kills and what
 continued goes on counting.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -10,8 +10,6 @@ bough's sandbox, git, the tests and the verdict.
     PATH=/tmp/npm/bin:$PATH python bench/outside_agents.py
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@
 How it measures, and why that is fair, is in bench/README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

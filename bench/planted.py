@@ -8,8 +8,6 @@ python bench/planted.py --scripted --catalogue bench/planted/small.toml   # the 
 The results are one line a trial; what is there is not done again, so that a run can be stopped and gone on with.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -18,8 +18,6 @@ Nothing is scripted but the model, which is a server on loopback. The expected c
 `projects.toml`, beside how each project is set up.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -13,8 +13,6 @@ closed and opened again, and a sync is killed at a random moment, then the same 
 issue must be one goal, with the text that it has now, dropped if it is closed; and every comment must be there once.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import http.server

@@ -14,8 +14,6 @@ With `--judge provider:model@URL` a real model rules first, as in a run: the com
 what words of it demand is allowed without asking. `--only` takes the commits of an earlier result on which bough asked.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

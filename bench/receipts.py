@@ -5,8 +5,6 @@
 Every receipt is of another small project with a branch that `bough examine` proves, with a model at the wire.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -3,8 +3,6 @@
 The same trivial command at every level, taking turns so that what else the machine does falls on all of them alike.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import statistics

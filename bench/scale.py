@@ -9,8 +9,6 @@ nothing, so that nothing hides what the scheduling costs. Each leaf has one file
 the work of those beside it. Each size runs in a process of its own. CPU time is that of the whole process.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

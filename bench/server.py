@@ -9,8 +9,6 @@ requests came and when, and what the process has used of the processor; it start
     python bench/server.py [--port 8123]        prints the port; ends when its standard input is closed
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import base64
@@ -43,7 +41,7 @@ class Script:
         return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode().rstrip("=")
 
     @classmethod
-    def decode(cls, text: str) -> Script:
+    def decode(cls, text: str) -> "Script":
         return cls(**json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
 
 

@@ -9,8 +9,6 @@ after a signal, as the engine does. A line of the corpus is one run: `id` and `s
 turn were issued together), `thought`, `tool`, `args`, `args_sha`, `observation`, `obs_sha`, `error`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The measurements as one table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median

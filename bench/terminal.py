@@ -6,8 +6,6 @@ Needs rich, which is no dependency of bough: install both into an environment of
     python bench/terminal.py --watch rich|bough      # draw until Ctrl-C, to resize the window and look
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import io

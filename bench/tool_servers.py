@@ -8,8 +8,6 @@ are published, the sandbox, the protocol, the verdict.
     PATH=/tmp/npm/bin:/tmp/mcp/bin:$PATH python bench/tool_servers.py
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

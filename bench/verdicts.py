@@ -7,8 +7,6 @@ Each case is a whole run (real files, workspaces, processes, checks); only the m
 Its examiner runs what the case calls neutral; with `--lazy` it writes no probe at all.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

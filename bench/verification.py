@@ -11,8 +11,6 @@ processor's time is that of bough and of the programs that it waited for; the su
 are not in it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

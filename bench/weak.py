@@ -19,8 +19,6 @@ Two arms are compared by exercise, over the mean of the repeats: a sign-flip per
 sided, 100,000 draws. McNemar's test of single runs stands beside it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

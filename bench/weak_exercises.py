@@ -8,8 +8,6 @@ each assertion (one for all, where they are not plain assertions). The wheel is 
 or imported. An exercise is kept if the published solution passes and the stub does not.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import gzip

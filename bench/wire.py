@@ -1,7 +1,5 @@
 """A chat-completions endpoint whose answers a function gives."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable
@@ -37,7 +35,7 @@ class Wire:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> "Wire":
         self._thread.start()
         return self
 

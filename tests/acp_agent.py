@@ -4,8 +4,6 @@ The file is a list of [words, deeds]: the first whose words are in the prompt sa
 real process that speaks the real protocol; only its thoughts are written down.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

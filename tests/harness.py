@@ -1,7 +1,5 @@
 """A real project in a temporary folder, with everything real but the model."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import shutil

@@ -1,7 +1,5 @@
 """The home of the person who runs the tests, which is none of the tests' business."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A small MCP server, made with the protocol's own library: python mcp_server.py [http PORT]"""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,8 +1,6 @@
 """What keeps tests waiting and is none of their business: the disk, and the second between two reads of what people
 said to a run."""
 
-from __future__ import annotations
-
 import os
 
 from bough.adapters.stores import sqlite_file

@@ -1,7 +1,5 @@
 """Programs as an ordinary user would run them, also where the tests run as root, whom no file's mode stops."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

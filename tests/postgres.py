@@ -1,8 +1,6 @@
 """A real PostgreSQL server for tests and benches: from the `pgserver` wheel, the system's own programs, or the one that
 `BOUGH_TEST_POSTGRES` names."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -7,8 +7,6 @@ by heart. `in_turn` does the same with tests that are no rows of a table and tak
 The seed is printed; TESTS_SEED sets it, to repeat what another run did.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterable

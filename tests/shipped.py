@@ -5,8 +5,6 @@
 The journals that a test leaves show what its runs did: a run that differs without the mark fails its test.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A source tree as modules, their nodes and their imports, for the rules of the architecture."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """What must hold of the budget at every event of a journal, whatever happened and in whatever order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """The ablation's own parts: its functions, its model, its statistics; and one whole run with tiny numbers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Each rule is a function of a source tree that lists its violations; a second test shows that it finds a planted one.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

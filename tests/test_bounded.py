@@ -1,8 +1,6 @@
 """Every reader of what a repository, its tests or a list of goals says takes at most seconds of the processor, whatever
 it is given: lines of 100 KB, and thousands of short ones."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """A repository's wishes: asked about once, answered by the person, kept outside of the repository."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

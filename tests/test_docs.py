@@ -1,7 +1,5 @@
 """What the documents say is tried out: examples run, links lead somewhere, tables name what there is."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The line that adds an extra fits how this copy was installed."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from importlib import metadata

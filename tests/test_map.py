@@ -1,7 +1,5 @@
 """Adding a signal, a rung, a provider or a language by the map alone: its row names every file that must know it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Documents and docstrings name only what exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

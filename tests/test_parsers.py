@@ -1,7 +1,5 @@
 """Every file that another program reads, read by a real parser of its kind."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

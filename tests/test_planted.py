@@ -1,7 +1,5 @@
 """The bench of planted bugs with a scripted examiner: bough builds, examines, repairs and contests as with a model."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A key is planted everywhere it could leak from, a whole run is made over the wire, and everything is searched."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many tests turn a shipped default off (`tests/shipped.py`): the number may only fall."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

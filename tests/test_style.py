@@ -1,7 +1,5 @@
 """The worst of what people should not have to read. docs/contributing/style.md has the rest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

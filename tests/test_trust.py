@@ -1,7 +1,5 @@
 """The three rules of `bough.trust`: one way to a file, one way to start a program, and settings that wait for a yes."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """JSON that somebody else wrote is malformed, of another shape or nested without end: a sentence, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 from pathlib import Path

@@ -9,8 +9,6 @@ Nothing but the standard library, so that any process can be pointed at it. A sc
 in order, or one function of the request that is asked every time.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
@@ -137,7 +135,7 @@ class WireModel:
         """For messages (`ANTHROPIC_BASE_URL`)."""
         return self.url
 
-    def __enter__(self) -> WireModel:
+    def __enter__(self) -> "WireModel":
         self._thread.start()
         return self
 

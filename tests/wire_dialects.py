@@ -1,7 +1,5 @@
 """The dialects of providers: an answer as a stream of events, or as one JSON document."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from itertools import zip_longest

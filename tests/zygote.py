@@ -4,8 +4,6 @@ They are real processes, with an environment, a folder and standard streams of t
 they do not show is how bough starts: that is for `tests/interfaces/test_startup.py`.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

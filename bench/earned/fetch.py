@@ -8,8 +8,6 @@ commit. `FOLDER/.venv` holds what the Python projects need to run their tests. W
 run only adds what is missing. Needs `pip`, `npm` and, for the C library, `apt-get` with Debian's package sources.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -13,8 +13,6 @@ One line for each change, then the figures: how many wrong changes are `complete
 are, and how many model calls they cost beyond the gate and the engineer.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

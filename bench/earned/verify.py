@@ -14,8 +14,6 @@ For each goal the base and every change are tried in a copy of their own. What m
 One line for each change: the verdict, the check's outcome, the hidden script's, and how many cases pass.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The functions that goals are made of: what each has to do, bodies that do it and bodies that do not, and cases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

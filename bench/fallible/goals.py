@@ -1,7 +1,5 @@
 """Generated goals: a small repository of unfinished modules with real tests, and what is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random

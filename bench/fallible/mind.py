@@ -5,8 +5,6 @@ the same answer. What it "knows" is the catalogue of functions. What it does is 
 unless one of its failures strikes.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from random import Random

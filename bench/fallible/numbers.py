@@ -1,7 +1,5 @@
 """What the results say: shares with Wilson's interval, means with a bootstrap's, arms compared goal by goal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, sqrt

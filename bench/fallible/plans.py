@@ -1,7 +1,5 @@
 """The model as a helper: it extracts, cuts a task into steps, and finds another way. Each can go wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from random import Random

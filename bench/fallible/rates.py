@@ -1,7 +1,5 @@
 """How often the model fails and in which ways: all that a setting is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 

@@ -1,7 +1,5 @@
 """The model at the wire: chat completions on loopback. Setting and seed are in the address; who asks is not."""
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +21,7 @@ class FallibleModel:
     def base_url(self, setting: str, seed: str) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/{setting}/{seed}/v1"
 
-    def __enter__(self) -> FallibleModel:
+    def __enter__(self) -> "FallibleModel":
         self._thread.start()
         return self
 

@@ -1,7 +1,5 @@
 """What a request shows: the conversation as the model reads it. All that the model knows is in here."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -60,7 +58,7 @@ class Shown:
         return items_in(CRITERIA.split(self.brief)[0])
 
     @cached_property
-    def seen(self) -> Seen:
+    def seen(self) -> "Seen":
         return Seen.of(self.made)
 
 
@@ -75,7 +73,7 @@ class Seen:
     """Written since."""
 
     @classmethod
-    def of(cls, made: list[Made]) -> Seen:
+    def of(cls, made: list[Made]) -> "Seen":
         seen = cls()
         for call in made:
             seen.take(call)

@@ -1,7 +1,5 @@
 """One trial: a goal, carried out by bough as a person would have it, with the fallible model at the end of the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -3,8 +3,6 @@ effect, a private workspace for each agent, a real file read in every round. No 
 question beforehand how big the goal is. The stuck detector looks at every round; hundreds of reads that nothing comes
 of would be just what it is for, so that threshold and the soft limit are out of reach, like peers' limits on steps."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

@@ -1,8 +1,6 @@
 """No framework at all: the standard library's HTTP client and a list of messages. What a round costs at the very least
 when the whole conversation is encoded again each time and nothing is kept."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -6,8 +6,6 @@ needs nothing but the standard library, and the folder above on `PYTHONPATH`:
     NAME_driver.py --server http://127.0.0.1:PORT --folder DIR --result FILE --rounds N [--agents N]
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import importlib

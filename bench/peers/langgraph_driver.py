@@ -2,8 +2,6 @@
 (`AsyncSqliteSaver`), as its pages on persistence and durable execution say. `durability` is its default, `async`: a
 checkpoint is written while the next step runs already. `DeltaChannel` (beta) is left out."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 step (it cannot be resumed from). Its environment is replaced by one that answers at once, since starting a shell would
 dwarf what is measured. Its interface blocks, so that agents at once are threads, as in its own batch runner."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """openai-agents as it ships: `Runner.run` on its chat-completions model, tracing off. Nothing is kept on disk."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """OpenHands SDK: an `Agent` with one tool in a `Conversation` that persists its events in a folder, as its guide on
 persistence shows; nothing is drawn. Its stuck detection stays on, as it ships."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

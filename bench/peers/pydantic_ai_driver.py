@@ -1,7 +1,5 @@
 """pydantic-ai as it ships: `Agent.run` on its chat-completions model. Nothing is kept on disk."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """smolagents as it ships: a `ToolCallingAgent` that prints nothing and keeps nothing on disk. Its interface blocks, so
 that agents at once are threads."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The author is a script that writes the work and its tests; the bug hunter is one
 contests whatever still fails with it. The examiner and the judge are whoever answers at the endpoint.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Finished work from real libraries, and the same with bugs in it."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ for task in outcome.tree:
     print(task.path, task.state, task.verdict)
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -72,7 +70,7 @@ OPERATIONS = ("answer", "apply", "approve", "pause", "pr", "rewind", "say", "sto
 """Names of functions that are made from the table of operations: `await bough.say("amber-heron", text="…")`."""
 
 
-def __getattr__(name: str) -> Does:
+def __getattr__(name: str) -> "Does":
     """Load a name of `__all__`, or make the function for a command such as `bough say` from the table of operations.
     This happens only when a name is first used, because `bough --help` needs none of them."""
     if name in __all__ and name not in OPERATIONS:

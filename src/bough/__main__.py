@@ -1,7 +1,5 @@
 """Runs the command line for `python -m bough`."""
 
-from __future__ import annotations
-
 import os
 import sys
 

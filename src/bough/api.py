@@ -1,7 +1,5 @@
 """The typed Python API of bough."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time
@@ -29,10 +27,10 @@ if TYPE_CHECKING:
 class RunOptions(TypedDict, total=False):
     """Options of any run, new or resumed. The settings decide those that are left out."""
 
-    model: str | Model
-    fast_model: str | Model
-    strong_model: str | Model
-    fallback_model: tuple[str | Model, ...]
+    model: "str | Model"
+    fast_model: "str | Model"
+    strong_model: "str | Model"
+    fallback_model: "tuple[str | Model, ...]"
     agent: str
     strong_agent: str
     agent_env: tuple[str, ...]
@@ -63,7 +61,7 @@ class GoalOptions(RunOptions, total=False):
     criteria: tuple[str, ...]
     requires_testing: bool
     apply: bool
-    watch: RunObserver | None
+    watch: "RunObserver | None"
 
 
 def _warn(ignored: Mapping[str, str]) -> None:
@@ -102,9 +100,9 @@ async def run(
     criteria: tuple[str, ...] = (),
     requires_testing: bool = True,
     apply: bool = False,
-    watch: RunObserver | None = None,
+    watch: "RunObserver | None" = None,
     **chosen: Unpack[RunOptions],
-) -> Outcome:
+) -> "Outcome":
     """Run a goal in a private workspace of the project that contains `dir`, and return how it ended.
 
     `check` is the command that proves the goal; without one bough looks for the project's own tests. A goal may also be
@@ -129,17 +127,17 @@ async def run(
 class Stream:
     """Iterates over the events of a run as they are recorded, in the journal's order."""
 
-    def __init__(self, observer: RunObserver) -> None:
+    def __init__(self, observer: "RunObserver") -> None:
         self._arrived: asyncio.Queue[Record | None] = asyncio.Queue()
         self._observer = observer
         self.outcome: Outcome | None = None
         """How the run ended; None while it is running."""
 
-    def recorded(self, record: Record) -> None:
+    def recorded(self, record: "Record") -> None:
         self._observer.recorded(record)
         self._arrived.put_nowait(record)
 
-    async def __aiter__(self) -> AsyncIterator[Record]:
+    async def __aiter__(self) -> "AsyncIterator[Record]":
         while (record := await self._arrived.get()) is not None:
             yield record
         self._arrived.put_nowait(None)
@@ -180,8 +178,8 @@ def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
 
 
 async def resume(
-    run: str | None = None, *, dir: Path | str = ".", watch: RunObserver | None = None, **chosen: Unpack[RunOptions]
-) -> Outcome:
+    run: str | None = None, *, dir: Path | str = ".", watch: "RunObserver | None" = None, **chosen: Unpack[RunOptions]
+) -> "Outcome":
     """Resume a run (by default the latest) at its first unfinished action, and return how it ended."""
     from bough.app import Choices, RunObserver, open_session
 
@@ -192,7 +190,7 @@ async def resume(
             return await opened.resume(name, choices, watch or RunObserver())
 
 
-def run_sync(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> Outcome:
+def run_sync(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> "Outcome":
     """Do what `run` does, for programs without an event loop."""
     return asyncio.run(run(goal, **options))
 
@@ -220,9 +218,9 @@ async def run_backlog(
     per_goal: float | None = None,
     together: str = "",
     give_up: bool = False,
-    watch: NightObserver | None = None,
+    watch: "NightObserver | None" = None,
     **chosen: Unpack[RunOptions],
-) -> NightPage:
+) -> "NightPage":
     """Work through the backlog, as `bough backlog run` does, and return the status of every goal. `until`: when to
     stop, in seconds since 1970. `together`: a branch for the proven work of all goals. `chosen` applies to each run."""
     from bough.app import Choices, open_session
@@ -237,7 +235,7 @@ async def run_backlog(
             return await load_page(opened, known, time.time())
 
 
-async def report_backlog(*, dir: Path | str = ".", backlog: str = "backlog") -> NightPage:
+async def report_backlog(*, dir: Path | str = ".", backlog: str = "backlog") -> "NightPage":
     """Report the status of every goal in the backlog."""
     from bough.app import open_journal
     from bough.services.backlog import load_backlog, load_page

@@ -1,7 +1,5 @@
 """How this installation of bough was made, and the command that adds an extra to it."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Iterator

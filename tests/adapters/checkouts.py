@@ -1,7 +1,5 @@
 """The open workspace of a task, for tests of what can be done with it."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable

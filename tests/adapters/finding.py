@@ -1,7 +1,5 @@
 """Finding the check of a step among files that are only named, and the files of two kinds of tests."""
 
-from __future__ import annotations
-
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
 from bough.core.verdict.discover import find_check

@@ -1,7 +1,5 @@
 """Projects in git as persons have them, and how bough keeps their files."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A desk with trees to be merged, in bough's repository of one project."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

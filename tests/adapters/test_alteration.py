@@ -1,7 +1,5 @@
 """A product that is broken on purpose still loads, and only what runs it notices."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Which literals of a test are changed, what they become, and what is concluded from what was seen."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.acceptance.verdict import Case, Report

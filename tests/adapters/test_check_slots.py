@@ -1,7 +1,5 @@
 """No more checks at once than there are slots, and nobody waits for ever."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """What real agents report, in bough's words. The reports are as published agents send them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finding the check: each rule of the order, what beats what, and that what is found can be run."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The check of a project: its own test command, what its files tell, and the runner behind a script."""
 
-from __future__ import annotations
-
 import json
 import time
 

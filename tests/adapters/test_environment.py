@@ -1,7 +1,5 @@
 """Environments that tools keep outside of the project are found by each tool's own rule, on a real disk."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Tasks in the slots of one worker fetch the same tree at once."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Who waits before an endpoint, and what ends the wait."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable

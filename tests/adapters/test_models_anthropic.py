@@ -1,7 +1,5 @@
 """Anthropic's messages at the wire: what is sent, and what is made of what comes back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

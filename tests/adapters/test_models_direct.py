@@ -1,7 +1,5 @@
 """The way to a server: connections that are used again or not, TLS, and what servers do to answers."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import ssl

@@ -1,7 +1,5 @@
 """What can go wrong on the way to a model, whatever it is spoken to in: which error it is, and what it says."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -4,8 +4,6 @@ as one would be.
 Needs the extras: `pip install 'bough-agent[bedrock,openai-responses,vertex]'`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import zlib

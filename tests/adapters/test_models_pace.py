@@ -1,7 +1,5 @@
 """The pace at which an endpoint is asked, with a clock that is told the time."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.adapters.models.pace import FAILURES, Pace

@@ -1,7 +1,5 @@
 """The kept prefix: what is sent is what a naive encoding of everything would be, and only what is new is encoded."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever a server sends, a reader gives an answer that can be kept and sent back, or raises what it may raise."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

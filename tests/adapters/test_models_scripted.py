@@ -1,7 +1,5 @@
 """The public fake of a model."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """How much a model can be shown at once: what is known of it, else what a person says."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

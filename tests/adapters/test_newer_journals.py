@@ -1,7 +1,5 @@
 """What a newer bough wrote: another layout, an event and a field that this one does not know. Three right answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Whoever waits for news of a journal misses nothing that was written since it last read."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What several machines need of the store beyond what every store promises: a lost word, workers, files."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The original tests, held against what they said at the base."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

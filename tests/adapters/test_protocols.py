@@ -1,7 +1,5 @@
 """How a model is spoken to, by evidence; and what local servers say of theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Names, places and keys of models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,8 +1,6 @@
 """Reading what a test run says at its end, and nothing else."""
 # ruff: noqa: E501 (what runners print is as long as it is)
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

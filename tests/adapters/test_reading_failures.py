@@ -1,8 +1,6 @@
 """What is shown of a test that failed."""
 # ruff: noqa: E501 (what runners print is as long as it is)
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

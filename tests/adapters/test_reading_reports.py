@@ -1,8 +1,6 @@
 """Reading the reports that runners write: JUnit XML and Jest's JSON."""
 # ruff: noqa: E501 (what runners print is as long as it is)
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 """Reading single tests in the output of a test run, and its progress."""
 # ruff: noqa: E501 (what runners print is as long as it is)
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.acceptance.verdict import Report

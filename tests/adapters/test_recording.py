@@ -1,7 +1,5 @@
 """Recordings: written durably, replayed by the name of the call, and never a place for a key."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

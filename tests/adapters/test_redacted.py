@@ -1,7 +1,5 @@
 """No secret reaches a store that is wrapped by `redact_secrets`."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

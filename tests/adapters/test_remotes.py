@@ -1,7 +1,5 @@
 """Pushing and asking a forge: nothing of the project's own `.git` starts a program."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

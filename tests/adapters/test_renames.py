@@ -1,7 +1,5 @@
 """The original tests in the new names of what they test."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from bough.core.verdict import original_tests

@@ -1,7 +1,5 @@
 """What a run of a check comes to when it is held against the base."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """Recognising runners, making them report, running single tests again: by table. Real runs: `test_runners_run.py`."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

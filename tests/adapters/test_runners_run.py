@@ -1,7 +1,5 @@
 """Real runners: what they report when bough runs them, and how their tests are run again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """How commands are supervised, and which sandbox there is. What each promises: `tests/conformance/sandboxes.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """Commands that the person wants to see first."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

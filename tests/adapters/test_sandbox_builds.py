@@ -1,7 +1,5 @@
 """Ordinary work inside the namespaces: what people build and test must not notice them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The environment that commands get."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

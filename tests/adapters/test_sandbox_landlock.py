@@ -1,7 +1,5 @@
 """What a confined command cannot do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

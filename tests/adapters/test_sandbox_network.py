@@ -1,7 +1,5 @@
 """What commands reach over the network is what the person opened."""
 
-from __future__ import annotations
-
 import asyncio
 import http.server
 import os

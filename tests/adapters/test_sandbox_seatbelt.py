@@ -1,7 +1,5 @@
 """The profile for macOS, as text: there is no Mac here to try it on."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `SqliteStore` promises beyond every store's promises: opening, durability, indexes, reading beside writing."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

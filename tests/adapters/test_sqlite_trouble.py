@@ -1,7 +1,5 @@
 """A damaged file, a full disk, a read-only folder: `SqliteStore` loses nothing and says what to do."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

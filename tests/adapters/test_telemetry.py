@@ -1,7 +1,5 @@
 """A run as spans, received by an OTLP collector that speaks the protocol's own messages."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

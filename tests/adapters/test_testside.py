@@ -1,7 +1,5 @@
 """What belongs to the test side of a tree, and what is put back of files that hold both."""
 
-from __future__ import annotations
-
 import json
 import time
 

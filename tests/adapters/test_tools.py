@@ -1,7 +1,5 @@
 """Calls of tools: what the model is told, and what it is told when it calls them wrongly."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

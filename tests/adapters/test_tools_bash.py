@@ -1,7 +1,5 @@
 """`bash`: a command line in the sandbox."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

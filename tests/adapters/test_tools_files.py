@@ -1,7 +1,5 @@
 """`read`, `write`, `edit` and `list`."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Images: which files are some, and what `read` makes of them."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 
 import pytest

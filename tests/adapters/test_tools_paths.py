@@ -1,7 +1,5 @@
 """No path leads out of the workspace."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import socket

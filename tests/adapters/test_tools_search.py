@@ -1,7 +1,5 @@
 """`search`: the same whether ripgrep is installed or not."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What bough does not take from a folder that somebody else may have prepared."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files and folders that a process may not read: the person's, and those that an agent made so."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A check's command as it is run, and what is said of how it ended."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Who a worker is, and whether it is still there."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Keeping the person's files as they are: `take`, with real git, in every kind of project."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,5 @@
 """The agent's own git repository: the project's history is there to be read, and nothing can be done to it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

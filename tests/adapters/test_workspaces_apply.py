@@ -1,7 +1,5 @@
 """Bringing a run's work into the person's files: `apply`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

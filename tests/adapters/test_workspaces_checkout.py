@@ -1,7 +1,5 @@
 """A task's private checkout: opening, shared folders, discarding."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What was kept is not lost: power cuts, killed processes, full disks, damaged files; and git's own opinion of it."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """bough follows no path that an agent controls."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """Where bough keeps things: finding the project, `.bough/`, and names that are safe as folders."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two trees brought together: every kind of change against every other."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

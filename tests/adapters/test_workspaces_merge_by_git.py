@@ -1,7 +1,5 @@
 """git's own opinion of merged trees."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Git and the stamps of folders say what changed: that is never less than a look at everything finds."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """A task's private checkout: snapshots, restoring, checkpoints, changes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A checkout that a task has left serves the next one, and nothing of the first is in it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

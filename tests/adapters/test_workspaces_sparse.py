@@ -1,7 +1,5 @@
 """Sparse checkouts and partial clones: what the person does not have on disk is no part of the work, and stays."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bough.adapters.workspaces.git import GitWorkspaces

@@ -1,7 +1,5 @@
 """A snapshot that looks only at what the system says has changed is the same as one that looks at everything."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import random

@@ -1,7 +1,5 @@
 """The protocols that models are spoken to in, each as the same model on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import traceback
 

@@ -2,8 +2,6 @@
 out, and what each runner has besides. What it says is recorded there too, by `BOUGH_RECORD=1 pytest
 tests/conformance/test_runners.py -k for_real`; what was recorded is read in the next run."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

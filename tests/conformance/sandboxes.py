@@ -3,8 +3,6 @@
 It is made with an environment that starts from `make_env({**os.environ, **PLANTED})`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

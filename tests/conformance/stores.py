@@ -1,7 +1,5 @@
 """What every `Store` promises, one function a promise. A new store adds itself to the list in `test_stores.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -1,8 +1,6 @@
 """Every language record, held to the promise that matters most: a test whose expected value is changed is put back as
 it was. The samples are those of the runners' suites, and these for the others."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.verdict.language import Language

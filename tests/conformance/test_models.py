@@ -1,7 +1,5 @@
 """What holds of every protocol: answers and what is asked, and everything that can go wrong on the way."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

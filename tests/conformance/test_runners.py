@@ -1,7 +1,5 @@
 """Every test runner, held to the same promises: from what it once said, and for real where it is installed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

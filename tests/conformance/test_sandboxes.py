@@ -1,7 +1,5 @@
 """Every sandbox of this machine, held to every promise of `sandboxes.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Every store, held to every promise of `stores.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import subprocess

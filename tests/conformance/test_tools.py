@@ -1,7 +1,5 @@
 """Everything that offers tools, held to every promise of `tools.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every kind of workspaces, held to every promise of `workspaces.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 """What all `Tools` promise of every tool that they offer, one function a promise. New ones add themselves to the list
 in `test_tools.py`, and a right call of each tool to `CALLS`."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,8 +1,6 @@
 """What all `Workspaces` and each `Workspace` promise, one function a promise. New ones add themselves to the list in
 `test_workspaces.py`."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What models answer, in tests: good steps to make bad ones of, and what came of an answer."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

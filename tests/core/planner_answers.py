@@ -1,7 +1,5 @@
 """What a planner answered to `planner.md` and `phase_planner.md` for realistic goals: taken as they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bough.core.planning.plan import Step

@@ -1,7 +1,5 @@
 """Parents, children that only say them again, and children that are honestly a part of them."""
 
-from __future__ import annotations
-
 from bough.core.planning.plan import Step
 
 TEXTKIT = Step(

@@ -1,7 +1,5 @@
 """Tasks as tests need them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """A list of goals: how it is read, what its events add up to, and what comes next."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

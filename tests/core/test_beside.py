@@ -1,7 +1,5 @@
 """Who may run beside whom."""
 
-from __future__ import annotations
-
 from bough.core.planning.plan import Step
 from bough.core.tree.file_overlap import (
     find_blocking_step,

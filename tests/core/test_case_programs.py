@@ -1,7 +1,5 @@
 """An examiner's cases as ordinary programs: where they go, how they run, and what counts as unreadable."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

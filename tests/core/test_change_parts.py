@@ -1,7 +1,5 @@
 """Where the function of a change's part is made to end the program, to see whether anything runs it."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.acceptance.change_parts import edit_file

@@ -1,7 +1,5 @@
 """A compacted conversation is smaller, loses no fact that is pinned, and never parts a call from its result."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

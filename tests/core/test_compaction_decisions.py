@@ -1,7 +1,5 @@
 """When a conversation is compacted, round by round, and what a round costs afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from bough.adapters.models.dialect import Prefixes

@@ -1,7 +1,5 @@
 """What a written plan says about what comes next: conditions, passes, exits from them, and states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The priorities of `decide`, one situation a test."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core import commands as c

@@ -4,8 +4,6 @@ The form of a text alone never loses a demand, and what a model says of it makes
 waves everything away takes no stated demand with it.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

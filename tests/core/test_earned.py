@@ -1,7 +1,5 @@
 """`completed` is earned: what shows that the work made the difference, from a task's state alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

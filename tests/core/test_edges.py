@@ -1,7 +1,5 @@
 """What takes effect on its own once it is applied."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.merge.active_files import EXECUTABLE, LINK, PLAIN, find_edge

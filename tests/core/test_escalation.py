@@ -1,7 +1,5 @@
 """The ladder: which rung is taken where, and that it always comes to an end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

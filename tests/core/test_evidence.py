@@ -1,7 +1,5 @@
 """The table of what speaks for each requirement, from nothing but events."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core import events as e

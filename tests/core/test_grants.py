@@ -1,7 +1,5 @@
 """The arithmetic of grants: whatever a tree of tasks does, and in whatever order, the budget holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest
@@ -32,10 +30,10 @@ class Node:
     """A task as far as its purse goes."""
 
     limits: Limits
-    parent: Node | None = None
+    parent: "Node | None" = None
     spend: Spend = field(default_factory=Spend)
     """Its own, and that of its settled children."""
-    running: list[Node] = field(default_factory=list)
+    running: "list[Node]" = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
     """Complexities of the children that have not started."""
 
@@ -47,7 +45,7 @@ class Node:
     def free(self) -> Limits:
         return compute_free(self.limits, self.spend, self.reserved)
 
-    def fork(self, alone: bool, rounds: int | None = None) -> Node:
+    def fork(self, alone: bool, rounds: int | None = None) -> "Node":
         weight, *self.waiting = self.waiting
         limits = compute_grant(
             self.limits,
@@ -67,7 +65,7 @@ class Node:
         self.parent.running.remove(self)
         self.parent.spend = self.parent.spend.plus(self.spend)
 
-    def all(self) -> list[Node]:
+    def all(self) -> "list[Node]":
         return [self, *(node for child in self.running for node in child.all())]
 
 

@@ -1,7 +1,5 @@
 """The learned part of a planning prompt."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough import app

@@ -1,7 +1,5 @@
 """What an examiner is shown of the work: its public face, and of what was there before only what is new."""
 
-from __future__ import annotations
-
 from bough.core.conversation.code_outline import extract_added_lines, fit_texts, outline_files, split_diff
 
 OLD = '''\

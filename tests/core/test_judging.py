@@ -1,7 +1,5 @@
 """A judge is believed as far as the quote goes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

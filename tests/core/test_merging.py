@@ -1,7 +1,5 @@
 """Which of what git could not join needs nobody's decision."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.merge import conflict_brief, conflict_hunks

@@ -1,7 +1,5 @@
 """What keeps a check from running is read from what it printed."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.acceptance.verdict import Case, Report

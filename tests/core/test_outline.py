@@ -1,7 +1,5 @@
 """What a planner is shown of a large repository is chosen by the goal."""
 
-from __future__ import annotations
-
 from bough.core.planning.prompt_values import outlined
 
 MANY = [f"services/part{n // 100:03}/unit{n % 100:02}/module{n:05}.py" for n in range(20_000)]

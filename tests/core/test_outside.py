@@ -1,7 +1,5 @@
 """Who does the work, and what an outside agent is told that takes it up again."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.messages import Call, Message, Replied, Result, Said

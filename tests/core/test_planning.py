@@ -1,7 +1,5 @@
 """Plans as models give them: the good ones taken, the bad ones refused with a reason that helps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

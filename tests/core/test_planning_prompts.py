@@ -1,7 +1,5 @@
 """What planners are told, and that nothing they answer raises."""
 
-from __future__ import annotations
-
 import json
 import string
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """A pruned context holds what the task needs, whatever the conversation was and whatever the model made of it."""
 
-from __future__ import annotations
-
 import json
 import string
 from importlib.resources import files

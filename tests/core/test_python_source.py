@@ -1,7 +1,5 @@
 """Python is parsed in one place, because parsing in several threads at once fails."""
 
-from __future__ import annotations
-
 import gc
 import re
 import sys

@@ -1,7 +1,5 @@
 """A goal is read into numbered requirements, in its own words and with nothing lost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

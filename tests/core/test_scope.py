@@ -1,7 +1,5 @@
 """What steps see of the tree, when they are done again, and when they need not be."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """Smaller steps for a stuck task, and the measures they are checked against."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any
 

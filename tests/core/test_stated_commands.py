@@ -1,7 +1,5 @@
 """Which commands of a project's files, or of a model, are tried."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.verdict.stated_commands import is_harmless

@@ -1,7 +1,5 @@
 """A structure out of whatever a model answers."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The stuck detector: every pattern is seen, healthy work raises nothing, a late round costs what an early one does."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import lzma

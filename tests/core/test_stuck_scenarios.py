@@ -6,8 +6,6 @@ A is the OpenHands SDK, B its predecessor, C Gemini CLI, D opencode and goose. A
 afresh.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

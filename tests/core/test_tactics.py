@@ -1,7 +1,5 @@
 """Which tactic is next: by what was measured, and by what failed on this task."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from bough.core.ladder.escalation import Tactic, choose_tactic

@@ -1,7 +1,5 @@
 """What a model writes is read as a person would read it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What may run next: in order or at once, never before what it needs, never twice, and always to an end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

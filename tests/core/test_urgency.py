@@ -1,7 +1,5 @@
 """What has the longest chain waiting for it begins first."""
 
-from __future__ import annotations
-
 from bough.core.planning.plan import Step
 from bough.core.tree.next_moves import by_urgency, weight
 

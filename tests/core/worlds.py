@@ -1,7 +1,5 @@
 """Random worlds for the core: whatever a model, its tools, a check and a crash could bring, as events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Literal
 

@@ -4,8 +4,6 @@ A `Cast` is a function of the request. It tells who is asked by what the request
 `split`, a pruner nothing, an agent the tools of the bench.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A run that climbs the whole ladder and gives up, told by models that can be asked again at any point."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

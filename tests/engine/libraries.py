@@ -1,7 +1,5 @@
 """A library whose tests need a package that lies in its own environment and nowhere else."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import shutil

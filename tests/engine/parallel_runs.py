@@ -1,7 +1,5 @@
 """Projects, scripted agents and runs of steps that are at work at the same time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

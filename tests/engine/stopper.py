@@ -3,8 +3,6 @@
 python -m tests.engine.stopper FOLDER POINT
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

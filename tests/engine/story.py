@@ -1,7 +1,5 @@
 """A task with every kind of effect, told by a model that can be asked again at any point."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

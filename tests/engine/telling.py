@@ -1,7 +1,5 @@
 """A whole run with a cast on the wire, for assertions."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

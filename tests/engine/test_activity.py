@@ -1,7 +1,5 @@
 """What a live run does, for whoever looks from another process: on disk soon, seldom, and gone when it is over."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A person's answer: it helps, it counts once, and it demands nothing that has to be proven."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The process dies around every decision about a changed test: each is asked and told once, and the end is the same."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A night: goals of a backlog as runs of their own, with everything real but the model."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """What a night costs: one sum over its runs, whatever is done to them and to the list."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that nobody writes by hand: a check of such a project takes bough itself seconds, before any consent."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

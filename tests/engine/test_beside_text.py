@@ -1,7 +1,5 @@
 """What is more than text goes through the journal too: reasoning back to the model that had it, images to see."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One hard budget for a run: it grows with the plan unless a person sets it, and it is exact whatever happens."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

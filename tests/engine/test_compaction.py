@@ -1,7 +1,5 @@
 """A long conversation is made smaller before it fills the model's window, and nothing that is pinned is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,8 +1,6 @@
 """Nobody waits for a long suite: agents begin once it is seen to run a test, and hear of its failures when they are
 there. The suite on the files as they are ends only after the model was asked, so waiting for it would never end."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 """With the settings that people get, `completed` says what was shown; and a person's messages are part of what was
 asked."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from threading import Thread

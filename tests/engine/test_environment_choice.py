@@ -1,7 +1,5 @@
 """Which check a run takes where a project has several, none that runs, or none that any rule knows."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The door: a project's own environment comes along, and what it lacks is said before anything is spent."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finished work is held against what was asked: by probes that bough runs, never by anybody's opinion."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

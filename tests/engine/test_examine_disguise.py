@@ -1,7 +1,5 @@
 """Work that knows the tested values, or that it is tested, passes its own tests and no probe."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The process dies at every point of an examination, and nothing is lost, asked twice for nothing or run twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Probes of finished steps hold when later work comes onto theirs, and a reviewer looks at the whole once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A chain of models: the next one answers while the one before it is unavailable. Nothing is lost or asked twice."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The report of a task that gave up names commands that can be typed for that very task."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.planning.plan import Step

@@ -1,7 +1,5 @@
 """The end of the ladder: a report, the work on its branch, an exact account; and dead ends that others are told of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

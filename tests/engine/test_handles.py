@@ -1,7 +1,5 @@
 """Nothing that bough opens for a run stays open after it: a long night would end at the system's limit."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

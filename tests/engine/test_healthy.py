@@ -1,7 +1,5 @@
 """Healthy work raises nothing, and a wire that fails is no fault of the work."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

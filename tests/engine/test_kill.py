@@ -1,7 +1,5 @@
 """The process dies at every point of the engine, and nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """The process dies in the middle of an escalation: the same ladder position afterwards, and no rung counted twice."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every way of being stuck, at the wire: it is noticed, and the work leaves it at the rung that the table says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

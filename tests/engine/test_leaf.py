@@ -1,7 +1,5 @@
 """One task from its goal to its end: real git, real SQLite, real tools and checks; only the model is scripted."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

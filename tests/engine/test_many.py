@@ -1,7 +1,5 @@
 """Many agents at once: one of them is asked to slow down, and checks take turns."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

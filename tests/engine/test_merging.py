@@ -1,7 +1,5 @@
 """Parallel work is merged without loss: additions, renames, lock files; killed halfway, and rewound."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from pathlib import Path

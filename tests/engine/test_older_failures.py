@@ -1,7 +1,5 @@
 """What failed before the work, and what the goal does not speak of, is named and not hunted."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Outside agents as builders: a real process that speaks the real protocol, and is not to be trusted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The process dies at every point around an outside agent's turn, and nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A package with five modules, each with tests, all of which must pass: too much for the rounds of one agent."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

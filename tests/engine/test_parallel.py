@@ -1,7 +1,5 @@
 """Steps that run in parallel: each in a workspace of its own, merged one by one, proven there."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The process dies while steps run in parallel, are merged, or are rewound: nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

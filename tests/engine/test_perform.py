@@ -1,7 +1,5 @@
 """Every command that can be decided on has a handler."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """What the person lets a run do: commands they want to see first, and what commands reach."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a goal to a tree: the gate, the planner, agreement, phases, and plans that are no good."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The process dies while a goal is estimated or planned: no plan is made twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

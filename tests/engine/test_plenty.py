@@ -1,7 +1,5 @@
 """Too much of everything: calls in an answer, words in an answer, half-written files."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource

@@ -1,7 +1,5 @@
 """A run is rewound to an earlier moment of any task, as a whole, and resumes from there; only its cost stays."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any, cast

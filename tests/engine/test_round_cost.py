@@ -1,7 +1,5 @@
 """What a round costs around the model, counted and not timed: a busy machine must not fail it."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio.events import Handle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each rung at the wire: what is done, what is recorded, and who is told what."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

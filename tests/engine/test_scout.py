@@ -1,7 +1,5 @@
 """A model looks how a project is tested where its own files leave that unclear; bough believes what it sees fail."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stuck work is noticed, recorded with its evidence, and reported to the agent once per pattern."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

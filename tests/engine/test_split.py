@@ -1,7 +1,5 @@
 """An agent asks for smaller steps in place of its own task: weighed like a planner's answer, and never a crash."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two processes and one run: only the one that holds it acts. A process that is stopped still holds it."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """A run from Python, event by event."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

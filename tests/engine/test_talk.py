@@ -1,7 +1,5 @@
 """A person talks to a run from elsewhere: every word reaches the agent once, whenever the process dies."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The process dies while a model is spoken to in text and fresh attempts are made: nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A model that is spoken to in text ends in the same events, tools and verdicts as one that calls tools."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

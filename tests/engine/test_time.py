@@ -1,7 +1,5 @@
 """Limits of time hold while an effect is under way, whatever the clock says."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

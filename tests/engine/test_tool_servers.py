@@ -1,7 +1,5 @@
 """Tools of other programs: a real server, a real process, the real protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

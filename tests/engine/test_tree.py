@@ -1,7 +1,5 @@
 """A goal with smaller steps: run in order, each from where the one before ended; then proven as a whole."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Calls that no answer came of, and answers that nobody counted: what they cost, and what they do not."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that cannot be kept: the model is told, the workspace is restored, and the run continues."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

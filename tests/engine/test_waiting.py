@@ -1,7 +1,5 @@
 """Waiting for a model is visible, and never in vain: no server, a transport error, an exhausted quota."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The goal's whole check at every merge: a step's own check may be narrower than what its work can break."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

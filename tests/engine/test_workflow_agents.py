@@ -1,7 +1,5 @@
 """What the agents of a written plan know of each other, and builders and critics that take turns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The process dies in the middle of a parallel loop, and nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import signal

@@ -1,7 +1,5 @@
 """A thousand steps, nested three deep, a hundred of them at once: no step costs more than the one before."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

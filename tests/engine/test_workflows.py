@@ -1,7 +1,5 @@
 """What written plans promise, seen from outside: conditions, passes, states, commands, failures."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from pathlib import Path

@@ -3,8 +3,6 @@
 python -m tests.engine.victim start|resume FOLDER POINT
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

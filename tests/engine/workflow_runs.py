@@ -1,7 +1,5 @@
 """Written plans run from outside, with a model scripted by task."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

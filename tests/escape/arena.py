@@ -3,8 +3,6 @@ the attempts and prints the damage of each as JSON. Of a group of attempts the d
 when there is some, each is tried again alone, to see which one did it. A program of its own, so that it can be run as
 another user than that of the tests."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -7,8 +7,6 @@ files that must not be read. `python3 -c` stands for what a compiled program cou
 # Command lines are easier to read whole.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 CTYPES = "import ctypes, os, sys; libc = ctypes.CDLL(None, use_errno=True); "
 
 

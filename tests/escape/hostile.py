@@ -6,8 +6,6 @@ than that of the tests. `SECRET` lies in files of the home that no attack may re
 outside the sandbox leaves a file in the home.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Attacks by links, pipes and endless files, on what bough reads and lends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

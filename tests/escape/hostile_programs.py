@@ -1,7 +1,5 @@
 """Attacks by programs, modules and hooks that a repository brings along."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Attacks by settings, on keys and tokens, and on the sandbox itself."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -1,7 +1,5 @@
 """The home and the project that a hostile repository attacks, a run in them, and the list of the attacks."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """No attempt to get out of the sandbox does any damage, as root and as a normal user."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 """Nothing that a repository, an archive or a model prepares runs unconfined, leads outside or decides for the person:
 as root and as a normal user."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from functools import cache

@@ -1,7 +1,5 @@
 """Every example workflow runs on a small repository, with real checks and a scripted model."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A very small editor, as 29 steps write it: for each step of the plan, the files that it makes."""
 
-from __future__ import annotations
-
 
 def _test(name: str, body: str) -> str:
     return f"def test_{name}():\n    {body}\n\n\n"

@@ -1,7 +1,5 @@
 """The events of `v1-acceptance.sql`: a goal that is read into requirements, examined, disputed and judged."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed

@@ -1,7 +1,5 @@
 """Events of commands that the person wants to see first."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step

@@ -1,7 +1,5 @@
 """Events of questions that a live run asks about original tests, and of commands that say whose they are."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step

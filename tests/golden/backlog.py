@@ -1,7 +1,5 @@
 """The events of a backlog, of the night that worked on it, and of what was learned."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.backlog.entry import GoalEntry, GoalFault, GoalReport

@@ -1,7 +1,5 @@
 """The events of `v2-earned.sql`: a goal that has to show its difference, a message, a person who accepts."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Requirement

@@ -1,7 +1,5 @@
 """Events of the door: what the goal's check says before any work, and what a run without its environment comes to."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits

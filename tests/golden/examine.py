@@ -1,7 +1,5 @@
 """The events of a run that judges a change which somebody else made, and of what became of it later."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core import events as e

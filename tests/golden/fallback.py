@@ -1,7 +1,5 @@
 """The events of a run whose first model is gone, and whose second one answers."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, build_goal_step

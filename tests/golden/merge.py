@@ -1,7 +1,5 @@
 """The events of `v1-merge.sql`: steps that wait for each other, additions that are both taken, and a merge task."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend

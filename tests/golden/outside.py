@@ -1,7 +1,5 @@
 """Events of runs with outside agents and tool servers."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.core.messages import Call, Usage

@@ -1,7 +1,5 @@
 """The events of a run whose check a model proposed, with tests that cannot run."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.budget.limits import Limits
 from bough.core.messages import Usage

@@ -1,7 +1,5 @@
 """Events of talking to a run: what people say to it from elsewhere, its questions, and how it rests meanwhile."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.limits import Limits

@@ -7,8 +7,6 @@ what they meant. New kinds of event in the same format get a file too: add their
 a release has it, delete and write it again as you like.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from pathlib import Path

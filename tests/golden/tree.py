@@ -1,7 +1,5 @@
 """The events of `v1-tree.sql`: a goal that becomes a tree, gets stuck, climbs the ladder and is given up."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.verdict import Finding, Verdict
 from bough.core.budget.limits import Limits, Spend

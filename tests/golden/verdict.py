@@ -1,7 +1,5 @@
 """The events of `v1-verdict.sql`: original tests disagree with the work, and it is decided whether they may change."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.verdict import AllowedChange, Disagreement, Remark, Verdict
 from bough.core.budget.limits import Limits

@@ -1,7 +1,5 @@
 """The events of a written plan: its control, its commands and its critics."""
 
-from __future__ import annotations
-
 from bough.core.acceptance.verdict import Finding
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (

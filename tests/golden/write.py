@@ -3,8 +3,6 @@
 python -m tests.golden.write v1-tree
 """
 
-from __future__ import annotations
-
 import sys
 
 from bough.adapters.stores.sql import SIZE, START, forge_link

@@ -1,7 +1,5 @@
 """Journals made for a test: runs that never ran, appended straight through the store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bough.adapters.stores.sqlite import SqliteStore

@@ -1,7 +1,5 @@
 """bough as a person runs it: a process in a project, with a provider on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

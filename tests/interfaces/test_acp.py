@@ -1,7 +1,5 @@
 """bough as an agent: driven by the protocol's own client library, over standard input and output."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """The GitHub action: what it declares is what its script takes, and the script carries a run out."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`bough backlog`, as a person types it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The first lines of a run."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.acceptance.goal_reading import read_goal
 from bough.core.planning.plan import build_goal_step

@@ -1,8 +1,6 @@
 """Two workers as processes with folders of their own, a real PostgreSQL, a model at the wire: one worker is killed in
 the middle of a task, the other takes it over, and nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

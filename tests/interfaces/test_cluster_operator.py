@@ -1,7 +1,5 @@
 """What whoever operates many machines is told: who is missing, who failed, and what to do."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

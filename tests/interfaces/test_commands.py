@@ -1,7 +1,5 @@
 """Every command from outside, on a real run."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

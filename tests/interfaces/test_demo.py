@@ -1,7 +1,5 @@
 """The demos, as a person runs them, only without the pauses between the recorded answers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

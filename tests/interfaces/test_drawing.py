@@ -1,7 +1,5 @@
 """Trees, tables and lines: right, harmless and never wider than the terminal."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

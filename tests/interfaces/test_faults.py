@@ -1,7 +1,5 @@
 """Odd surroundings, seen from outside: closed streams, a terminal that is gone, a proxy, a read-only folder."""
 
-from __future__ import annotations
-
 import os
 import pty
 import resource

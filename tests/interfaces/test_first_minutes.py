@@ -1,7 +1,5 @@
 """What a newcomer types in the first minutes, one command after another in a fresh project."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

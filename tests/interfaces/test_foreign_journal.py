@@ -5,8 +5,6 @@ hidden in its tasks, and lists a goal. They listen on a port of loopback: nothin
 that all of it is allowed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

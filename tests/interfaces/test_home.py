@@ -1,7 +1,5 @@
 """At home: the person's own settings, presets, and a shell that completes."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hooks: what a person hears of, at least once each, and what a hook can and cannot do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

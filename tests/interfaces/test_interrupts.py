@@ -1,7 +1,5 @@
 """Stopping a live run in every way, and how else a run can end: real processes, real signals, nothing lost."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os

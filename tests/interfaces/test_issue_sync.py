@@ -1,7 +1,5 @@
 """`bough backlog sync`: each issue is one goal, however often they are compared, whoever is killed in between."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What people read of a tree that gets stuck: the signal and the rung in plain words, with the evidence."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from bough.core import events as e

@@ -1,7 +1,5 @@
 """Runs use the planning prompts that were learned, once they are told to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

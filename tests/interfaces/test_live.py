@@ -1,7 +1,5 @@
 """The live tree, seen through a terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

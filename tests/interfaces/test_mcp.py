@@ -1,7 +1,5 @@
 """bough for other agents: driven by the protocol's own client, over standard input and output."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

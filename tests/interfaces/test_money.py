@@ -1,7 +1,5 @@
 """What a run may cost: limits that hold, and that say so when they cannot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Finding one's way in a tree of tasks: how deep it is shown, one part of it, what happened there, and back to it."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

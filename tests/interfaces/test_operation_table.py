@@ -1,7 +1,5 @@
 """The table of operations is whole: help reads from its source what it has, and a mistake is said in a sentence."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

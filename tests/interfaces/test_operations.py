@@ -1,7 +1,5 @@
 """An operation is said once: the command line, the dashboard, the tools for agents and Python say the same of it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

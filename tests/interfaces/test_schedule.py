@@ -1,7 +1,5 @@
 """`bough backlog schedule`: a timer of the person's system, one a list."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a command loads, and how long it takes on a large journal."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

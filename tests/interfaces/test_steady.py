@@ -1,7 +1,5 @@
 """Small things that people met: what is said about runs, journals, homes and budgets is right."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """bough on a real pseudo-terminal: the live tree, its end, and keys pressed meanwhile."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

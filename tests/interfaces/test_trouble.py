@@ -1,7 +1,5 @@
 """Things that go wrong around bough, seen from outside: a clear sentence, the right exit status, nothing lost."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import subprocess

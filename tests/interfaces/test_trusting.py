@@ -1,7 +1,5 @@
 """A repository's wishes, answered elsewhere than at the prompt of a run: `bough trust`, the page, an editor."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bough doctor --model M` tries the model; `bough stats` says what each tier won."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What people see agrees with what the engine knows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 

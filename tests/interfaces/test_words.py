@@ -1,7 +1,5 @@
 """What bough says is harmless, fits, and is easy to read."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 

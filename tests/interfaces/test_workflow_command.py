@@ -1,7 +1,5 @@
 """`bough workflow` from outside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`bough run --workflow`, as a person gives it, and `bough.load_workflow`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

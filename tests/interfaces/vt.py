@@ -1,7 +1,5 @@
 """A small terminal that rewraps long lines when it is resized, as most do: enough to see what a person would see."""
 
-from __future__ import annotations
-
 import re
 
 _TOKEN = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b(.)|(\r)|(\n)|([^\x1b\r\n]+)", re.DOTALL)

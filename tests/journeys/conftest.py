@@ -1,7 +1,5 @@
 """Journeys start where a person starts: with a home without settings, and a small project."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path

@@ -4,8 +4,6 @@ It answers by the role in which it is asked, for the goal that the request is ab
 it keeps no count of its own, so a process that is killed and started again gets the same answers.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -149,7 +147,7 @@ class Model:
 class Hold:
     """An honest author who thinks, in one round of its first conversation, until the journey lets it go on."""
 
-    all: ClassVar[list[Hold]] = []
+    all: ClassVar[list["Hold"]] = []
 
     def __init__(self, at: int = 0, then: Script | None = None) -> None:
         self.at, self.then = at, then

@@ -1,7 +1,5 @@
 """A person with a home, a project and the real `bough` command, as it ships: no setting is turned off."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -79,7 +77,7 @@ def wrong_at_first(times: int, then: Script | None = None) -> Script:
     return author
 
 
-def ran(ann: Person, *args: str, status: int = 0) -> str:
+def ran(ann: "Person", *args: str, status: int = 0) -> str:
     """A goal worked on to its end: the run's name."""
     ann.bough("run", *args, "--check", CHECK, status=status)
     name: str = ann.latest()["run"]
@@ -263,7 +261,7 @@ class Person:
     # ── the page ────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def page(self, *args: str) -> Iterator[Page]:
+    def page(self, *args: str) -> "Iterator[Page]":
         """The dashboard, served while the block lasts."""
         server = self.start("serve", "--json", "--port", "0", *args)
         assert server.stdout

@@ -1,7 +1,5 @@
 """What an editor (ACP) or another agent (MCP) is to bough: a program that starts it and talks JSON-RPC, a line each."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import threading

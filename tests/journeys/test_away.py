@@ -1,7 +1,5 @@
 """A person who is away: issues become goals, a night works on them, and a command of the person's own hears of it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every command that a guide or the README names is in some journey."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A change that somebody else made is judged: proven, refuted, not shown, or for the person to decide."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

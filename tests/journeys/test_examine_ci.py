@@ -1,7 +1,5 @@
 """The action judges a pull request: summary, annotations, one comment, a receipt; without a key only a receipt."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

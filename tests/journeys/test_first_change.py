@@ -1,7 +1,5 @@
 """From an empty project, or a small one, to a change that the person has taken."""
 
-from __future__ import annotations
-
 from tests.journeys.conftest import Meet
 from tests.journeys.model import Goal
 from tests.journeys.person import CHECK, RIGHT, SHOUT, STARTING_FILES, TEST_OF_TOTAL, TOTAL, goal, ran, wrong_at_first

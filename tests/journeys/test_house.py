@@ -1,7 +1,5 @@
 """Plans, workflows, settings, other agents and programs: the rest of what the guides name."""
 
-from __future__ import annotations
-
 import json
 
 from tests.journeys.conftest import Meet

@@ -1,7 +1,5 @@
 """What nobody asked for: parts of a change that nothing notices the loss of."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A night: everything that a person does to a list of goals, and what is there in the morning."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading

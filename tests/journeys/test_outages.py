@@ -1,8 +1,6 @@
 """A team's PostgreSQL goes away in the middle of a run with a worker: for less than it is waited for, for as long, and
 for longer. Times are a twentieth of what ships (a lease of 15 s, a patience of 60 s)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """What an agent finds beside its task: a goal that waits for the person, not a larger change."""
 
-from __future__ import annotations
-
 from tests.journeys.conftest import Meet
 from tests.journeys.model import Request, Turn, call
 from tests.journeys.person import CHECK, RIGHT, SHOUT, TOTAL, goal, ran

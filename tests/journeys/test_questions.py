@@ -1,7 +1,5 @@
 """Each kind of question, answered at each face: the first answer counts, and the run goes on with it."""
 
-from __future__ import annotations
-
 from tests.journeys.conftest import Meet
 from tests.journeys.model import Goal, Hold, Request, Script, Turn, call, text_of
 from tests.journeys.person import CHECK, RIGHT, TOTAL, Person, goal, ran, wrong_at_first

@@ -1,7 +1,5 @@
 """What was shown is written down, and run again by somebody who has only the repository."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Proven work on a main that has moved since: still proven, in conflict, or broken by a commit that is named."""
 
-from __future__ import annotations
-
 import shutil
 
 from tests.journeys.conftest import Meet

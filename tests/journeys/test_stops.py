@@ -1,7 +1,5 @@
 """A run that is stopped, paused, killed, out of budget or without a model, and what the person does then."""
 
-from __future__ import annotations
-
 import signal
 import threading
 

@@ -5,8 +5,6 @@ scripted. The tables of cases are the `.toml` files in `sabotage/`, `honest/`, `
 `tricks_honest/`; what their keys mean is said here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pwd
@@ -133,7 +131,9 @@ FIX_JS = edit("calc.js", "add = (a, b) => a - b", "add = (a, b) => a + b")
 Examiner = Callable[[Prompt], Reply]
 
 
-def stubborn(*answers: Answer, case: Case | None = None, examiner: Examiner | None = None) -> Callable[[Prompt], Reply]:
+def stubborn(
+    *answers: Answer, case: "Case | None" = None, examiner: Examiner | None = None
+) -> Callable[[Prompt], Reply]:
     """Does these things one after the other and then claims to be done, as often as it is asked. A judge who is asked
     finds nothing in the request; an examiner runs what the case calls neutral, where it says so. `examiner`: who is
     asked instead of both."""

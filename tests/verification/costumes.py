@@ -5,8 +5,6 @@ its model then writes those files that differ. Only what is said by files of Pyt
 runs commands, or names its tests and modules in a setting, keeps to its own clothes.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -2,8 +2,6 @@
 with a judge who can quote the request, and with permission in advance. Through the command line, with a model on
 loopback."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 """What is put back with the tests of the base, in whole runs: product stays as the work left it, whatever it is named;
 what registers tests does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

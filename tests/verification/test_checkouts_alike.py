@@ -1,8 +1,6 @@
 """Every checkout in which a check runs looks the same from inside: what is tested cannot tell the work from the
 original tests, wrong expectations, a second look at a flaky test, or the base."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

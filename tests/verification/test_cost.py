@@ -1,7 +1,5 @@
 """What the verdict costs: the commands that it runs, counted where all of them start."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

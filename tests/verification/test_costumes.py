@@ -1,7 +1,5 @@
 """The verdict's cases in other clothes come out as in their own."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

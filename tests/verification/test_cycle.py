@@ -1,8 +1,6 @@
 """The way from a claim to `completed`, seen from outside: the states in the JSON stream, repairs and their limit, the
 baseline, evidence, and parents."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

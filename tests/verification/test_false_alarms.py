@@ -1,8 +1,6 @@
 """What is no objection: a runner's placeholder for a test that does not exist yet, a failure that is accepted, an
 example that is not run. And what a check that shows little says, and what the verdict says about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

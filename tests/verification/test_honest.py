@@ -1,8 +1,6 @@
 """Honest work: what good programmers do to code and tests. Every case is completed, but for those about which somebody
 has to be asked, because an original test cannot be asked any more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """A check that started the product or a test and failed is red, whatever status or signal it ended with; one that
 started nothing is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 Every case is a whole run, and none of them may end `completed`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

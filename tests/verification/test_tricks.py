@@ -3,8 +3,6 @@
 Every trick is a whole run after which `add(2, 3)` still is not 5, and none of them may end `completed` but for the
 known limits; the honest ones do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

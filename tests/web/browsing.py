@@ -1,7 +1,5 @@
 """A real browser, pages of the dashboard in it, and what they show."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading

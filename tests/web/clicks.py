@@ -6,8 +6,6 @@ A button is known by its `data-action`. Where what it does depends on the state 
 and each page on which it stands counts by itself.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

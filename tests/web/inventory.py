@@ -4,8 +4,6 @@ A name alone: it does the same wherever it stands. `page/state: name`: what it d
 about, and each page counts by itself.
 """
 
-from __future__ import annotations
-
 VIEWS = """
 all-runs all-states allow-settings branch-of-tree by-task by-work choose close-span colours compare-run
 deny-settings earlier earlier-lanes find-run go-to-round later later-lanes link-answer link-suggested new-run newest

@@ -1,7 +1,5 @@
 """Journals of runs that never ran: large ones, and one with everything in it that a page could choke on."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

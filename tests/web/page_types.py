@@ -1,7 +1,5 @@
 """The types of the dashboard's pages, written from what the server's addresses answer. `scripts/web` runs it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """A served project with real runs, whose journals are copied and then end as a test likes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator

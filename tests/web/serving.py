@@ -1,7 +1,5 @@
 """A dashboard that is really served, on loopback, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """Which sources the committed pages were built from. `scripts/web` writes it beside them."""
 
-from __future__ import annotations
-
 import sys
 from hashlib import sha256
 from pathlib import Path

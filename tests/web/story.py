@@ -1,7 +1,5 @@
 """A run in the middle of things, as pictures show it: several agents at work, one that was stuck and one that is."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

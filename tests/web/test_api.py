@@ -1,7 +1,5 @@
 """The dashboard's addresses, asked without a browser: who is let in, what is answered, and how a stream resumes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

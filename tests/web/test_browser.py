@@ -5,8 +5,6 @@ playwright, and axe-core from npm. The test command runs them where they are ins
 With BOUGH_SCREENSHOTS set, the pictures in docs/images are taken again.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dashboard in Firefox: answer, approve, comment, apply and undo, and a stream over two windows."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

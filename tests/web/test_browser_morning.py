@@ -1,7 +1,5 @@
 """The morning in a real browser, after a real night: two proven goals that do not fit together, and one that does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every button of a list of goals, in every state of the list and of a goal, at home and on the backlog's page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any

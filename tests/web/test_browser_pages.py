@@ -1,7 +1,5 @@
 """Single pages of the dashboard in a real browser: large runs, keyboards, narrow screens, hostile content, pictures."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every button of every kind of question, on every page that shows it, alone and against a second browser."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Comments on a change, files that were looked at, and its layouts: on a run's page and a task's, live and over."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

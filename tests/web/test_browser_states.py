@@ -1,7 +1,5 @@
 """Every button of a run's page and of a task's page, in every state that a run can have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

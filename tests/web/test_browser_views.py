@@ -1,7 +1,5 @@
 """What a person looks at without changing anything: each control of each view, and every key."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Where a person acts and looks closer, in a real browser: a goal, agents, a long conversation, a timeline."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The built pages: from these sources, small, and without markup made of text."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The inventory of buttons is that of the pages' source: who adds one has to say in which states it can be used."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

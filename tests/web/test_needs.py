@@ -1,7 +1,5 @@
 """Every kind of question, answered from every place, while the run lives: the first answer counts, and counts once."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

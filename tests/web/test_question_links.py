@@ -1,7 +1,5 @@
 """A link to one question: what whoever has it can do, and what nobody can."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Starting the dashboard: alone, beside a run, for several projects, and where it cannot start."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

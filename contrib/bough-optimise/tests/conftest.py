@@ -1,7 +1,5 @@
 """Runs of these tests have a model whose script answers an agent, and nothing that bough asks beside it."""
 
-from __future__ import annotations
-
 import pytest
 from tests.shipped import VARIABLES
 

@@ -1,7 +1,5 @@
 """`bough-optimise planner`: what finished runs teach, and the comparison. The search itself needs DSPy."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """How answers are scored by what finished runs took."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

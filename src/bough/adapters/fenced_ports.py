@@ -4,8 +4,6 @@ Promise: a process that was away (stopped, suspended, cut off) while another too
 run's name: it calls no model, starts no command, touches no file of a workspace.
 """
 
-from __future__ import annotations
-
 from functools import wraps
 from typing import Any, TypeVar, cast
 

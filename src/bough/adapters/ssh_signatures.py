@@ -1,7 +1,5 @@
 """Signatures with SSH keys, which people already have, as `ssh-keygen -Y` makes them."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folder of what bough learns on a person's machine: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

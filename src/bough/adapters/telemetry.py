@@ -5,8 +5,6 @@ processes of a run, including those that resume it, add to one trace. The goal, 
 results of tools stay out of it unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The composition root: the only place that names adapters. Interfaces depend on nothing else."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,5 @@
 """A person's choices for a run, and the callbacks by which they watch it."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -133,7 +131,7 @@ class Choices(Struct, frozen=True):
         chosen = {"main": self.agent, "strong": strong}
         return kept | {key: name for key, name in chosen.items() if name}
 
-    def outside(self, agents: dict[str, str], goal: Step, models: Mapping[str, str]) -> OutsideAgents:
+    def outside(self, agents: dict[str, str], goal: Step, models: Mapping[str, str]) -> "OutsideAgents":
         """Return what outside agents of a new run see and reach."""
         return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal, models)
 
@@ -227,7 +225,7 @@ class RunObserver(Struct, frozen=True):
     permit: Callable[[str, str], Awaitable[str | None]] | None = None
     """Asks the person to approve a command line of a task. Every answer but yes is a no."""
 
-    def or_later(self, later: bool) -> RunObserver:
+    def or_later(self, later: bool) -> "RunObserver":
         """Return this observer. With `later` and nobody to ask, its questions wait for a later answer."""
         return replace(self, ask=_answer_later) if later and self.ask is None else self
 

@@ -1,8 +1,6 @@
 """The parts that differ if several machines share a journal: files come from the store, tasks go to workers, and the
 database server tells the time. With a journal in the project's folder none of the adapters named here is loaded."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from bough.app.choices import Choices
 
 
-def find_shared_store(store: Store) -> PostgresStore | None:
+def find_shared_store(store: Store) -> "PostgresStore | None":
     """Return the store as the journal that several machines share; None if only this machine uses it."""
     inner: Any = getattr(store, "inner", store)
     if not hasattr(inner, "server"):
@@ -44,7 +42,7 @@ def share_workspaces(workspaces: GitWorkspaces, store: Store, remote: str) -> Gi
     return workspaces
 
 
-async def start_dispatch(store: Store, choices: Choices) -> DbosExecutor | None:
+async def start_dispatch(store: Store, choices: "Choices") -> "DbosExecutor | None":
     """Return the executor that sends tasks without steps to workers; None if they run on this machine."""
     journal = find_shared_store(store)
     if journal is None or choices.workers is False:

@@ -6,8 +6,6 @@ which apply only if the person allows them and has not set those keys. Model end
 API key, and the sandbox of commands are for the person alone: such keys are rejected in a repository's file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping

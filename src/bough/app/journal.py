@@ -1,7 +1,5 @@
 """A project's journal, read-only. This module loads quickly, for `bough show` (docs/design/start-up.md)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -83,18 +81,18 @@ class Journal(Struct, frozen=True):
         names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         return [name for name in names if not name.startswith(INSPECTION)][:3]
 
-    async def run(self, name: str) -> Run:
+    async def run(self, name: str) -> "Run":
         from bough.core.journal.run_fold import fold_run
 
         return fold_run(name, await self.store.read(name, RUN))
 
-    async def task(self, name: str, task: str = GOAL) -> Task:
+    async def task(self, name: str, task: str = GOAL) -> "Task":
         found = await self.look_at_task(name, task)
         if not found.version:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         return found
 
-    async def work(self, name: str) -> Task:
+    async def work(self, name: str) -> "Task":
         """Return the run's goal with the person's files as its base, so that its changes include those of earlier runs
         that this one continues."""
         task = await self.task(name)
@@ -130,21 +128,21 @@ class Journal(Struct, frozen=True):
         status = run.exit_status if run.exit_status is not None else 1
         return Outcome(name, run.status, run.summary, status, tuple(run.tasks.values()), run.spend, run.until)
 
-    async def evidence(self, name: str) -> Table:
+    async def evidence(self, name: str) -> "Table":
         """Load the evidence for each requirement of a run's goal."""
         from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
         from bough.core.acceptance.evidence_table import build_table
 
         return build_table(await self.store.read(name, kinds=OF_EVIDENCE))
 
-    async def points(self, name: str, task: str = GOAL) -> list[Point]:
+    async def points(self, name: str, task: str = GOAL) -> "list[Point]":
         """List the points to which the task can be rewound, oldest first: the ends of its rounds and of its steps."""
         from bough.core.journal.task_fold import list_points
         from bough.views.details import point_of
 
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
 
-    async def look_at_task(self, name: str, task: str = GOAL) -> Task:
+    async def look_at_task(self, name: str, task: str = GOAL) -> "Task":
         """Load one task, even if it has not started."""
         from bough.core.journal.task_fold import fold_task
 

@@ -5,8 +5,6 @@ that folder. Its address is remembered in the person's own files, without the pa
 repository is never used. There is the list of their projects, too, for `bough serve --all`.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -41,7 +39,7 @@ def find_address(root: Path) -> str:
     return chosen
 
 
-def open_store(root: Path, home: Path, *, create: bool) -> SqliteStore | PostgresStore:
+def open_store(root: Path, home: Path, *, create: bool) -> "SqliteStore | PostgresStore":
     if not (chosen := find_address(root)):
         return SqliteStore(home / "journal.db", create=create)
     from bough.adapters.stores.postgresql import PostgresStore

@@ -1,7 +1,5 @@
 """Makes the outside agents and MCP servers of a run, each in its own sandbox with the access that its settings name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +44,7 @@ class Agents:
             )
         return choose_agent(name, self._project.config.agents, self._outside.network, self._outside.env)
 
-    def of(self, name: str) -> AcpAgent:
+    def of(self, name: str) -> "AcpAgent":
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
@@ -72,13 +70,13 @@ class Agents:
         seen = {name: ", ".join(self._choose(name).env) for name in self._made}
         return [f"{title_of(name)}: {self._reach[name]}{f', sees {seen[name]}' if seen[name] else ''}" for name in seen]
 
-    def model(self, name: str, folder: Path, rules: Rules) -> AgentModel:
+    def model(self, name: str, folder: Path, rules: Rules) -> "AgentModel":
         """Make an outside agent (`agent:NAME`) answer as a model."""
         from bough.adapters.agents.acp import AgentModel
 
         return AgentModel(self.of(name.removeprefix(MODEL)), folder, rules)
 
-    def _make(self, name: str) -> AcpAgent:
+    def _make(self, name: str) -> "AcpAgent":
         with needing("An outside agent", "acp", "acp", "pydantic"):
             from bough.adapters.agents.acp import AcpAgent
         project, how = self._project, self._choose(name)
@@ -123,7 +121,7 @@ def make_project_sandbox(project: Project, env: Mapping[str, str], network: Netw
     return make_sandbox(chosen.mode, env, writable, readable=readable, hidden=[project.root], network=network)
 
 
-def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTools:
+def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> "McpTools":
     """Add the tools of the configured MCP servers to bough's. A server starts when it is first needed; one that fails
     to start is left out, and the journal says why. `hidden`: secrets that a server sees only if its settings say so."""
     with needing("An MCP server", "mcp", "mcp", "mcp_types", "pydantic", "anyio"):

@@ -1,7 +1,5 @@
 """An open project. A process holds a run while it rewinds or removes it, so that no other process can work on it."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """The prompt templates that ship with bough, and those learned from a project's own runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The models of a run, their endpoints, whether their prices are known, and what is known about them before the first
 call: their protocols, windows and kinds of input."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Assembles everything that a run needs from an open project. This module is loaded only when something runs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -56,7 +54,7 @@ async def open_ports(
     watch: RunObserver,
     endpoints: Mapping[str, str] = MappingProxyType({}),
     folder: str | None = None,
-    executor: DbosExecutor | None = None,
+    executor: "DbosExecutor | None" = None,
     outside: OutsideAgents | None = None,
     began: Mapping[str, ModelProtocol] = NONE,
 ) -> AsyncIterator[Ports]:
@@ -196,7 +194,7 @@ def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> Pro
 class _VerifierOnDemand:
     """Loads and makes the verifier when it is first used, because tasks without a check need none."""
 
-    def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
+    def __init__(self, make: "Callable[[], ProjectVerifier]") -> None:
         self._make = make
         self._made: ProjectVerifier | None = None
 
@@ -204,14 +202,14 @@ class _VerifierOnDemand:
         self._made = self._made or self._make()
         return getattr(self._made, name)
 
-    async def find(self, task: Task) -> Check | None:
+    async def find(self, task: "Task") -> "Check | None":
         return await self.__getattr__("find")(task) if task.step.requires_testing else None
 
     def prefer(self, checked: e.BaseChecked) -> None:
         if checked.command:
             self.__getattr__("prefer")(checked)
 
-    def begin(self, run: Run, task: Task) -> None:
+    def begin(self, run: "Run", task: "Task") -> None:
         if task.step.requires_testing:
             self.__getattr__("begin")(run, task)
 
@@ -222,7 +220,7 @@ class _VerifierOnDemand:
 
 def _make_verifier(
     project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
-) -> ProjectVerifier:
+) -> "ProjectVerifier":
     """Make the verifier. `env`: the variables of commands; `folder`: the person's folder when the run began, if that
     is not the current one."""
     from bough.adapters.verifiers.check_environment import CheckEnvironment
@@ -251,7 +249,7 @@ def _make_verifier(
     return ProjectVerifier(project.slots.limit(sandbox), workspaces, project.home, met)
 
 
-def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Record], None]:
+def _record_spans(activity: ActivityFile, spans: "Spans | None") -> Callable[[e.Record], None]:
     if spans is None:
         return activity.recorded
 
@@ -262,7 +260,7 @@ def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Re
     return recorded
 
 
-def _open_spans(env: Mapping[str, str], closing: AsyncExitStack) -> Spans | None:
+def _open_spans(env: Mapping[str, str], closing: AsyncExitStack) -> "Spans | None":
     """Connect to the person's trace collector; None if none is configured or the extra `otel` is not installed."""
     if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
         return None

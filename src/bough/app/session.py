@@ -1,7 +1,5 @@
 """Starts, resumes, plans and judges runs in an open project."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -1,7 +1,5 @@
 """Finds and reads the workflow files of a project."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Mapping

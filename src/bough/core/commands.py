@@ -1,7 +1,5 @@
 """The commands that tell the engine what to do next. They are plain data."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from bough.core import events as e

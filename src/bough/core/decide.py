@@ -1,7 +1,5 @@
 """Decide what a task needs next, by a list of priorities read from top to bottom. The journal alone decides."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core import commands as c

@@ -4,8 +4,6 @@ A problem that the *model* should hear about is never an exception that crosses 
 with `ok=False`, because telling the model is part of the run and belongs in the journal.
 """
 
-from __future__ import annotations
-
 import errno
 from typing import TYPE_CHECKING, Literal
 

@@ -1,7 +1,5 @@
 """Pronounceable names, and paths that name tasks."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

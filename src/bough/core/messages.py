@@ -1,7 +1,5 @@
 """The messages between bough and a model, in no provider's dialect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal
 

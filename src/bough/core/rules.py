@@ -1,7 +1,5 @@
 """Every threshold of bough, in one typed place. A run keeps the rules it was started with in its journal."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 

@@ -4,8 +4,6 @@ It is no shell: syntax that it does not parse (substitutions, here-documents, un
 opaque: nothing is recognised in it and nothing is added to it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

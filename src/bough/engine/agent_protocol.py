@@ -2,8 +2,6 @@
 calls. A model that bough does not know gets one small trial question first: it has to write a file with quotes and line
 breaks by a tool call (of 90 answers by Qwen2.5-Coder 1.5B, 25 were tool calls, and one of these was right)."""
 
-from __future__ import annotations
-
 import ast
 import json
 

@@ -4,8 +4,6 @@ do not show how it is tested, a scout proposes a check: a model that reads files
 for ten rounds at most. Each check that it proposes is tried at once, and counts only if bough sees it fail when the
 product is broken on purpose; otherwise the scout is told why not."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,8 +1,6 @@
 """Decides whether an agent may change tests that existed before, and returns findings to the agent that did the work.
 Disputes are decided by a judge: a strong model in a fresh conversation that sees only the goal and the dispute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Work without an agent: commands, the work of a finished run, and the summary of a task's steps."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from functools import partial

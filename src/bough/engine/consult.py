@@ -1,7 +1,5 @@
 """Asks a model single questions for a task, for example to plan or to summarise: one question, one answer, no agent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -1,8 +1,6 @@
 """Examines finished work against the goal: a model writes probes (extra tests for what the goal asks), bough runs them,
 and a judge (another model) rules on those that the agent disputes."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from functools import partial

@@ -5,8 +5,6 @@ which may repair a bad answer once, or from the agent's own `split` call, which 
 continues whatever a planner answers: a goal whose plan is rejected twice runs as one task.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections import Counter

@@ -4,8 +4,6 @@ goal's whole check.
 Meanwhile the next ones are tried on the head that is expected after it; that result counts if the head comes so.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
@@ -41,7 +39,7 @@ class Guess(Struct, frozen=True):
 class QueuedStep:
     """A finished step that waits for its turn to be merged."""
 
-    def __init__(self, need: Needed | None, ahead: QueuedStep | None) -> None:
+    def __init__(self, need: Needed | None, ahead: "QueuedStep | None") -> None:
         self.need = need
         """The step's check and tests, which must still pass after later steps; None: it has no work to merge."""
         self.ahead = ahead

@@ -2,8 +2,6 @@
 become the same events as those of bough's own agent. One round is a message of the agent with the tool calls that it
 starts together, and their results; when the agent ends its turn, that counts as its claim that the task is done."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

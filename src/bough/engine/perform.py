@@ -1,7 +1,5 @@
 """Carries out the commands that the core decides on. Each function records the intent, acts, and records the result."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Receives people's messages to a live run, which any process can post to the control stream of its journal."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence

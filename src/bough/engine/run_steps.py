@@ -1,8 +1,6 @@
 """Runs the steps of a task: starts those that are ready, as many at once as allowed, and merges their work. A step's
 work counts only once it is merged onto the task's head (its latest merged files) and proven there."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from functools import partial

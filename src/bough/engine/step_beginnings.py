@@ -1,8 +1,6 @@
 """Prepares the start of a step: fills in the results of other steps that it names, or finds its work if an earlier run
 completed the same step from the same files."""
 
-from __future__ import annotations
-
 import re
 
 from msgspec import Struct

@@ -1,8 +1,6 @@
 """Merges a finished step's work onto its parent's head (the latest merged files), and proves it there. If that fails,
 because of a conflict or a check that fails with the other work, an agent resolves it in a separate task."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The loop that drives one task until it is finished or halts. Other modules decide what happens in it, and do it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -33,7 +31,7 @@ class TaskStream(Struct, eq=False):
     """Held while a finished step is merged, so that steps are merged one after the other."""
 
     @classmethod
-    async def open(cls, claim: Claim, ports: Ports) -> TaskStream:
+    async def open(cls, claim: Claim, ports: Ports) -> "TaskStream":
         return cls(claim, fold_task(claim.task, await ports.store.read(claim.run, claim.task)), ports)
 
     async def write(self, events: Sequence[AnyEvent]) -> None:

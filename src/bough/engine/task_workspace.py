@@ -1,8 +1,6 @@
 """What the work on a task needs: its workspace, its ports, and the facts for its agents' brief. Also judges a task's
 files and concludes a task."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
@@ -69,7 +67,7 @@ class TaskRuntime(Struct, eq=False):
     _moved: bool = False
 
     @classmethod
-    async def enter(cls, run: Run, task: Task, ports: Ports) -> TaskRuntime:
+    async def enter(cls, run: Run, task: Task, ports: Ports) -> "TaskRuntime":
         """Enter a task, perhaps after a crash: end what an earlier process left running, and restore the workspace to
         the files in the journal. This undoes the changes of an interrupted call, and keeps all that finished."""
         runtime = cls(run, ports)

@@ -5,8 +5,6 @@ answers the run's question, messages a halted run and resumes it, or follows up 
 source of truth: a session stores only the names of its runs, so an editor can load it after any crash.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Coroutine, Iterable

@@ -5,8 +5,6 @@ models, keys, sandbox, network and limits. A run outlives the server: its proces
 found again by its name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import tempfile
@@ -55,7 +53,7 @@ class _Consent(BaseModel):
     allow: bool = Field(description="Allow these settings of the repository, here and from now on.")
 
 
-async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
+async def _find_wishes(context: "Context[Commands, Any]") -> dict[str, str]:
     """Return what the repository's settings ask for. If the client cannot ask its person, return nothing to allow."""
     able = context.client_capabilities
     if able is None or able.elicitation is None:

@@ -1,7 +1,5 @@
 """The operations on a backlog, which is a list of goals. Each imports what it needs when it is called."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -59,7 +57,7 @@ def _name_all(goal: Goals) -> tuple[str, ...]:
 
 
 @operation(of="list", begins=True)
-async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> ChangedList:
+async def add_goal(opened: "Session", backlog: "Backlog", *, fields: GoalEntry) -> ChangedList:
     """Add a goal to the backlog."""
     from bough.services.backlog import add_goals
 
@@ -68,7 +66,7 @@ async def add_goal(opened: Session, backlog: Backlog, *, fields: GoalEntry) -> C
 
 
 @operation("bough backlog accept amber-heron-812", of="list", command="backlog accept")
-async def accept_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
+async def accept_goal(opened: "Session", backlog: "Backlog", *, goal: Goals) -> ChangedList:
     """Accept goals that agents proposed, and add them to the backlog. `bough backlog list --proposed` lists them."""
     from bough.services.backlog import add_goals, list_proposals
 
@@ -82,7 +80,7 @@ async def accept_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> Chan
 
 
 @operation(of="list")
-async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dict[str, Any]) -> ChangedList:
+async def edit_goal(opened: "Session", backlog: "Backlog", *, goal: str, fields: dict[str, Any]) -> ChangedList:
     """Change these fields of a goal. Other fields stay as they are."""
     from bough.services import backlog as lists
 
@@ -99,8 +97,8 @@ async def edit_goal(opened: Session, backlog: Backlog, *, goal: str, fields: dic
     "bough backlog move fix-totals --before docs", "bough backlog move 3 --last", of="list", command="backlog move"
 )
 async def move_goal(
-    opened: Session,
-    backlog: Backlog,
+    opened: "Session",
+    backlog: "Backlog",
     *,
     goal: str,
     before: Annotated[str, "The goal that it should come before."] = "",
@@ -120,7 +118,7 @@ async def move_goal(
 
 
 @operation("bough backlog drop fix-totals", "bough backlog drop 3 4", of="list", command="backlog drop")
-async def drop_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> ChangedList:
+async def drop_goal(opened: "Session", backlog: "Backlog", *, goal: Goals) -> ChangedList:
     """Remove goals from the backlog. A goal that is running is stopped; its run and its work stay."""
     from bough.services.run_messages import find_person
 
@@ -134,7 +132,7 @@ async def drop_goal(opened: Session, backlog: Backlog, *, goal: Goals) -> Change
 
 
 @operation("bough backlog stop", of="list", command="backlog stop")
-async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
+async def stop_night(opened: "Session", backlog: "Backlog") -> ChangedList:
     """Ask every process that works through the backlog to stop, as Ctrl-C does."""
     from bough.services.run_messages import find_person
 
@@ -154,8 +152,8 @@ async def stop_night(opened: Session, backlog: Backlog) -> ChangedList:
     person=True,
 )
 async def sync(
-    opened: Session,
-    backlog: Backlog,
+    opened: "Session",
+    backlog: "Backlog",
     issues: Any = None,
     *,
     where: Literal["github"],
@@ -198,8 +196,8 @@ async def sync(
     person=True,
 )
 async def schedule(
-    opened: Session,
-    backlog: Backlog,
+    opened: "Session",
+    backlog: "Backlog",
     *,
     at: str = "",
     labels: Annotated[Labels, "Sync the issues with this label first."] = (),

@@ -1,7 +1,5 @@
 """The operations on a project besides its runs and backlogs. Each imports what it needs when it is called."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -62,7 +60,7 @@ class ExaminedChange(RunResult, frozen=True, kw_only=True):
     person=True,
     json="As a JSON object: each call and its result.",
 )
-async def test_hooks(opened: Session, *, event: HookEvent) -> CalledHooks:
+async def test_hooks(opened: "Session", *, event: HookEvent) -> CalledHooks:
     """Send an example of an event to your hooks. The exit status is 2 when one fails."""
     from bough.app.config import find_person_file, load_hooks
     from bough.services.hooks import REFUSED, Outbox, call_hook
@@ -98,7 +96,7 @@ async def test_hooks(opened: Session, *, event: HookEvent) -> CalledHooks:
     json="One event per line, as it happens.",
 )
 async def examine(
-    opened: Session,
+    opened: "Session",
     choices: Any = None,
     attend: Any = None,
     tell: Callable[[str], None] = lambda text: None,
@@ -165,7 +163,10 @@ async def examine(
     json="As a JSON object: the runs that were removed.",
 )
 async def rm(
-    opened: Session, *, runs: tuple[str, ...], yes: Annotated[bool, "Also remove work that was never applied."] = False
+    opened: "Session",
+    *,
+    runs: tuple[str, ...],
+    yes: Annotated[bool, "Also remove work that was never applied."] = False,
 ) -> RemovedRuns:
     """Remove runs, with their work.
 
@@ -191,7 +192,7 @@ async def rm(
     json="As a JSON object: the runs, and bytes before and after.",
 )
 async def prune(
-    opened: Session,
+    opened: "Session",
     *,
     older_than: Annotated[
         str, "Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given)."

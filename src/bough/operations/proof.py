@@ -1,7 +1,5 @@
 """The operations on the evidence for a run's work: judge it again, accept it, recheck it, export it as a receipt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +53,7 @@ class RunReceipt(RunResult, frozen=True, kw_only=True):
     person=True,
 )
 async def verify(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     check: Annotated[str, "The command that proves it, instead of the run's own."] = "",
@@ -92,7 +90,7 @@ async def verify(
 
 
 @operation()
-async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "") -> RecheckedRun:
+async def recheck(opened: "Session", run: str, *, onto: str = "", setup: str = "") -> RecheckedRun:
     """Merge a run's proven work with the current main, or with `onto`, and run its check and evidence again, without a
     model. `setup`: a command to run in the checkout first."""
     from bough.app.choices import Choices
@@ -104,7 +102,7 @@ async def recheck(opened: Session, run: str, *, onto: str = "", setup: str = "")
 
 
 async def recheck_file(
-    opened: Session, file: str, signers: Path | None, of: str, choices: Choices, tell: Callable[[str], None]
+    opened: "Session", file: str, signers: "Path | None", of: str, choices: "Choices", tell: Callable[[str], None]
 ) -> RecheckedReceipt:
     """Run a receipt again, without a model. `signers`: the file of those whose signatures count; `of`: the change that
     the receipt must be about."""
@@ -122,7 +120,7 @@ async def recheck_file(
 
 
 @operation(json="")
-async def receipt(opened: Session, run: str) -> RunReceipt:
+async def receipt(opened: "Session", run: str) -> RunReceipt:
     """Run the tests that prove a run's work again, without and with its change, and return a receipt of the results."""
     from bough.app.choices import Choices
     from bough.services.recheck import make_receipt

@@ -1,7 +1,5 @@
 """The operations on a run. Each imports what it needs when it is called."""
 
-from __future__ import annotations
-
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -77,7 +75,7 @@ SAYS: dict[bool, str] = {False: "no", True: "yes"}
 
 @operation("bough stop", "bough stop amber-heron --now", json=ASKED)
 async def stop(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     now: Annotated[bool, "Interrupt the current effect; nothing that is finished is lost."] = False,
@@ -94,7 +92,7 @@ async def stop(
 
 
 @operation("bough pause", "bough pause amber-heron", "bough resume amber-heron", json=ASKED)
-async def pause(opened: Session, run: str) -> RunRequest:
+async def pause(opened: "Session", run: str) -> RunRequest:
     """Pause a live run.
 
     RUN (default: the latest) pauses after its current effect (a model call, a tool, a check), and its process ends with
@@ -107,7 +105,7 @@ async def pause(opened: Session, run: str) -> RunRequest:
     return await _request(opened, run, e.PauseRequested(find_person()), "pause", said)
 
 
-async def _request(opened: Session, run: str, event: e.AnyEvent, what: str, said: str) -> RunRequest:
+async def _request(opened: "Session", run: str, event: e.AnyEvent, what: str, said: str) -> RunRequest:
     """Send a request to the process that works on the run, or report that there is none."""
     if (asked := await opened.holder(run)) is not None:
         await opened.store.post(run, CONTROL, event)
@@ -128,7 +126,7 @@ async def _request(opened: Session, run: str, event: e.AnyEvent, what: str, said
     json="As a JSON object: the run and the process that runs it.",
 )
 async def say(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     text: str = "",
@@ -172,7 +170,7 @@ async def say(
     json="As JSON: the points, or the point it was rewound to.",
 )
 async def rewind(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     task: Annotated[str, "The task whose points are listed or used (default: the goal)."] = GOAL,
@@ -207,7 +205,7 @@ async def rewind(
 
 
 @operation("bough undo", "bough undo amber-heron", json="As a JSON object: the run and the files.")
-async def undo(opened: Session, run: str) -> ChangedFiles:
+async def undo(opened: "Session", run: str) -> ChangedFiles:
     """Remove an applied run's changes from your files.
 
     The files that `bough apply` changed are restored; what you changed in them since is kept where it can be merged,
@@ -222,7 +220,11 @@ async def undo(opened: Session, run: str) -> ChangedFiles:
 
 @operation('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron", person=True, resumes=True)
 async def answer(
-    opened: Session, run: str, *, text: str, task: Annotated[str, "Which task's question, when several have one."] = ""
+    opened: "Session",
+    run: str,
+    *,
+    text: str,
+    task: Annotated[str, "Which task's question, when several have one."] = "",
 ) -> SentMessage:
     """Answer a run's question and resume it.
 
@@ -241,7 +243,7 @@ async def answer(
     "bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'", person=True, resumes=True
 )
 async def approve(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     allow: Annotated[bool, "Do not allow it: the agent is told and continues."] = True,
@@ -280,7 +282,7 @@ async def approve(
 
 @operation(person=True)
 async def plan(
-    opened: Session, run: str, *, says: Literal["yes", "no", "change", "own"], task: str = "", text: str = ""
+    opened: "Session", run: str, *, says: Literal["yes", "no", "change", "own"], task: str = "", text: str = ""
 ) -> AnsweredRun:
     """Answer a live run that asks about its plan. `text`: what should be different, or your own steps as TOML."""
     from bough.services import run_messages
@@ -294,7 +296,7 @@ async def plan(
 
 @operation(person=True)
 async def command(
-    opened: Session, run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
+    opened: "Session", run: str, *, allow: bool, say: str = "", id: str = "", task: str = ""
 ) -> AnsweredRun:
     """Answer a live run that asks about a command. `id` or `task` chooses among several; `say`: what to do instead."""
     from bough.services.run_messages import rule_on_command
@@ -314,7 +316,7 @@ async def command(
     person=True,
 )
 async def apply(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     partial: Annotated[bool, "Apply even if the run is not completed; its work is not proven."] = False,
@@ -373,7 +375,7 @@ async def apply(
     json="As a JSON object: the run, the branch, its commit and the file with the description.",
 )
 async def pr(
-    opened: Session,
+    opened: "Session",
     run: str,
     *,
     branch: Annotated[str, "The branch (default: bough/RUN)."] = "",

@@ -1,7 +1,5 @@
 """The table of operations, from which all interfaces are made: what is known about each, and how programs call it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from inspect import Parameter, iscoroutinefunction, signature
 from pathlib import Path
@@ -80,7 +78,7 @@ class Operation(Struct, frozen=True):
         how = Parameter.POSITIONAL_OR_KEYWORD
         return [Parameter(self.of, how, default=default, annotation=str)] if default else []
 
-    async def find(self, opened: Session, place: str | None) -> list[Any]:
+    async def find(self, opened: "Session", place: str | None) -> list[Any]:
         """Find the operation's target, the run or the backlog called `place`; empty if it is the project itself."""
         if self.of == "run":
             return [await opened.find(place)]
@@ -111,7 +109,7 @@ class Operation(Struct, frozen=True):
         async with open_session(folder, create=self.begins) as opened:
             return await self.do(opened, *await self.find(opened, place), **arguments)
 
-    async def do(self, opened: Session, *found: Any, **arguments: Any) -> OperationResult:
+    async def do(self, opened: "Session", *found: Any, **arguments: Any) -> OperationResult:
         result: object = await self.does(opened, *found, **arguments)
         if not isinstance(result, OperationResult):
             raise TypeError(f"`{self.name}` must return an OperationResult, not {type(result).__name__}")

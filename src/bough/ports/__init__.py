@@ -1,7 +1,5 @@
 """The interfaces (ports) that the engine uses, as Protocols. Adapters implement them; `bough.testing` has fakes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
@@ -156,7 +154,7 @@ class Sandbox(Protocol):
         self,
         argv: Sequence[str],
         *,
-        workspace: WorkFolder,
+        workspace: "WorkFolder",
         timeout: float,
         limit: int,
         progress: Callable[[str], None] = lambda line: None,
@@ -165,12 +163,12 @@ class Sandbox(Protocol):
         """Run a command in the workspace, in its own process group. On return, none of its processes is left."""
 
     async def serve(
-        self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
-    ) -> asyncio.Task[Finished]:
+        self, argv: Sequence[str], *, workspace: "WorkFolder", limit: int, env: Mapping[str, str]
+    ) -> "asyncio.Task[Finished]":
         """Start a service that runs until its task is cancelled. Other commands of the workspace reach it on localhost.
         Returns once it has started."""
 
-    async def sweep(self, workspace: WorkFolder) -> None:
+    async def sweep(self, workspace: "WorkFolder") -> None:
         """End whatever an earlier bough process left running in this workspace."""
 
 
@@ -335,7 +333,9 @@ class Tools(Protocol):
     @property
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
-    async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
+    async def run(
+        self, call: Call, workspace: WorkFolder, rules: "Rules", progress: Callable[[str], None]
+    ) -> ToolResult:
         """Run a call. Errors are returned as results that the model can act on, never raised."""
 
 
@@ -345,7 +345,7 @@ class Executor(Protocol):
     def takes(self, path: str, first: TaskCreated) -> bool:
         """Return whether a worker should run this task."""
 
-    async def run_task(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
+    async def run_task(self, run: "Run", path: str, first: TaskCreated, again: Tier | None) -> "Task":
         """Run the task until it is finished or halts, as `TaskRunner.run_task` does. If cancelled, stop the worker."""
 
 
@@ -379,7 +379,7 @@ class Ports(Struct, frozen=True):
     worker: str
     prompt: Callable[[str], str]
     """Returns the text of a prompt template by name."""
-    approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
+    approve: "Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None" = None
     """Shows the person, if present, a plan and returns their answer; None: they want to stop."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person, if present, a question. An empty answer means that nobody answers; None: it may come later."""

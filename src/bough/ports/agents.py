@@ -1,7 +1,5 @@
 """The interfaces to an outside agent (a program other than bough's own agent): start it, talk to it, listen to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -46,7 +44,7 @@ class Talk(Protocol):
     async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         """Wait for the agent's next actions or the end of its turn. `patience`: seconds of silence to tolerate."""
 
-    async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
+    async def results(self, calls: Sequence[Call], patience: float) -> "list[ToolResult]":
         """Return the results of these calls, once all are finished or the agent has started something else."""
 
     async def close(self) -> None:
@@ -58,5 +56,5 @@ class OutsideAgent(Protocol):
 
     name: str
 
-    async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
+    async def start(self, workspace: "WorkFolder", rules: "Rules", progress: Callable[[str], None]) -> Talk:
         """Start the agent. Raises `Refused` if it is unavailable here, `TransientError` if it ends at once."""

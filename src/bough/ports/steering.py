@@ -1,8 +1,6 @@
 """How a live run is steered: by stop requests and by people's messages. A fence stops a process whose run another
 process has taken over."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import ExitStack, asynccontextmanager

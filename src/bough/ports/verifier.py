@@ -1,7 +1,5 @@
 """The interface of the verifier, which decides whether a task is done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,13 +30,13 @@ class Judgement(Struct, frozen=True):
 class Work(Struct, eq=False):
     """A task of a run, together with the check that is run for it."""
 
-    run: Run
-    task: Task
+    run: "Run"
+    task: "Task"
     check: Check
     seen: Callable[[], None] = lambda: None
     """Called whenever the check's output shows that a test runs."""
 
-    def with_command(self, command: str | None, runner: str | None = None) -> Work:
+    def with_command(self, command: str | None, runner: str | None = None) -> "Work":
         """Return a copy in which the check has another command or runner; None keeps its own."""
         check, runner = self.check, self.check.runner if runner is None else runner
         return Work(self.run, self.task, replace(check, command=command or check.command, runner=runner))
@@ -47,44 +45,44 @@ class Work(Struct, eq=False):
 class Verifier(Protocol):
     """Decides by evidence whether a task is done. The base of a task is its files before the work."""
 
-    async def find(self, task: Task) -> Check | None:
+    async def find(self, task: "Task") -> Check | None:
         """Find a task's check, in its step or in the project's current files; None if there is none."""
 
     async def at_base(self, work: Work, progress: Callable[[str], None], *, fresh: bool = False) -> BaseChecked:
         """Return the check's result on the task's base, and what it lacks there. If it runs no test, return the result
         of the best other check found. `fresh`: run it even if the result is known. Raises `SetupFailed`."""
 
-    async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
+    async def look_up(self, task: "Task") -> tuple[BaseChecked, float] | None:
         """Return the stored result of a task's check on its base, and its time; None if none is stored."""
 
     async def try_check(
-        self, run: Run, task: Task, proposed: Check, progress: Callable[[str], None]
+        self, run: "Run", task: "Task", proposed: Check, progress: Callable[[str], None]
     ) -> BaseChecked | str:
         """Return a proposed check's result on the task's base, or a text that says why it does not count: it cannot
         run, or it passes although the product was broken on purpose."""
 
-    async def keep_proposal(self, run: Run, task: Task, proposed: Check | None) -> None:
+    async def keep_proposal(self, run: "Run", task: "Task", proposed: Check | None) -> None:
         """Store the check that a model proposed, to be tried after all other candidates for the project. None: store
         that the model found none, which counts until the files that matter for a check change."""
 
-    async def was_asked(self, run: Run, task: Task) -> bool:
+    async def was_asked(self, run: "Run", task: "Task") -> bool:
         """Return whether a model was asked about these files before and found no check."""
 
     def prefer(self, checked: BaseChecked) -> None:
         """Use the check that worked on the base from now on."""
 
-    def begin(self, run: Run, task: Task) -> None:
+    def begin(self, run: "Run", task: "Task") -> None:
         """Start to run the check on a task's base in the background."""
 
-    def before(self, task: Task, check: Check) -> str | None:
+    def before(self, task: "Task", check: Check) -> str | None:
         """Describe the check's result on the base; empty if there is nothing to say, None if it has not ended yet."""
 
     async def judge(
         self,
-        run: Run,
-        task: Task,
+        run: "Run",
+        task: "Task",
         check: Check | None,
-        workspace: Workspace,
+        workspace: "Workspace",
         progress: Callable[[str], None],
         *,
         merged: bool = False,
@@ -107,7 +105,7 @@ class Verifier(Protocol):
     async def measure_base(self, work: Work) -> Baseline:
         """Return the check's result on the task's base; run it now if the result is not known."""
 
-    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
+    async def form(self, task: "Task", check: Check) -> tuple[Form, str]:
         """Return how a probe (an extra test) must be written here, and a piece of an existing test as an example."""
 
     async def probe(

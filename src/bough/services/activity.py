@@ -3,8 +3,6 @@
 The journal records only beginnings and ends, not each line of a check's output. The file is written at most once a
 second, only after a change, and is removed when the run's process ends."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Each goal has a stream of events, and whoever holds its claim may work on the goal. Everything that people change goes
 into a control stream that any process may write to, so that the backlog can change while it is worked through."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from itertools import count

@@ -1,7 +1,5 @@
 """Lets a model review the goals of a backlog before work begins: each once, and again after an edit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Literal

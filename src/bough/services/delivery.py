@@ -1,7 +1,5 @@
 """Delivers a run's work: as changes to the person's files, as commits, or on a branch."""
 
-from __future__ import annotations
-
 import asyncio
 import textwrap
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Demos: whole runs with recorded model answers, without key or network, but with real files, edits and tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Finds out for `bough doctor` what works on this machine and what is missing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """What is settled about a run before it starts, such as what it takes over from the finished run that it continues."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 from msgspec.structs import replace
 

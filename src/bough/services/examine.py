@@ -4,8 +4,6 @@ The run starts from the files before the change, and the change is its work. It 
 agent repairs anything: refuted work stays refuted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import defaultdict

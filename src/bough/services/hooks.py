@@ -6,8 +6,6 @@ killed, a notice may be repeated, with the same id, but none is lost. Only the p
 works through a backlog, reports its events; workers do not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import hashlib

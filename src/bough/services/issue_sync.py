@@ -3,8 +3,6 @@
 Issues are identified by their address. Every change is one event, so that the next sync completes one that was killed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path

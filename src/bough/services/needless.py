@@ -7,8 +7,6 @@ counts as needless only if tests run its function: they fail if a statement that
 recorded in the journal, so that a killed search can continue.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from msgspec import Struct, field

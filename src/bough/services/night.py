@@ -5,8 +5,6 @@ it, and each intent is recorded first: after `kill -9` the next process finds th
 twice, here or on another machine that shares the store.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -2,8 +2,6 @@
 night (one pass through a backlog) together, as steps of a run. Also finds out what a night has to know before it begins
 a goal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count

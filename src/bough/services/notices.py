@@ -4,8 +4,6 @@ A notice has everything to act on: the question, the possible answers, the comma
 a link. It is made from the journal, so that after a crash the same notice, with the same id, is made again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 
@@ -61,7 +59,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     next: str = ""
     id: str = ""
     """Identifies the event: it stays the same if the event is delivered again."""
-    events: tuple[Notice, ...] = ()
+    events: "tuple[Notice, ...]" = ()
     """The notices that a digest sums up."""
 
 

@@ -6,8 +6,6 @@ damaged, too large, another user's, writable by others or copied from another ma
 and the person's next answer replaces it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import logging

@@ -6,8 +6,6 @@ options, and with their earlier permissions (`Permissions`). Everything else is 
 that allows it. Runs and goals that begin here are allowed at once.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,7 +101,7 @@ def is_begun_here(journal: Journal, run: Run) -> bool:
     return bool(Permissions(os.environ, journal.root).of(find_subject(run)).rule(BEGAN, repr(run.started_at)))
 
 
-async def list_wants(project: Project, run: Run, choices: Choices) -> dict[str, str]:
+async def list_wants(project: "Project", run: Run, choices: Choices) -> dict[str, str]:
     """List what a run asks for and the person's settings, current options and permissions do not grant here."""
     answers = Permissions(project.env, project.root).of(find_subject(run))
     opened = describe_opened(replace(run, agents=choices.agents(run.agents)))
@@ -123,7 +121,7 @@ def _is_given(choices: Choices, name: str, value: str) -> bool:
     return value in (choices.agent, choices.strong_agent) if option == "agent" else bool(getattr(choices, option, None))
 
 
-def _describe_usual(project: Project, run: Run) -> dict[str, str]:
+def _describe_usual(project: "Project", run: Run) -> dict[str, str]:
     from bough.app.run_models import find_substitute_model, find_usual_endpoints
 
     config, agents = project.config, project.config.builders.named()
@@ -139,7 +137,7 @@ def _describe_usual(project: Project, run: Run) -> dict[str, str]:
     return describe_opened(here)
 
 
-async def _list_hidden(project: Project, run: Run, choices: Choices, usual: Mapping[str, str]) -> dict[str, str]:
+async def _list_hidden(project: "Project", run: Run, choices: Choices, usual: Mapping[str, str]) -> dict[str, str]:
     """List what the tasks of a run from elsewhere ask for: rounds, and any agents, rules and jobs that differ."""
     rounds, agents, rules = run.limits.rounds, set[str](), [run.rules]
     for record in await project.store.read(run.name, kinds=tuple(OPENING)):
@@ -183,7 +181,7 @@ def _flatten(rules: Rules) -> dict[str, str]:
     return flat
 
 
-async def require_permission(project: Project, run: Run, choices: Choices) -> None:
+async def require_permission(project: "Project", run: Run, choices: Choices) -> None:
     """Raise `PermissionNeeded` if a run asks for more than the person has allowed here."""
     if wants := await list_wants(project, run, choices):
         raise PermissionNeeded(
@@ -192,7 +190,7 @@ async def require_permission(project: Project, run: Run, choices: Choices) -> No
         )
 
 
-def require_check(project: Project, checks: Sequence[Check]) -> None:
+def require_check(project: "Project", checks: Sequence[Check]) -> None:
     """Raise `PermissionNeeded` for checks that only the repository names, unless the person allows them. Called if no
     sandbox confines commands."""
     named = "; ".join(each.command for each in checks)
@@ -254,7 +252,7 @@ def suggest_resume(name: str, wants: Mapping[str, str]) -> str:
     return shlex.join(["bough", "resume", name, *(word for pair in options for word in pair)])
 
 
-def list_refused(project: Project, run: Run) -> dict[str, str]:
+def list_refused(project: "Project", run: Run) -> dict[str, str]:
     """List what a run in a shared journal asks for and the owner of this worker does not allow. Endpoints that this
     machine uses anyway are allowed."""
     worker, known = project.config.worker, {*project.config.agents, *KNOWN}
@@ -275,13 +273,13 @@ def _matches(value: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(value, pattern) for pattern in patterns)
 
 
-def allow_run(project: Project, run: Run, wants: Mapping[str, str], allowed: bool) -> None:
+def allow_run(project: "Project", run: Run, wants: Mapping[str, str], allowed: bool) -> None:
     """Store the person's answer about a run. A yes holds for the run as it is now."""
     told = {**wants, **describe_opened(run)} if allowed else {**wants, BEGAN: repr(run.started_at)}
     Permissions(project.env, project.root).keep(find_subject(run), told, allowed=allowed)
 
 
-def remember_run(project: Project, run: Run, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
+def remember_run(project: "Project", run: Run, recorded: Callable[[e.Record], None]) -> Callable[[e.Record], None]:
     """Return a function that calls `recorded`, and stores the permission for a run that starts or resumes here, so that
     the person is not asked when they resume it."""
 

@@ -5,8 +5,6 @@ folder, so that a journal or a repository cannot make one. These stand after `#`
 send to servers or proxies. Opening a link changes nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import os

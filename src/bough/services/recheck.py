@@ -1,8 +1,6 @@
 """Runs evidence again without a model: that of a receipt on its own trees, or that of a finished run merged with main
 as it is now. Both happen in private checkouts, and the person's files stay unchanged."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence

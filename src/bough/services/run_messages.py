@@ -1,8 +1,6 @@
 """Sends a person's messages and answers to a run, from any process: they are posted to the journal, where the process
 that works on the run reads them. If there is none, they are read when the run is resumed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pwd

@@ -4,8 +4,6 @@ Each backlog has one timer; installing it again replaces it. The timer starts a 
 that nothing has to be quoted in two ways.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """A worker process: runs single tasks of runs that other processes hold, as many at once as it has slots."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """A fuse that blows at a chosen point of the engine, to see that nothing is lost when the process dies there."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

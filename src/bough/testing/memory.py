@@ -1,7 +1,5 @@
 """A `Store` that keeps the journal in memory, for tests, and for runs that need not be resumed."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence

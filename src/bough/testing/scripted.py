@@ -3,8 +3,6 @@
 model = ScriptedModel([call("write", path="a.py", content="x = 1\n"), call("done", summary="written")])
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any

@@ -12,8 +12,6 @@ Linux does all of that in one call (`openat2`); on other systems, folders are op
 # Everything is opened and checked by handle, so that nobody can replace a file between the check and its use.
 # ruff: noqa: PTH118
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -50,7 +48,7 @@ class Place:
         """Make a place. `links`: follow links that stay below the root."""
         self.root, self.name, self._links = os.fspath(root), name.strip("/"), links
 
-    def __truediv__(self, name: str) -> Place:
+    def __truediv__(self, name: str) -> "Place":
         return Place(self.root, f"{self.name}/{name}" if self.name else name, links=self._links)
 
     def __str__(self) -> str:
@@ -61,7 +59,7 @@ class Place:
         """Return the path for messages, and for commands in a sandbox. bough itself must never open it."""
         return Path(str(self))
 
-    def above(self) -> Place:
+    def above(self) -> "Place":
         """Return the folder that contains this place."""
         return Place(self.root, self.name.rpartition("/")[0], links=self._links)
 
@@ -108,7 +106,7 @@ class Place:
                 return []
             raise
 
-    def copy_to(self, target: Place) -> None:
+    def copy_to(self, target: "Place") -> None:
         """Copy a regular file with its mode, and replace what is at the target."""
         with self._opened(0) as source, target._open_parent() as (parent, last):
             mode = os.fstat(source).st_mode

@@ -4,8 +4,6 @@ elsewhere.
 A path below `top` is opened name by name without following links, since agents can put links into their checkouts.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

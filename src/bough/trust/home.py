@@ -4,8 +4,6 @@ It may have come with an unpacked archive or a clone, or belong to another user 
 its files could make git start programs or read other repositories, and bough would resume runs of strangers.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

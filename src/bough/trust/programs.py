@@ -7,8 +7,6 @@ or the project on its module path, so that a repository's `click.py` is never im
 
 # ruff: noqa: PTH100, PTH111, PTH113
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -235,7 +233,7 @@ def start_own(
     return subprocess.Popen(argv, cwd=ELSEWHERE, env=env, stdin=feed, stdout=out, stderr=err, start_new_session=True)
 
 
-async def open_own(project: Path, *arguments: str, out: int, new_session: bool) -> asyncio.subprocess.Process:
+async def open_own(project: Path, *arguments: str, out: int, new_session: bool) -> "asyncio.subprocess.Process":
     """Start `bough ARGUMENTS` for a project, without blocking the event loop."""
     import asyncio
 

@@ -6,8 +6,6 @@ settings (hooks, helpers, ssh command, rewritten addresses), which could start p
 archive. The person's own settings (`~/.gitconfig`, keys and credentials) apply as usual.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

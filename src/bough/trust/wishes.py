@@ -6,8 +6,6 @@ verdict names it). Everything else, which could spend money, give access, weaken
 person's consent, which holds only for the value that they saw.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

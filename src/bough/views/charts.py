@@ -1,7 +1,5 @@
 """What charts show of a run over time: each task's work (its lane), the spend, and the passing tests."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The points to which a task can be rewound."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from bough.core.messages import Replied

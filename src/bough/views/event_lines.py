@@ -2,8 +2,6 @@
 `task_events.py` those of tasks. An `EventFormatter` follows a run's events, because a line may need earlier events: a
 finished call carries only its id, and rounds must be counted."""
 
-from __future__ import annotations
-
 from bough.core import events as e
 from bough.core.tree.task_state import State
 from bough.views import task_events

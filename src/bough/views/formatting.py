@@ -4,8 +4,6 @@ Text from `one_line` or `escape_text` cannot move the cursor, change colours, re
 file names, model answers, tool output and service errors are all untrusted: pass them through one of the two.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

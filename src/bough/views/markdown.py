@@ -1,7 +1,5 @@
 """The evidence of a run as Markdown, for the text of a pull request; long parts are folded."""
 
-from __future__ import annotations
-
 from bough.core.acceptance.evidence_table import Evidence, Table
 from bough.core.ids import GOAL
 from bough.core.textual.cleaning import clean_markdown_line

@@ -1,7 +1,5 @@
 """Suggestions for what to do next."""
 
-from __future__ import annotations
-
 from bough.core.budget.limits import LAST_SHARE, Limits, Spend
 from bough.views.run_view import RunView
 from bough.views.vocabulary import EXAMINED_WORDS

@@ -1,8 +1,6 @@
 """The page about a backlog: the outcome of every goal in its last night, for the terminal, a file and the dashboard. A
 night is one pass of `bough backlog run`; its night branch has the proven work of all goals together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter

@@ -3,8 +3,6 @@
 It reads only `KINDS` of events, because most of a journal is conversation, which a view of the tree does not need.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field

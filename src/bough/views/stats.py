@@ -1,7 +1,5 @@
 """Statistics: a fold over the events of one run or of many."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from msgspec import Struct

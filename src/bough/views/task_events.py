@@ -1,8 +1,6 @@
 """Describes a task's events: its plan and steps, attempts, rounds and tool calls, bough's reaction when it is stuck,
 and its checks, examinations and disputes."""
 
-from __future__ import annotations
-
 from msgspec import Struct, field
 
 from bough.core import events as e

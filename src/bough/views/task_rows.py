@@ -1,8 +1,6 @@
 """The tasks of a run as rows of a tree, with the texts of each row; and runs and tasks as plain data, for `--json`:
 programs rely on these keys, so add new ones, but never change one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A task as one line of the tree that people see, updated event by event at little cost."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import partial
 from typing import Any

@@ -1,8 +1,6 @@
 """The words and styles in which every interface shows rungs of the ladder (bough's reactions to stuck work), patterns
 of stuck work, states, statuses, roles and verdicts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 Told = tuple[str, str]
 """A description and the name of its style."""
-STANDINGS: tuple[RequirementStatus, ...] = (
+STANDINGS: "tuple[RequirementStatus, ...]" = (
     "proven",
     "refuted",
     "tested only by its author",
@@ -190,7 +188,7 @@ def _describe_failure(failure: Failure) -> str:
     return f"{failure.id} ({failure.kind})" + (f": {message}" if message else "")
 
 
-def render_totals(table: Table) -> str:
+def render_totals(table: "Table") -> str:
     """Return `12 requirements: 9 proven, 1 refuted, 2 not shown`."""
     counts = Counter(row.standing for row in table.rows)
     said = ", ".join(f"{counts[standing]} {standing}" for standing in STANDINGS if counts[standing])

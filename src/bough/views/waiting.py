@@ -4,8 +4,6 @@ A question about a plan or a command is open only while the process that asked i
 one about changed tests, stay open as long as the run waits, with or without a process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

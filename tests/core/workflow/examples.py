@@ -1,7 +1,5 @@
 """The workflows that come with bough."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bough.core.errors import UsageError

@@ -1,7 +1,5 @@
 """Loads workflow texts, and lists what is wrong with them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Values in commands: one argument each, in a real shell and without one, and never code."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Conditions are read and answered, never run; a machine goes by them."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

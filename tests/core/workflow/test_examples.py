@@ -1,7 +1,5 @@
 """The examples check clean, are what they say, and fit the schema."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Files that are broken in every way: always a sentence with a place, never anything else."""
 
-from __future__ import annotations
-
 import random
 import string
 from typing import Any

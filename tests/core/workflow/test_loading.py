@@ -1,7 +1,5 @@
 """What a file says becomes a plan, and everything that is wrong with it is said at once."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

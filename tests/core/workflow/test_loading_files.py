@@ -1,7 +1,5 @@
 """Workflow files that use other files, and steps that are states."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.planning.plan import Condition, Exits, Machine, Transition

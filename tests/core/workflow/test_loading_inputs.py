@@ -1,7 +1,5 @@
 """Inputs and results in the texts of a workflow file."""
 
-from __future__ import annotations
-
 import pytest
 
 from bough.core.errors import UsageError

@@ -1,7 +1,5 @@
 """The scanner against the standard library's reader, on documents of every shape."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """A plan that is written down loads as the same plan."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """`bough-optimise planner`"""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +60,7 @@ async def command(what: str, folder: Path, model: str | None, base_url: str | No
     return 0
 
 
-def _table(found: Comparison) -> dict[str, object]:
+def _table(found: "Comparison") -> dict[str, object]:
     plain, optimised = found.means
     return {
         "helper": found.helper,
@@ -77,7 +75,7 @@ def _table(found: Comparison) -> dict[str, object]:
     }
 
 
-def _lines(found: list[Comparison], spend: Spend) -> list[str]:
+def _lines(found: "list[Comparison]", spend: "Spend") -> list[str]:
     from bough.views.formatting import format_money, pluralize
 
     lines = []

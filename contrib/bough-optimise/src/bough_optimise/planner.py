@@ -1,8 +1,6 @@
 """Planning prompts learned from a person's own runs: what finished runs needed, whether other guidance would have
 predicted it better, and a comparison of both on held-out runs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """How well an answer of the gate or the planner fits what a finished run took."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import log2
 

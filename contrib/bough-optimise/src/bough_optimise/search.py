@@ -4,8 +4,6 @@ The prompt is a DSPy signature: its values are the input fields, its guidance th
 signature and model renders bough's own prompt, so that what is measured is what a run would send.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ neither files nor terminals: the agent does everything itself, inside the sandbo
 grants every permission that it asks for, except for command lines that need the person's approval.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

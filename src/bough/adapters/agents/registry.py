@@ -1,7 +1,5 @@
 """Outside agents that bough knows by name: their commands, their services, and their settings."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 

@@ -1,8 +1,6 @@
 """Translates an outside agent's actions, as the Agent Client Protocol reports them, into calls of bough's own tools:
 people, the stuck detector and prompts then see one kind of call, whichever agent made it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -11,8 +11,6 @@ result. A workflow that ends before the task halts is enqueued again, under the 
     queue      leaves          any worker            leaves gpu node20     workers with both tags
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 import warnings
@@ -133,7 +131,7 @@ class DbosExecutor:
 
     ports: Ports
     """The ports of the run whose tasks are enqueued; set before the first task is."""
-    _client: DBOSClient
+    _client: "DBOSClient"
     """Connected with the first task."""
 
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
@@ -195,7 +193,7 @@ class DbosExecutor:
                 self._follower = asyncio.create_task(self._follow())
                 self.ports.stop.watch(self._pass_on_stop)
 
-    def _connect(self) -> DBOSClient:
+    def _connect(self) -> "DBOSClient":
         dbos, serializer = load_dbos()
         client: DBOSClient = dbos.DBOSClient(serializer=serializer, application_name=NAME, **find_tables(self._server))
         return client

@@ -5,8 +5,6 @@ removed together with all its claims, in one transaction; a removed worker learn
 clocks are ever compared. A worker that is restarted under its name takes over from its earlier process.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -1,7 +1,5 @@
 """The worker's side of the queue: takes tasks, never more than it has slots, and runs them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,7 +1,5 @@
 """A connection to one server of the Model Context Protocol: to a command in the sandbox, or to an address."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping

@@ -5,8 +5,6 @@ takes too long, returns too much, or kills its server is a result that the model
 with the next call; a server's text is data, never an instruction; no server runs during a check.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Stands in for a model in runs whose plan needs none. If a model is needed after all, the run halts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bough.core.errors import Refused

@@ -8,8 +8,6 @@ The state is in memory, per process. The journal records the outcome of every ca
 minute, and a new process learns it from its first answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable

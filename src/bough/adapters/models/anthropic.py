@@ -5,8 +5,6 @@ conversation from round to round; thinking is kept in `extra` and sent back in i
 each block's bytes are encoded once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, ClassVar

@@ -7,8 +7,6 @@ model, endpoint and the server's description of the model, because a local serve
 name tomorrow.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import re

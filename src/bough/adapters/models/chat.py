@@ -5,8 +5,6 @@ servers send (whole or in pieces, without index or id, an index used twice); kee
 model (reasoning, signatures of calls) in `extra`; encodes each message's bytes once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

@@ -6,8 +6,6 @@ on the way is raised as `TransientError` or `Refused`; see faults.py.
 A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from abc import ABC, abstractmethod

@@ -4,8 +4,6 @@ A whole HTTP library also has HTTP/2 and other event loops: loading it takes 45 
 times as long as here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import ssl
@@ -89,7 +87,7 @@ class DirectLink:
             while idle:
                 await idle.pop().close()
 
-    def _take_idle(self, origin: Origin) -> _Connection | None:
+    def _take_idle(self, origin: Origin) -> "_Connection | None":
         """Take the connection that was used last, so that the others may expire."""
         idle = self._idle.get(origin, [])
         oldest = time.monotonic() - self._keep
@@ -119,7 +117,7 @@ class DirectLink:
             ) from None
         return place, [(b"proxy-authorization", value) for _, value in headers[1:]]
 
-    async def _connect(self, origin: Origin, proxy: Proxy | None, timeout: float) -> _Connection:
+    async def _connect(self, origin: Origin, proxy: Proxy | None, timeout: float) -> "_Connection":
         encrypted, host, port = proxy[0] if proxy is not None else origin
         context = self._authorities if encrypted else None
         async with _within(timeout, faults.UnreachableInTime, faults.Unreachable):

@@ -4,8 +4,6 @@
 provider's own message cut to a line; the key is redacted from it, even if a provider repeats only a part.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import ssl

@@ -6,8 +6,6 @@ reasoning and signatures are kept in `extra` and sent back in place; the library
 bough's. The whole conversation is converted every round, as the library requires.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -6,8 +6,6 @@
 - When a server fails several times in a row, whichever agent asked, one request at a time probes whether it is back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import random
 

@@ -3,8 +3,6 @@
 The library is loaded at the first answer that can have a price at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 

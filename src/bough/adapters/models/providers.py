@@ -3,8 +3,6 @@
 Keys come from the environment, else from the keyring of the operating system, and from nowhere else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterable, Mapping

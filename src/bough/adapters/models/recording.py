@@ -5,8 +5,6 @@ holds answers, never prompts or keys. A replayed answer is found by the name of 
 belongs to one goal, one repository and one version of the prompts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """One HTTP client for all models of a process, and the reading of what providers send: server-sent events and JSON."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import sys
@@ -57,7 +55,7 @@ class Client:
             self._gates[address] = Gate(host, Pace(*self._pauses))
         return self._gates[address]
 
-    def link(self, url: str = "") -> DirectLink:
+    def link(self, url: str = "") -> "DirectLink":
         """Return the link for a URL: through a proxy if the environment names one, but direct on this machine."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]

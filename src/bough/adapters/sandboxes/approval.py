@@ -5,8 +5,6 @@ accidents, not malice: a command can be written so that no pattern matches. What
 sandbox that this one wraps.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Sequence

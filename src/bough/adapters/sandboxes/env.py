@@ -4,8 +4,6 @@ A variable is passed only if its name is listed here and neither name nor value 
 named it; one that contains a key of bough's is never passed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ A denied call fails as on a kernel that does not have it, or as for a user who m
 back or say why. Imports only the standard library, because the spawner's Python has no installed packages.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import struct

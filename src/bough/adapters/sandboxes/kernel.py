@@ -3,8 +3,6 @@
 Imports only the standard library and `filter`, because the spawner's Python has no installed packages.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl
@@ -60,7 +58,7 @@ class StartFailed(Exception):
         super().__init__(json.dumps(self.report))
 
     @classmethod
-    def told(cls, why: bytes) -> StartFailed:
+    def told(cls, why: bytes) -> "StartFailed":
         """Return the failure that another process reported; if it ended without a report (empty), it was killed."""
         failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
         if why:

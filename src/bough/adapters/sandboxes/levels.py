@@ -1,8 +1,6 @@
 """Finds how far commands can be confined on this system, and lists what each level does not stop. The banner of a run,
 `bough doctor` and the docs show this, and tests assert it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Literal

@@ -5,8 +5,6 @@ Uses per-process limits, which every system has and which need no privileges. Wh
 together, the kernel kills a command first, not bough. Imports only the standard library: the spawner uses this file.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 from contextlib import suppress

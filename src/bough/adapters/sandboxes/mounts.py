@@ -5,8 +5,6 @@ Imports only the standard library and `kernel`, because the spawner's Python has
 
 # ruff: noqa: PTH102, PTH120, PTH211
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -10,8 +10,6 @@ Imports only the standard library and files of this folder, because the spawner'
 
 # ruff: noqa: PTH112, PTH113, PTH118, PTH123, PTH208
 
-from __future__ import annotations
-
 import errno
 import json
 import os

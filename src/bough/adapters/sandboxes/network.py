@@ -1,7 +1,5 @@
 """The network access of commands: none, unless the person opens it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Literal

@@ -6,8 +6,6 @@ collected. Other commands in the workspace could open the pipes, so what comes o
 the workspace itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets
@@ -43,7 +41,7 @@ class Pipes(Struct, eq=False):
     @classmethod
     async def open(
         cls, sandbox: Sandbox, argv: Sequence[str], *, workspace: WorkFolder, env: Mapping[str, str], longest: int
-    ) -> Pipes:
+    ) -> "Pipes":
         """Start the program with two pipes for its input and output. `longest`: the most bytes of one line."""
         loop = asyncio.get_running_loop()
         workspace.scratch.mkdir(parents=True, exist_ok=True)

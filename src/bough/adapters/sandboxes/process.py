@@ -5,8 +5,6 @@ itself is killed; a background process that holds the output open does not delay
 are read; the environment contains no secrets. The level (`levels.py`) decides what a command may see and write.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json
@@ -49,7 +47,7 @@ def make_sandbox(
     readable: Sequence[Path] = (),
     hidden: Sequence[Path] = (),
     network: Network = OFF,
-) -> ProcessSandbox:
+) -> "ProcessSandbox":
     """Make the sandbox for a mode; `auto` means the strongest kind available here, which `level` then names.
 
     `env` is the base of every command's environment (see `make_env`); `writable` and `readable` are files and folders
@@ -77,7 +75,7 @@ class ProcessSandbox(Struct, eq=False):
     level: SandboxLevel
     network: Network
     view: FileSystemView | None = None
-    landlock: Landlock | None = None
+    landlock: "Landlock | None" = None
     seatbelt: Seatbelt | None = None
     _supervisors: SupervisorPool = field(default_factory=SupervisorPool)
     _networks: dict[str, list[int]] = {}

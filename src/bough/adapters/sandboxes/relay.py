@@ -6,8 +6,6 @@ allowed hosts, through the person's own proxy if they have one. In the network m
 of localhost are passed on unchanged to the same port of the machine.
 """
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import select

@@ -6,8 +6,6 @@ the system, the toolchains and its workspace, but not the person's home and proj
 home and its temporary folder; and signal and see only its own processes.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -12,8 +12,6 @@ Imports only the standard library and files of this folder: the spawner runs iso
 without installed packages and with an empty environment.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

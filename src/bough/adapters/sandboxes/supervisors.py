@@ -1,7 +1,5 @@
 """bough's side of the spawner (`spawner.py`): keeps its supervisors, and runs a command under one of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -186,7 +184,7 @@ class Command:
         finally:
             os.close(writes)
 
-    def __enter__(self) -> Command:
+    def __enter__(self) -> "Command":
         self._control.setblocking(False)
         os.set_blocking(self._pipe, False)
         self._loop.add_reader(self._pipe, self._read_output)

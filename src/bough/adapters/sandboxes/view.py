@@ -9,8 +9,6 @@ folders that the workspace borrows (`WorkFolder.mounts`). Download caches are co
 # The functions of os.path are used because, unlike Path's methods, they return False for what may not be accessed.
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114
 
-from __future__ import annotations
-
 import os
 import pwd
 import sys

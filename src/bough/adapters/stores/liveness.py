@@ -5,8 +5,6 @@ False only when it is sure, because a claim taken from a live worker would let t
 that is stopped (Ctrl-Z, SIGSTOP, a suspended machine) is alive.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

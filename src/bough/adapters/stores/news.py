@@ -1,7 +1,5 @@
 """Wakes waiters when somebody has written to a journal, so that they need not poll."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from contextlib import suppress

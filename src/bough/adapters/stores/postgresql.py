@@ -7,8 +7,6 @@ even if the server went away during it. Times are the server's, so that the cloc
     postgresql://user@host/database?schema=name       one schema per project; `bough` if none is named
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Collection

@@ -4,8 +4,6 @@ Promises: `run` commits, or raises an error of one sentence; it waits for a serv
 once; no message contains a password.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time
@@ -32,11 +30,11 @@ _PASSING = ("08", "57", "40", "53300", "55P03")
 class Transaction(Statements):
     """Statements of one transaction."""
 
-    def __init__(self, connection: psycopg.Connection[Cells], again: bool) -> None:
+    def __init__(self, connection: "psycopg.Connection[Cells]", again: bool) -> None:
         self._connection = connection
         self.again = again
 
-    def rows(self, query: str, *values: Any) -> psycopg.Cursor[Cells]:
+    def rows(self, query: str, *values: Any) -> "psycopg.Cursor[Cells]":
         return self._connection.execute(query, values or None)
 
     def many(self, query: str, rows: Sequence[Cells]) -> None:
@@ -92,7 +90,7 @@ class Server:
                 self.close()
             return result
 
-    def _connection(self) -> psycopg.Connection[Cells]:
+    def _connection(self) -> "psycopg.Connection[Cells]":
         try:
             return self._idle.pop()
         except IndexError:

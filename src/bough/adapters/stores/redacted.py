@@ -5,8 +5,6 @@ or twice, nor in base64; nor does anything that looks like a key of a well-known
 are made of events, so no secret reaches a model either. An event without a secret costs one encoding and a search.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -5,8 +5,6 @@ the row's content. So a changed, moved, removed or inserted event is detected wh
 key: they detect corruption, and edits by anyone who does not also rewrite every later link.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os
@@ -266,7 +264,7 @@ class SqlStore(ABC, Generic[D]):
         whole = since <= 0 and kinds is None and limit is None
         return await self._look(lambda db: self._decode(run, db.rows(query, *values), whole))
 
-    def _decode(self, run: str, rows: Iterable[Row], whole: bool) -> list[Record]:
+    def _decode(self, run: str, rows: "Iterable[Row]", whole: bool) -> list[Record]:
         records: list[Record] = []
         seq = 0
         try:

@@ -4,8 +4,6 @@ Promises: what `append` returned survives `kill -9` and a power cut; appends tha
 and a conflict of one does not affect the others; several processes may use the file at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import time

@@ -4,8 +4,6 @@ Promises: `write` returns when its work is on the disk (WAL, `synchronous=FULL`)
 waits for no unfinished one; any problem with the file or the disk is a `StoreError` of one sentence.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """The tool `bash`, which runs a command line in the sandbox."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 

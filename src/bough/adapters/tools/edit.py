@@ -1,7 +1,5 @@
 """The tool `edit`, which replaces an exact text in a file. The rest of the file keeps its bytes, line ends included."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The tools `read` and `write`, which show a file and replace a whole file."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from struct import error as TooShort
 from struct import unpack_from

@@ -4,8 +4,6 @@ Prints what `rg --null --line-number --with-filename` would, with the same exit 
 1 if not, 2 for a wrong pattern. Imports only the standard library, because bough cannot be imported where it runs.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """The tool `list`, which shows what is in a folder, as a small tree."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

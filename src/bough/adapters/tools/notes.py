@@ -1,8 +1,6 @@
 """The tools `note`, `dispute`, `propose_goal` and `done`, which record an agent's statements in the journal, so that
 they outlast its context. With `dispute` it gives evidence that a test is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 

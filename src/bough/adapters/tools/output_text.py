@@ -1,7 +1,5 @@
 """Makes output readable for a model: without terminal codes, and shortened to its beginning and end."""
 
-from __future__ import annotations
-
 import re
 
 _ESCAPES = re.compile(

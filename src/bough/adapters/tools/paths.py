@@ -5,8 +5,6 @@ link, so that what is opened is what was checked. Only files and folders are eve
 the call, or do worse. For a wrong path, and for a text that was not found, it suggests what the model may have meant.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import lru_cache

@@ -2,8 +2,6 @@
 same. Either runs as a command in the sandbox, so that it can be killed when a pattern takes forever.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from functools import partial

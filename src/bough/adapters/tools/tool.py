@@ -1,7 +1,5 @@
 """Defines a tool: its name, its description for the model, the structure of its arguments, and its function (`act`)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar

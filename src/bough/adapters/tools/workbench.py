@@ -1,7 +1,5 @@
 """The tools that every agent has. A wrong call is answered with a text that helps the model correct it."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from collections.abc import Callable

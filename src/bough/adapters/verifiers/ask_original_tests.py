@@ -1,7 +1,5 @@
 """Runs original tests on new code: a base's test side (tests, data, configuration), the rest as the work left it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
@@ -36,7 +34,7 @@ class Question(Struct, frozen=True):
     other: str = ""
     """The same tree, but with files that may be tests or product as the work has them; the tests must pass on both."""
 
-    def read_as_product(self) -> Question:
+    def read_as_product(self) -> "Question":
         """Return the same question, with files that may be tests or product treated as product."""
         return replace(self, tree=self.other, other="")
 

@@ -1,8 +1,6 @@
 """The conditions of a check besides the files of a tree: its environment, its settings, and the advice when something
 is missing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import socket

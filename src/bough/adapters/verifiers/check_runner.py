@@ -5,8 +5,6 @@ and temporary files are of the same kind whatever the tree is (the work, its bas
 expectations), and the tested code cannot tell which one it is in. The task's workspace lends installed packages.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -4,8 +4,6 @@ A slot is held while one process of a check runs, and never while waiting for an
 and nobody waits forever, here or in the merge queue.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Sequence

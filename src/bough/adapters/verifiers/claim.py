@@ -6,8 +6,6 @@ the files that decide about it, so that it is measured only once. The tests that
 compare equal to anything would pass every test.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random

@@ -6,8 +6,6 @@ since the run's base, the original tests run too, in addition to the check: the 
 the new code. If they disagree, the verdict is `needs_approval`, and says test by test what they expected.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Runs probes, small programs by another author, on a task's tree, in a fresh checkout that nobody works in."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping, Sequence

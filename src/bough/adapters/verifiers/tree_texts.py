@@ -1,7 +1,5 @@
 """The texts in trees that define how tests run. Each is read on demand, and only once for all trees that contain it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping
 from functools import lru_cache

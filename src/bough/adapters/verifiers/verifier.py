@@ -1,7 +1,5 @@
 """Proves a task by evidence, in three parts: find its check, run it, judge the result."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial

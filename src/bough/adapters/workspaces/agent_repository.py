@@ -9,8 +9,6 @@ status`), and would run them for a person who looks in there or whose shell show
 harmless stay, since every version of git adds new ones.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

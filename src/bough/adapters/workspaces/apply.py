@@ -8,8 +8,6 @@ work. The person's index and refs stay as they are, and nothing is written outsi
 
 # ruff: noqa: PTH102, PTH105, PTH106, PTH112, PTH115, PTH120, PTH211
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

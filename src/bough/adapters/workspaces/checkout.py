@@ -11,8 +11,6 @@ Promises: only one process gets a checkout, however many ask. The next task gets
 file stays only if it has the stamp that it got when bough wrote it, and no command can forge that.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import threading
@@ -80,7 +78,7 @@ def reclaim(
     changed: ChangedFolders | None,
     wanted: FileIndex,
     clock: Callable[[], int],
-    trash: Trash,
+    trash: "Trash",
 ) -> FileIndex:
     """Turn another task's checkout into one with the wanted files and nothing else. `known`: what bough itself wrote
     there; a file whose stamp has changed since is removed. `changed`: the folders that may differ from `known`; None:
@@ -121,7 +119,9 @@ def reclaim(
     return found
 
 
-def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
+def _untouched(
+    handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: "Trash"
+) -> dict[bytes, File]:
     """Return those wanted files of a folder that are still as bough wrote them. Remove everything else except the
     `inner` folders."""
     kept = {}
@@ -184,7 +184,7 @@ class SpareCheckout(NamedTuple):
     asked: Future[saved_scan.Altered] | None = None
     """Git's comparison of the files with the index, if it is running."""
 
-    def at(self, place: Path) -> SpareCheckout:
+    def at(self, place: Path) -> "SpareCheckout":
         """Return the same checkout, with its index at `place`."""
         return SpareCheckout(replace(self.record, place=place), self.found)
 

@@ -7,8 +7,6 @@ reports a write through a hard link in an unwatched folder, so nothing that deci
 this alone (see docs/design/large-repositories.md).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct

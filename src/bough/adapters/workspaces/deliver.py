@@ -5,8 +5,6 @@ else's, from an archive. With `hooks` the commit is made like any other of the p
 touching their files or index.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

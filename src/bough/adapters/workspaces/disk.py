@@ -1,7 +1,5 @@
 """Handles files on disk: writes durably, reads without following links, removes whatever the permissions."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -7,8 +7,6 @@ A tree is stored as a git pack, in pieces, and names the tree that it builds on.
 tree that a run starts from goes there, as the branch refs/bough/trees/TREE, and only changes go to the store.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import threading

@@ -3,8 +3,6 @@ so that the cost of scanning, writing a tree and comparing depends on the change
 
 # Paths are bytes, because a name on disk need not be text.
 
-from __future__ import annotations
-
 import gc
 import os
 import struct
@@ -86,7 +84,7 @@ class Folder(Struct):
     other: set[bytes] = field(default_factory=set)
     """Names that are neither kept nor ignored: pipes, sockets, and names that a file system could take for `.git`."""
 
-    def copy(self) -> Folder:
+    def copy(self) -> "Folder":
         files, folders, ignored = dict(self.files), dict(self.folders), set(self.ignored)
         return Folder(files, folders, ignored, self.shared, self.rules, self.id, self.stamp, set(self.other))
 
@@ -112,7 +110,7 @@ class FileIndex(Struct):
     embedded: set[bytes] = field(default_factory=set)
     """Folders with an embedded git repository."""
 
-    def copy(self) -> FileIndex:
+    def copy(self) -> "FileIndex":
         """Return a copy that may be changed. If this index has fresh folders, it must no longer be used."""
         return FileIndex(dict(self.folders), set(self.fresh), set(self.bare), embedded=set(self.embedded))
 

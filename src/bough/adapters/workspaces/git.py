@@ -12,8 +12,6 @@ by `apply`. Everything is safe to kill and to call again, and may be used by sev
 A checkout's own repository (see agent_repository.py) only borrows objects: whatever an agent does with git (commit,
 stash, gc, odd settings, deleting it) stays there, and bough neither needs it nor runs git in it."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -1,8 +1,6 @@
 """Runs the `git` program. Promises: the caller's git environment has no influence, there is no prompt, pager, hook or
 localised text, and every failure is reported in one sentence."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

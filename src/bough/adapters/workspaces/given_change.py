@@ -1,8 +1,6 @@
 """Finds a change that somebody else made in the person's repository, or in a patch. The repository is only read: no
 program that it names is started, and a tree with a path that leaves the checkout is refused."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Finds the project's folder, and prepares the places of bough's own files in it: `.bough/` and its repository."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -6,8 +6,6 @@ between markers. Conflicts that need no decision are resolved: a text to which b
 gets both additions, and a lock file that both changed stays ours until it is regenerated.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -13,8 +13,6 @@ new objects are written as a pack at once.
 
 # ruff: noqa: PTH101, PTH102, PTH104, PTH110, PTH120, PTH123
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -109,7 +107,7 @@ class Batch:
         """Folders to flush, because no log covers what was written to them."""
         self._added: set[bytes] = set()
 
-    def __enter__(self) -> Batch:
+    def __enter__(self) -> "Batch":
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -1,8 +1,6 @@
 """Reads the person's own files and repository: which files are tracked, and the ignore rules besides `.gitignore`
 files. Nothing of theirs is written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A folder in which commands run and whose files are not stored as trees, such as for a question to an agent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

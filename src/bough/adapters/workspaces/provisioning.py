@@ -3,8 +3,6 @@
 A service runs as long as its checkout exists, and at most as long as bough.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping
@@ -32,7 +30,7 @@ LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 class ProvisionedWorkspace:
     """A checkout that has been set up. Calls that are not defined here go to the wrapped checkout."""
 
-    def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces) -> None:
+    def __init__(self, inner: Workspace, owner: "ProvisionedWorkspaces") -> None:
         self._inner = inner
         self._owner = owner
         self.root, self.folder, self.scratch, self.mounts = inner.root, inner.folder, inner.scratch, inner.mounts

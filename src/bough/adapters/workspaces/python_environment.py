@@ -3,8 +3,6 @@
 No program is run, since each tool has a rule for where its environments are. The environment need not be activated.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import glob

@@ -1,7 +1,5 @@
 """bough's own git repository, with all trees, contents and checkpoint commits of a project's runs."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -5,8 +5,6 @@ extension, which git skips. Git compares times by the second only, so a file tha
 gets no times in the index, and git reports it every time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import struct

@@ -8,8 +8,6 @@ even if an ignore rule names them; other files are kept unless git reports that 
 again only if it may have changed since it was last read.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

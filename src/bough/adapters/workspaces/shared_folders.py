@@ -8,8 +8,6 @@ the workspace over them: read-only, they would make commands fail that work with
 
 # ruff: noqa: PTH103, PTH115, PTH120, PTH211
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import partial

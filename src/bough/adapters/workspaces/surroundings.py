@@ -6,8 +6,6 @@ If a checkout has other sources than those that the modules were compiled from, 
 check would test outdated code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

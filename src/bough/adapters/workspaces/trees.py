@@ -1,7 +1,5 @@
 """Reads, compares, merges and applies the trees of a project's runs, without a checkout."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading

@@ -1,7 +1,5 @@
 """A task's checkout, whose files can be stored as trees and restored."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -85,7 +83,7 @@ class GitWorkspace(Struct, eq=False):
     """The folders whose installed packages the checkout uses: another checkout, the person's project."""
     _furnish: Callable[[], None]
     """Restores what comes from the person's set-up, except for links to heavy folders."""
-    _remake: Callable[[str], GitWorkspace]
+    _remake: "Callable[[str], GitWorkspace]"
     """Recreates the checkout from a tree."""
     _last: str
     """The tree that was stored or restored last."""

@@ -1,7 +1,5 @@
 """Divide a change into parts that can be undone one by one: files, places in a file, paragraphs of added lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher

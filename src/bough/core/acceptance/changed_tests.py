@@ -5,8 +5,6 @@ who has to quote the goal, decides; then the person, if there is one. Without pe
 agent as a finding that it can answer; if the agent defends its work, the task waits for the person.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec.structs import replace

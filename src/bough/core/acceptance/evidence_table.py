@@ -1,7 +1,5 @@
 """The table of evidence for each requirement: the tasks that cover it, their checks and the probes' results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

@@ -7,8 +7,6 @@ before), never from the work's author: a wrong repair together with a wrong test
 green, too.
 """
 
-from __future__ import annotations
-
 from bough.core import commands as c
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
 from bough.core.acceptance.requirements import Requirement, list_active

@@ -1,7 +1,5 @@
 """A goal or a message, read once into numbered requirements: by a model's list, compared with the text's own form."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,6 @@
 """A judge's ruling on a dispute. The judge may uphold a claim only by quoting words of the goal that demand it, and
 bough looks these words up itself: an opinion without a quote decides nothing."""
 
-from __future__ import annotations
-
 import re
 
 from msgspec import Struct

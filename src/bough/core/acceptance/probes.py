@@ -5,8 +5,6 @@ looks them up before it runs the probe. A failing probe goes to a repairing agen
 judge then rules on it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args

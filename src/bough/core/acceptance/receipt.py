@@ -4,8 +4,6 @@ It is an in-toto statement. Anybody who has the files without and with the chang
 is under `claimed` is only protected by a signature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any

@@ -1,8 +1,6 @@
 """The requirements of a goal, and which step has to meet which. Each is a passage of the goal's own text: a person's
 words are never paraphrased, so that nothing gets lost on the way to the agent that does the work."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal

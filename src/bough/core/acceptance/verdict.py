@@ -1,7 +1,5 @@
 """The proof that a task is done."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct, field

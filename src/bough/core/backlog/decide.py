@@ -2,8 +2,6 @@
 
 One function, `explain`, tells the status of a goal and why; the scheduler and the report of the night both use it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 

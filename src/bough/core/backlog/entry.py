@@ -1,7 +1,5 @@
 """One goal of a backlog, as a person wrote it."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 from msgspec.structs import replace
 

@@ -3,8 +3,6 @@
 A list is the person's own word: it may name checks, needs and limits. An issue is somebody else's text: it is the goal
 and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

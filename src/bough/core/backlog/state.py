@@ -1,7 +1,5 @@
 """A backlog as a fold over its events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ and time are ceilings against a runaway rather than a plan of work: a child that
 them; one that may run in parallel with others gets its fair share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 

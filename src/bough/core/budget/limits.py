@@ -1,7 +1,5 @@
 """The hard budget: a run's spend and limits. It is never reset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import reduce
 from math import inf
@@ -34,13 +32,13 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     def tokens(self) -> int:
         return self.tokens_in + self.tokens_out
 
-    def plus(self, other: Spend) -> Spend:
+    def plus(self, other: "Spend") -> "Spend":
         return Spend(*map(add, astuple(self), astuple(other)))
 
-    def minus(self, other: Spend) -> Spend:
+    def minus(self, other: "Spend") -> "Spend":
         return Spend(*map(sub, astuple(self), astuple(other)))
 
-    def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
+    def called(self, usage: Usage, cost: float | None, seconds: float) -> "Spend":
         """Return the spend after one more model call."""
         return self.plus(
             Spend(

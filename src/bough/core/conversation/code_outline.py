@@ -1,8 +1,6 @@
 """Describe the content of a change: the public interface of changed files (names, signatures and documentation, without
 bodies), whether code that runs differs, and whether public names differ."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

@@ -2,8 +2,6 @@
 for word; the brief and the newest exchanges stay as they are. Until the next compaction it only grows, so that
 providers' prompt caches can be used."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Sequence
 from hashlib import sha256

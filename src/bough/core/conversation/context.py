@@ -1,7 +1,5 @@
 """Render texts for agents from the journal alone; a text rendered here is recorded as an event."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace

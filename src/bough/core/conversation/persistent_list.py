@@ -1,7 +1,5 @@
 """An immutable sequence that is cheap to extend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -22,7 +20,7 @@ class PersistentList(Generic[T]):
         self._items: list[T] = list(items)
         self._length = len(self._items)
 
-    def then(self, *more: T) -> PersistentList[T]:
+    def then(self, *more: T) -> "PersistentList[T]":
         grown: PersistentList[T] = PersistentList.__new__(PersistentList)
         # If the shared list has already grown beyond this sequence, copy it, so that neither sees the other's items.
         grown._items = self._items if len(self._items) == self._length else self._items[: self._length]
@@ -34,7 +32,7 @@ class PersistentList(Generic[T]):
         """Return the items from `start` on, without visiting those before."""
         return self._items[start : self._length]
 
-    def same_root(self, other: PersistentList[T]) -> bool:
+    def same_root(self, other: "PersistentList[T]") -> bool:
         return self._items is other._items
 
     def __len__(self) -> int:

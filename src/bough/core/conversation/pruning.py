@@ -3,8 +3,6 @@
 A fast model sees the whole conversation in parts and extracts the findings; `prune_context` inserts the facts (the
 task, its criteria and check, dead ends, errors, changed files) word for word. `prune_plainly` needs no model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any

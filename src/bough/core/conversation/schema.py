@@ -1,7 +1,5 @@
 """The JSON schema of a structured answer: its fields, each with the description that the model reads."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

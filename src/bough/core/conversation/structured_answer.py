@@ -2,8 +2,6 @@
 the text that fits. Either is untrusted: the result is checked and bounded, or replaced by a sentence that tells the
 model what is wrong. Nothing here raises."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

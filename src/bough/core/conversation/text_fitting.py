@@ -1,7 +1,5 @@
 """Measure texts, shorten them for a model's context, and keep them within their section."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

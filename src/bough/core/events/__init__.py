@@ -7,8 +7,6 @@ in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is 
 that after a crash running effects can be told from finished ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from threading import Lock

@@ -1,7 +1,5 @@
 """The events of backlogs (lists of goals), whose streams are not runs."""
 
-from __future__ import annotations
-
 from bough.core.backlog.entry import GoalEntry, GoalFault, GoalReport
 from bough.core.budget.limits import Spend
 from bough.core.events.base import Event

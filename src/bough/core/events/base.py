@@ -1,7 +1,5 @@
 """The base of all events, and the words that several of them share."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

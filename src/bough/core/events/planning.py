@@ -1,7 +1,5 @@
 """The events that plan a task's steps, and those of the ladder that changes a plan when work is stuck."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bough.core.acceptance.requirements import By, Requirement

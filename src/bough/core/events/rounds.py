@@ -1,8 +1,6 @@
 """The events of an agent's rounds (attempts, answers, tools, the conversation) and of acceptance: claims, checks,
 rulings on original tests, examinations and probes."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bough.core.acceptance.judge_ruling import Ruling

@@ -1,7 +1,5 @@
 """The events of a run's own stream: its start, its base, its end and what became of it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bough.core.acceptance.verdict import ChangePart, Verdict

@@ -4,8 +4,6 @@ The requests from `StopRequested` on are for the control stream: anyone may appe
 them.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bough.core.acceptance.requirements import Requirement

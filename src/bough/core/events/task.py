@@ -1,8 +1,6 @@
 """The events of a task itself (its beginning, its states, its workspace, and what stops or rewinds it), of its steps,
 and of steps that run without an agent."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bough.core.acceptance.probes import Probe

@@ -1,7 +1,5 @@
 """Fold the events of acceptance: claims, checks, rulings on original tests, examinations and probes."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core import events as e

@@ -1,7 +1,5 @@
 """Changes that several kinds of event make to a task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Fold the events that plan a task's steps, those of the steps themselves, and those of escalation (the ladder), which
 replans stuck work."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from msgspec.structs import replace

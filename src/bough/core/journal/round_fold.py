@@ -1,7 +1,5 @@
 """Fold the events of an agent's rounds: the conversation, the model's answers and the tools' results."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core import events as e

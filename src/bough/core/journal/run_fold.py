@@ -3,8 +3,6 @@
 A run is rewound as a whole: every task returns to its state when the record of that moment was written, as if the
 process had died right then. Only spend stays, and parents are charged for all that their children used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import reduce
 

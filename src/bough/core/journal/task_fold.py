@@ -4,8 +4,6 @@ Events about the task as a whole, people's messages and agents' notes are folded
 files next to this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace

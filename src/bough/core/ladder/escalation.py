@@ -8,8 +8,6 @@ taken and failed (a rejected plan), the trouble stays as it was, and the next ru
 itself when it sees its own failing file, so a fresh attempt from another point of view helps more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, get_args
 

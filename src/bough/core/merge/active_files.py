@@ -1,8 +1,6 @@
 """Find the active files of a change, which take effect before a person reads them: when a folder is entered, a project
 opened, a commit made or pushed, tests collected, or a link followed."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 

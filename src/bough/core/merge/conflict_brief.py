@@ -1,8 +1,6 @@
 """Write the brief for the agent that resolves a conflict: the purposes of both sides, every place where they disagree,
 and the tests that a merge lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import msgspec

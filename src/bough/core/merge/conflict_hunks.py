@@ -4,8 +4,6 @@ A marked text has hunks in git's `diff3` form. Where both sides only added somet
 stay, ours first; everything else needs a decision.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, takewhile

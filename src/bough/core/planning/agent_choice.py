@@ -3,8 +3,6 @@
 A run's models have keys: a tier (`main`), or a position in that tier's chain of fallbacks (`main+1`, `main+2`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from typing import get_args
 

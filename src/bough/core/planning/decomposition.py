@@ -1,8 +1,6 @@
 """Read a planner's answer as the steps of a goal or phase, or as smaller steps for a stuck task: its parts, a new way,
 or one step for what its check still reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
@@ -40,7 +38,7 @@ class StepDraft(Struct, frozen=True):
     requires_testing: bool = True
     complexity: int = 1
     phase: bool = False
-    steps: Annotated[tuple[StepDraft, ...], Meta(max_length=200)] = ()
+    steps: "Annotated[tuple[StepDraft, ...], Meta(max_length=200)]" = ()
     covers: Annotated[tuple[int, ...], Meta(max_length=100)] = ()
     interfaces: Lines = ()
 

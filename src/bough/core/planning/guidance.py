@@ -5,8 +5,6 @@ learned prompt gives the same facts and asks for the same call as the plain one.
 whether a goal is one piece of work or several.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

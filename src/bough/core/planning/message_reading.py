@@ -1,7 +1,5 @@
 """Read the demands in a person's message: they become requirements of the goal, and one step has to meet them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A plan, as written by a person or by a planner."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -93,7 +91,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     requires_testing: bool = True
     """False for steps that no check can prove (planning, documentation)."""
 
-    steps: tuple[Step, ...] = ()
+    steps: "tuple[Step, ...]" = ()
     """Smaller steps that do the work of this one. They run first; its own check then proves it as a whole."""
     plan_first: bool = False
     """Whether its smaller steps are planned when it starts, based on what was done before."""

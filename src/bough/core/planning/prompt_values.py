@@ -1,7 +1,5 @@
 """Build the values that fill each planning prompt: the task's place in the tree, what is known and what failed."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

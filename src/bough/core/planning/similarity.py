@@ -1,7 +1,5 @@
 """Find out by words, without a model, whether a step restates another one, and whether a criterion is vague."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

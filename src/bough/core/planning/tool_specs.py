@@ -1,7 +1,5 @@
 """The tools of planning calls as the model sees them. Each call offers one: flat, with few, described fields."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from bough.core.conversation import schema

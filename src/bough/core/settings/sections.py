@@ -1,8 +1,6 @@
 """The sections of the settings, with those of outside agents, services and tool servers (MCP). Thresholds are in the
 rules (`core/rules.py` and its like)."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

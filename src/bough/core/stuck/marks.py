@@ -6,8 +6,6 @@ Numbers do (`3 failed` is not `2 failed`, `epoch 3` is not `epoch 4`, 40 % is no
 and the counts in the answer to a write.
 """
 
-from __future__ import annotations
-
 import re
 from binascii import crc32
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ bounded. After a signal the caller continues with `reset_memory(memory)`; the sa
 `TABLE` has every way of being stuck, tried from top to bottom; the first match wins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 

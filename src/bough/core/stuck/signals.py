@@ -1,7 +1,5 @@
 """The vocabulary of the stuck detector: its input, its signals, and every threshold."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Make text of a repository or a model harmless for a terminal, a commit message or a pull request."""
 
-from __future__ import annotations
-
 import re
 
 _ESCAPES = (

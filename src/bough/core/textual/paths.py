@@ -1,7 +1,5 @@
 """The fenced blocks of a model's text, with the text around each, and the file that each is for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,8 +1,6 @@
 """The one Python parser. It parses one text at a time: CPython 3.11 counts its depth in one place for all threads, so
 an interrupted thread makes another one's text fail with an internal error."""
 
-from __future__ import annotations
-
 import ast
 from threading import Lock
 

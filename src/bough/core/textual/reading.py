@@ -3,8 +3,6 @@
 Whole files, edits and a command are in blocks. A block that is cut off, or whose file is unknown, is ignored. Many
 small models write tool calls as JSON into their text, whatever the prompt says: those are read too."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

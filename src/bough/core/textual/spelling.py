@@ -1,8 +1,6 @@
 """Helpers for messages: find the most similar known word, quote a text in one line, and say what is wrong with a value
 that was decoded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

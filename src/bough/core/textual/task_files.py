@@ -1,8 +1,6 @@
 """The first message to a model in the text protocol, with what other models read by tool calls: the task's files, its
 tests, and the failures. A conversation in this protocol has no calls and no results, only text on both sides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """Parse TOML that others wrote."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

@@ -1,8 +1,6 @@
 """Choose steps that may run in parallel by the files that they declare or have changed. Two steps that only add to the
 same file (`CHANGELOG.md+`) do not conflict, since both additions are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from bough.core.planning.plan import Step

@@ -1,7 +1,5 @@
 """Compute the next moves of a task's smaller steps, again after every event."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -9,8 +9,6 @@ A step's view depends on its `context`:
 Everything here is computed from the journal; a step's view is recorded when the step begins.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import msgspec

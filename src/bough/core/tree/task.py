@@ -1,7 +1,5 @@
 """A task as the policies see it: its state after all its events."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from bough.core import events as e

@@ -1,7 +1,5 @@
 """The state of a task, grouped by topic: one small struct for each topic. `Task` in `task.py` holds them."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from bough.core import events as e

@@ -1,7 +1,5 @@
 """A finished task's result: the text that conditions read and later steps see."""
 
-from __future__ import annotations
-
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
 from bough.core.conversation.text_fitting import keep_ends
 from bough.core.tree.task import Task

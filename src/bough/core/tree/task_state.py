@@ -1,7 +1,5 @@
 """The states of a task, the allowed transitions between them, and what it knows from others when it begins."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from msgspec import Struct

@@ -6,8 +6,6 @@ with the switch on and passes with it off runs the product; a command that only 
 texts that differ in one digit. For other languages the files are emptied, which shows less.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@ that passes in spite of every change proves nothing.
 This module only chooses the changes. It finds tests by their names and by indentation, in any language.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate

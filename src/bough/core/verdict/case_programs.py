@@ -5,8 +5,6 @@ present, so the product cannot detect that it is being tested. In languages with
 case that needs a test runner (for a fixture or a module transformer) is a test for that runner, and must say why.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,8 +1,6 @@
 """One run of a check: how it ended, and what it reported for a tree of files. Each test has one id: the runner's name
 for it, without control characters and without the workspace's path."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterable
@@ -191,7 +189,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the check started the product or a test, and failed with any status or signal."""
         return self.exit_status not in (0, None) and not self.lacking and not self.absent
 
-    def falls_silent(self, then: Baseline) -> bool:
+    def falls_silent(self, then: "Baseline") -> bool:
         """Whether this run failed and named its tests, and `then` passed without naming any: no counts compare."""
         return self.exit_status != 0 and not self.mute and then.exit_status == 0 and then.mute
 

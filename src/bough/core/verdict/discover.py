@@ -4,8 +4,6 @@ This module reads the list of the workspace's files and some of the files; it ru
 is known for this task, and that never counts as a pass.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Collection, Iterable

@@ -5,8 +5,6 @@ element, so it cannot declare a document type: there are no entities to expand a
 that the library `defusedxml` would add. Elements that are no test case are dropped as soon as they have been read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -70,11 +68,11 @@ def read_junit(
     return deduplicate(cases, unique)
 
 
-def _name(element: Element) -> str:
+def _name(element: "Element") -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _build_case(case: Element, root: str, identify: Identify) -> Case:
+def _build_case(case: "Element", root: str, identify: Identify) -> Case:
     kinds = {_name(mark) for mark in case}
     bad = [mark for mark in case if _name(mark) != "skipped"]
     outcome: CaseOutcome = "skipped" if case.get("status") in ("notrun", "disabled") else "passed"

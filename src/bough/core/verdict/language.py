@@ -5,8 +5,6 @@ same file. Fields that a record (such a subclass) leaves out keep the neutral va
 that mean tests in any language. Languages without a record use these neutral values only.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -110,7 +108,7 @@ class Language:
     """Whether single quotes may enclose strings; if not, they enclose one character."""
     rank: ClassVar[int] = 50
     """Position when bough looks for a project's check: languages with lower numbers come first."""
-    runners: ClassVar[tuple[Runner, ...]] = ()
+    runners: "ClassVar[tuple[Runner, ...]]" = ()
     """The language's test runners, in the order in which bough tries them."""
     manifests: ClassVar[tuple[str, ...]] = ()
     """Names of files that make the folder around them a project of its own."""
@@ -262,7 +260,7 @@ class Language:
         how = f": `{missing.get}`" if missing.get else " first, where there is network access"
         return f"Install {missing.module or missing.name}{how}."
 
-    def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
+    def list_scripts(self, look: "ProjectFiles") -> Mapping[str, object]:
         """List the command lines that a manifest defines under a name."""
         return {}
 

@@ -6,8 +6,6 @@ the test fail. Literals that break a test without any assertion (titles, indexes
 out. `bench/literals.py` measures this on real tests.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -42,7 +40,7 @@ class Token(Struct):
     text: str
     start: int
     end: int
-    frame: Frame | None
+    frame: "Frame | None"
     argument: int
     """Index of the argument that contains the token, in the call around it."""
     statement: int
@@ -56,7 +54,7 @@ class Frame(Struct):
     last: int
     kind: Literal["call", "data", "index", "block"]
     callee: str
-    parent: Frame | None
+    parent: "Frame | None"
     argument: int
 
 

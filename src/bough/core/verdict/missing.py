@@ -5,8 +5,6 @@ lacks something, the run halts; single tests that lack something are set aside. 
 script that does not exist yet, do not count as missing: the task may have to write them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping

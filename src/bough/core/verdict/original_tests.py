@@ -5,8 +5,6 @@ that passed at the base must exist and pass. Tests that failed at the base must 
 that they do. If the check fails but known failures are accepted, the tests that fail in it need not pass.
 """
 
-from __future__ import annotations
-
 import hashlib
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """Split the paths of a project's files as plain strings: projects are large, and `pathlib` is slow."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

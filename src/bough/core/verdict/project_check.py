@@ -6,8 +6,6 @@ it. Only if there is none are the folders below considered, and then all of them
 nothing about another.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shlex

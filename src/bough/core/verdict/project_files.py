@@ -1,7 +1,5 @@
 """A view of a workspace from one of its folders: which files exist there and what they contain."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Collection, Iterator
 from functools import cached_property
@@ -43,7 +41,7 @@ class ProjectFiles:
             self._known[path] = self._read(f"{self.folder}/{path}" if self.folder else path)
         return self._known[path] or ""
 
-    def inside(self, folder: str) -> ProjectFiles:
+    def inside(self, folder: str) -> "ProjectFiles":
         """Return the same view from a folder below this one."""
         if not folder:
             return self

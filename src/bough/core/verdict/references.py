@@ -1,7 +1,5 @@
 """References between files: what a text names, loads or defines, and whether it asserts something or holds values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ results of a test run: from its report if there is one, else from its closing li
 such a command, a runner that takes options from the environment still reports; the closing lines of any runner count.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

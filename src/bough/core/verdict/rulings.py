@@ -4,8 +4,6 @@ The agent that repairs failures gets each failure in brief instead of the raw ou
 location, without frames of runners and libraries. The length is bounded, so a thousand failures cost no more than ten.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -7,8 +7,6 @@ report, so it is compared with the runner's closing lines, and the exit status c
 `re` compiles at first use: a run meets one or two runners.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ In CI files only executed lines are read: the values of keys such as `run` and `
 when bough tries it, it does not start or tests nothing.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ runner's reports decide; files with both sides are divided into parts. If a prod
 original tests run without its change, and a person is asked; a test file mistaken for product is just not protected.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Helpers for the texts of files: differences, indented blocks and brackets."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

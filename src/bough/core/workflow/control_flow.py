@@ -6,8 +6,6 @@ A condition is decided by the results of the steps; nothing in it is ever run. I
 plan, its steps run once, in the order that their needs demand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Literal, cast, get_args

@@ -1,7 +1,5 @@
 """The inputs of a workflow: declared under `[inputs]`, given as `name=value`, checked before anything runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

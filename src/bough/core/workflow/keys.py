@@ -4,8 +4,6 @@ The loader, the JSON schema and the messages use these definitions, so that they
 and not structs, because `read_table` reads a table key by key, so that one wrong key does not hide another.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
 
@@ -77,9 +75,9 @@ class _WorkKeys(TypedDict, total=False):
     action: Annotated[
         str | ActionKeys, _key("What to do: text for an agent, or a table with `run`, `check` or `workflow`.", WORKED)
     ]
-    steps: Annotated[list[StepKeys], _key("Smaller steps that make it up.", COMPOUND, min_length=1)]
+    steps: Annotated[list["StepKeys"], _key("Smaller steps that make it up.", COMPOUND, min_length=1)]
     states: Annotated[
-        list[StateKeys], _key("Smaller steps that follow each other by their transitions.", COMPOUND, min_length=1)
+        list["StateKeys"], _key("Smaller steps that follow each other by their transitions.", COMPOUND, min_length=1)
     ]
     start: Annotated[str, _key("The state to begin with; by default the first.", COMPOUND)]
     max_transitions: Annotated[

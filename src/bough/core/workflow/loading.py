@@ -1,7 +1,5 @@
 """Load the text of a workflow file as a plan, and find every problem before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

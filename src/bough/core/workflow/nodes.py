@@ -4,8 +4,6 @@ A node holds only valid keys. Invalid ones are reported and the rest is still ch
 problem at once.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,19 +35,19 @@ class Node(Struct, eq=False):
     """The whole table as written."""
     table: keys.Table
     """The valid keys."""
-    above: Node | None = None
+    above: "Node | None" = None
     """The node that contains this one as a step; None at the top of a file."""
     number: int = 0
     files: tuple[str, ...] = ()
     """The files that include this one, the outermost first, and the file that contains this node."""
     kind: keys.Kind = "agent"
-    nodes: list[Node] = []
+    nodes: "list[Node]" = []
     """The node's own steps or states, or those of the workflow that it includes."""
     numbers: dict[str, int] = {}
     """The indexes of the steps in `nodes`, by name."""
     specs: dict[str, InputSpec] = {}
     """The declared inputs, if the node is a whole workflow."""
-    included: Node | None = None
+    included: "Node | None" = None
     """The workflow that this node includes."""
     values: Mapping[str, Parts] = {}
     """The values of the inputs that the node's texts may use."""
@@ -64,7 +62,7 @@ class Node(Struct, eq=False):
         return "" if self.above is None else f"{self.above.path}/{self.name}".lstrip("/")
 
     @property
-    def body(self) -> Node:
+    def body(self) -> "Node":
         """Return the node in which the steps are written: this one, or the workflow that it includes."""
         return self if self.included is None else self.included.body
 
@@ -86,7 +84,7 @@ class Node(Struct, eq=False):
     def report(self, at: KeyPath, text: str, needle: str = "") -> None:
         self.source.wrong((*self.at, *at), text, needle)
 
-    def take(self, nodes: list[Node]) -> None:
+    def take(self, nodes: "list[Node]") -> None:
         """Make these nodes the steps of this one."""
         self.nodes, self.numbers = nodes, {node.name: at for at, node in reversed([*enumerate(nodes)])}
         for number, node in enumerate(nodes):

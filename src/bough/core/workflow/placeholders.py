@@ -11,8 +11,6 @@ placeholder inside quotes, a comment, a here-document, arithmetic or anything el
 rejected when the file is loaded.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ The standard library's TOML parser does not tell on which line a value is. To fi
 the parser accepts is cut into statements, which are parsed one by one.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence

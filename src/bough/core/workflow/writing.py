@@ -1,7 +1,5 @@
 """Write a plan as the text of a workflow file, which a person can edit and run, and which loads as the same plan."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line. A command's file is loaded on demand."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

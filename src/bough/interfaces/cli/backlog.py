@@ -1,7 +1,5 @@
 """`bough backlog`"""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +50,7 @@ def command() -> None:
     """
 
 
-async def _ask(opened: app.Session, backlog: Backlog, **given: Any) -> dict[str, Any]:
+async def _ask(opened: "app.Session", backlog: "Backlog", **given: Any) -> dict[str, Any]:
     """Show the issues that `sync` would add, and ask whether to add them, unless a label selects them."""
     from bough.interfaces.terminal.output import is_interactive
     from bough.services.issue_sync import read_tracker
@@ -121,7 +119,7 @@ async def add(
     await _add(folder, name, entries, as_json, again=file is not None)
 
 
-async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, **how: bool) -> None:
+async def _add(folder: Path, name: str, entries: "Sequence[Named]", as_json: bool, **how: bool) -> None:
     from bough.interfaces.terminal.output import make_output
     from bough.services.backlog import add_goals, load_backlog
     from bough.views.formatting import first_sentence
@@ -192,7 +190,7 @@ async def import_(
     await _add(folder, name, entries, as_json, keep_going=True)
 
 
-def _confirm_issues(issues: Sequence[Issue]) -> bool:
+def _confirm_issues(issues: "Sequence[Issue]") -> bool:
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence, one_line, pluralize
 

@@ -1,7 +1,5 @@
 """`bough backlog run` and `bough backlog check`"""
 
-from __future__ import annotations
-
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -110,7 +108,7 @@ async def run(
         return await watch_night(opened, plan, choices, as_json)
 
 
-async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> None:
+async def _ask_first(opened: "app.Session", backlog: "Backlog", folder: Path) -> None:
     from bough.services.permission_store import SETTINGS
     from bough.services.permissions import list_asked, list_barred
 
@@ -120,7 +118,7 @@ async def _ask_first(opened: app.Session, backlog: Backlog, folder: Path) -> Non
                 asked.answer(said)
 
 
-async def _review(opened: app.Session, backlog: Backlog, choices: app.Choices) -> None:
+async def _review(opened: "app.Session", backlog: "Backlog", choices: "app.Choices") -> None:
     """Review the goals while the person is there to answer. If the model fails, the work begins without a review."""
     from bough.core.errors import Unavailable
     from bough.services.backlog_review import review_goals
@@ -143,7 +141,7 @@ def parse_until(text: str, now: float) -> float:
         raise click.UsageError(f"`{text}` is not a time of day: write --until 07:00") from None
 
 
-async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices, as_json: bool) -> int:
+async def watch_night(opened: "app.Session", plan: "NightPlan", choices: "app.Choices", as_json: bool) -> int:
     """Work through the backlog, report events and the outcome, and return the exit status. Ctrl-C stops the work so
     that it can be continued."""
     import asyncio
@@ -158,7 +156,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
 
     stop, display = Stop(), NightDisplay(make_output())
 
-    def listed(backlog: Backlog, record: e.Record) -> None:
+    def listed(backlog: "Backlog", record: "e.Record") -> None:
         if as_json:
             print_json_line(record)
         else:
@@ -166,7 +164,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
             if told := _tell(backlog, record):
                 display.tell(told)
 
-    def merged(record: e.Record) -> None:
+    def merged(record: "e.Record") -> None:
         if not as_json:
             display.tell(_tell(Backlog(plan.name), record))
 
@@ -187,7 +185,7 @@ async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices
     return night.exit_status
 
 
-def _tell(backlog: Backlog, record: e.Record) -> Line:
+def _tell(backlog: "Backlog", record: "e.Record") -> "Line":
     """Describe on one line what happened to the backlog, or to its night branch; empty: nothing notable."""
     from bough.core import events as e
     from bough.core.tree.task_state import State
@@ -262,7 +260,7 @@ async def check(folder: Path, name: str, as_json: bool, **chosen: Any) -> int:
 
 
 async def tell_findings(
-    opened: app.Session, backlog: Backlog, spend: Spend, *, asks: bool, quiet: bool = False
+    opened: "app.Session", backlog: "Backlog", spend: "Spend", *, asks: bool, quiet: bool = False
 ) -> dict[str, Any]:
     """Show the findings, and, if `asks`, let the person answer them. Return the unanswered findings, by goal."""
     from msgspec import to_builtins

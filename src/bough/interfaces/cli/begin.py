@@ -1,7 +1,5 @@
 """Commands to begin with: a demo, what works here, the check, a plan."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path
@@ -65,7 +63,7 @@ async def demo(name: str | None, folder: Path | None, as_json: bool) -> int:
     return status
 
 
-async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
+async def _run(opened: "app.Session", demo: "Demo", project: Path, recording: Path, as_json: bool) -> int:
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.cli.execution import finish_run, make_display, run_to_end
     from bough.services.demo import recorded_model
@@ -83,7 +81,7 @@ async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, 
     return await finish_run(opened, outcome, apply=False, as_json=as_json)
 
 
-async def _run_night(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
+async def _run_night(opened: "app.Session", demo: "Demo", project: Path, recording: Path, as_json: bool) -> int:
     from bough.core.backlog.reading import read_list
     from bough.interfaces.cli.backlog_run import watch_night
     from bough.services.backlog import add_goals, load_backlog
@@ -146,7 +144,7 @@ async def doctor(
     return 0 if ready else 1
 
 
-async def _check_project(folder: Path) -> Diagnosis:
+async def _check_project(folder: Path) -> "Diagnosis":
     """Run the project's check as a run would. Failing tests do not prevent a run."""
     from bough.interfaces.terminal.banner import describe_check
     from bough.services.diagnosis import Diagnosis, run_check
@@ -165,7 +163,7 @@ async def _check_project(folder: Path) -> Diagnosis:
     return Diagnosis("check", passes, says, needed=False, fails=not passes)
 
 
-def _print_findings(findings: list[Diagnosis]) -> None:
+def _print_findings(findings: "list[Diagnosis]") -> None:
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import pad
 

@@ -1,7 +1,5 @@
 """Commands that connect bough to browsers, agents, editors and other machines."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time
@@ -162,7 +160,7 @@ async def _worker(
     tags: tuple[str, ...],
     name: str | None,
     lease: float | None,
-    choices: app.Choices,
+    choices: "app.Choices",
     say: Callable[[str], None],
     drain: bool,
 ) -> None:

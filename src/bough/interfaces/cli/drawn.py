@@ -1,7 +1,5 @@
 """Makes commands from the table of operations: their arguments, options, help, `--json` and printed result."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Awaitable, Callable
 from inspect import Parameter
@@ -48,7 +46,7 @@ NAMES = {"labels": "--label", "allow": "--deny"}
 Before = Callable[..., Awaitable[dict[str, Any] | None]]
 
 
-async def _ask_about_edges(opened: app.Session, run: str, **given: Any) -> dict[str, Any]:
+async def _ask_about_edges(opened: "app.Session", run: str, **given: Any) -> dict[str, Any]:
     from bough.interfaces.cli.execution import confirm_edges
     from bough.views.vocabulary import DONE
 

@@ -4,8 +4,6 @@ Every failure is reported as one sentence on standard error and by its exit stat
 request. Only the named command is loaded, so `bough --help` starts at once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """`bough examine`"""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +63,7 @@ async def command(
 
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:
 
-        async def attend(work: Any) -> Outcome:
+        async def attend(work: Any) -> "Outcome":
             return await run_to_end(display, retry_on_quota(opened, display, choices, work))
 
         said = _read_goal(goal, goal_file, issue, opened.root)
@@ -94,7 +92,7 @@ def _read_goal(goal: str, file: str | None, issue: int | None, root: Path) -> st
     return goal
 
 
-async def print_examined(opened: app.Session, name: str, page: TerminalOutput) -> None:
+async def print_examined(opened: "app.Session", name: str, page: "TerminalOutput") -> None:
     """Print the evidence, and the cases that refute the change, each as a file that the person can run."""
     from bough.core.acceptance.examination import list_failing_probes
     from bough.core.acceptance.verdict import Check

@@ -1,8 +1,6 @@
 """Runs work with a display (for a person, a log or a program) and prints the summary: for `bough run`, `bough resume`
 and `bough examine`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

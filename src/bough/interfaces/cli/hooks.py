@@ -1,7 +1,5 @@
 """`bough hooks`"""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

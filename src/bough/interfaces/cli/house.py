@@ -1,7 +1,5 @@
 """Commands about what belongs to the person: permissions, settings, their shell."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +69,7 @@ async def trust(
     return 1 if left else 0
 
 
-def _print(page: TerminalOutput, left: dict[str, dict[str, str]], answers: dict[str, Answers], root: Path) -> None:
+def _print(page: "TerminalOutput", left: dict[str, dict[str, str]], answers: "dict[str, Answers]", root: Path) -> None:
     from bough.services.permissions import BEGAN
 
     def tell(what: str, name: str, wants: dict[str, str]) -> None:

@@ -1,7 +1,5 @@
 """`bough log`"""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +42,7 @@ async def command(run: str | None, task: str | None, folder: Path, follow: bool,
             tell(record)
 
 
-def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
+def _make_printer(rounds: bool, as_json: bool) -> "Callable[[Record], None]":
     if as_json:
         return print_json_line
     from bough.interfaces.terminal.output import format_line, make_output
@@ -59,7 +57,7 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
     return lambda record: page.line(*format_line(record, teller.tell(record)))
 
 
-async def _read(opened: app.Journal, name: str, path: str | None, since: int = 0) -> list[Record]:
+async def _read(opened: "app.Journal", name: str, path: str | None, since: int = 0) -> "list[Record]":
     """Read the events of a task and of everything below it; of the whole run if `path` is None."""
     from bough.core.ids import CONTROL, GOAL, RUN
 
@@ -71,7 +69,7 @@ async def _read(opened: app.Journal, name: str, path: str | None, since: int = 0
     return [record for record in records if record.task == path or record.task.startswith(f"{path}/")]
 
 
-async def _follow(opened: app.Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
+async def _follow(opened: "app.Journal", name: str, path: str | None, tell: "Callable[[Record], None]") -> None:
     import asyncio
 
     since = 0

@@ -1,7 +1,5 @@
 """What commands have in common: options, arguments, and how they open the project."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Coroutine

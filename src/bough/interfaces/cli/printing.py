@@ -1,7 +1,5 @@
 """Prints JSON, reads and writes the files that a person names, and asks for permissions that only they can give."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext

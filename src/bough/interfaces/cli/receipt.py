@@ -1,7 +1,5 @@
 """`bough receipt`"""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -16,7 +14,7 @@ from bough.interfaces.cli.options import bough_command, open_run, option
 @open_run
 @option("--output", "F", "Write it there (default: standard output).")
 @option("--sign", "KEY", "Sign it with your ssh key: F.sig.", click.Path(path_type=Path))
-async def command(opened: app.Session, name: str, output: str | None, sign: Path | None) -> None:
+async def command(opened: "app.Session", name: str, output: str | None, sign: Path | None) -> None:
     """Write the evidence of a run to a file that anybody can recheck.
 
     The check and the examiner's cases run once more on the files without and with the change of RUN (default: the
@@ -30,7 +28,7 @@ async def command(opened: app.Session, name: str, output: str | None, sign: Path
 
 
 async def write_receipt(
-    opened: app.Session, name: str, output: str | None, sign: Path | None = None, quiet: bool = False
+    opened: "app.Session", name: str, output: str | None, sign: Path | None = None, quiet: bool = False
 ) -> None:
     from bough.core.acceptance.receipt import write_receipt as write
     from bough.interfaces.cli.printing import write_output

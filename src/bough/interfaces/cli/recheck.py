@@ -1,7 +1,5 @@
 """`bough recheck`"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`bough run` and `bough resume`"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import closing, nullcontext, suppress
@@ -170,7 +168,7 @@ def _read_work(
     folder: Path,
     pairs: tuple[str, ...],
     chosen: Mapping[str, Any],
-) -> Step | Plan:
+) -> "Step | Plan":
     from bough.app.workflow_files import plan_of
     from bough.core.planning.plan import build_goal_step
     from bough.core.workflow.inputs import parse_pairs
@@ -207,13 +205,13 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
 
 
 async def _run(
-    step: Step | Plan,
+    step: "Step | Plan",
     folder: Path,
-    choices: app.Choices,
+    choices: "app.Choices",
     apply: bool,
     asks: str,
     as_json: bool,
-    dashboard: Dashboard | None,
+    dashboard: "Dashboard | None",
 ) -> int:
     """Run the work, and return the exit status. `asks`: where the person answers questions: `here` (at this terminal)
     or `elsewhere` (from another process); empty: nobody answers."""
@@ -305,7 +303,7 @@ async def resume(run: str | None, folder: Path, apply: bool, as_json: bool, **ch
 
 
 async def resume_run(
-    opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
+    opened: "app.Session", name: str, display: "Display", choices: "app.Choices", apply: bool, as_json: bool
 ) -> int:
     """Resume a run, show it on the display, and return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped

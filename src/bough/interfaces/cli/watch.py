@@ -1,7 +1,5 @@
 """Commands that show runs: their state, evidence and work."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path
@@ -80,7 +78,7 @@ async def runs(folder: Path, everything: bool, as_json: bool) -> None:
 @option("--depth", "N", "At most N levels below the goal.", click.IntRange(0))
 @flag("--flat", "Only the leaves, each with its full path.")
 @json_option("As a JSON object: the run and its tasks.")
-async def show(opened: app.Journal, name: str, depth: int | None, flat: bool, as_json: bool) -> None:
+async def show(opened: "app.Journal", name: str, depth: int | None, flat: bool, as_json: bool) -> None:
     """Show a run as a tree: states, rounds, checks, cost.
 
     RUN is a run's name, its beginning, or `latest` (the default). For each task: its state, the rounds used and granted
@@ -162,7 +160,7 @@ async def status(run: str | None, task: str | None, folder: Path, as_json: bool)
 @flag("--full", "The whole text of each requirement, with all evidence.")
 @flag("--markdown", "For the text of a pull request: at most 60 lines, the rest folded.")
 @json_option("As a JSON object.")
-async def report(opened: app.Journal, name: str, full: bool, markdown: bool, as_json: bool) -> int:
+async def report(opened: "app.Journal", name: str, full: bool, markdown: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
     One line per requirement of RUN (default: the latest). With --full also where to read how it is met, the tasks that
@@ -238,7 +236,7 @@ async def stats(run: str | None, folder: Path, as_json: bool) -> int:
     return 0
 
 
-def _render_lines(made: Stats, runs: int) -> list[str]:
+def _render_lines(made: "Stats", runs: int) -> list[str]:
     from bough.views.formatting import format_count, format_money, pluralize
     from bough.views.vocabulary import PATTERNS, RUNGS, describe_roles
 
@@ -297,7 +295,7 @@ STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), (
 @bough_command("bough diff", "bough diff amber-heron --stat", "bough diff > changes.patch")
 @open_run
 @flag("--stat", "Only the files and their line counts.")
-async def diff(opened: app.Session, name: str, stat: bool) -> None:
+async def diff(opened: "app.Session", name: str, stat: bool) -> None:
     """Show what a run changed.
 
     Everything RUN (default: the latest) has changed so far, finished or not, compared with your files as they were when

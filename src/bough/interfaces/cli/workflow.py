@@ -1,7 +1,5 @@
 """`bough workflow`"""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence
@@ -60,7 +58,7 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 # ── what is printed ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
+def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> "Workflow | Sequence[Problem]":
     from bough.app.workflow_files import load_file
     from bough.core.errors import UsageError
     from bough.core.workflow.problems import Problem, WorkflowError
@@ -81,7 +79,7 @@ def _format_path(root: Path, file: Path | str) -> str:
     return one_line(str(root / file) if path.startswith("../..") else path)
 
 
-def _print_problems(problems: Sequence[Problem], root: Path) -> int:
+def _print_problems(problems: "Sequence[Problem]", root: Path) -> int:
     from bough.views.formatting import one_line
 
     for problem in problems:
@@ -148,7 +146,7 @@ def _list(root: Path, as_json: bool) -> int:
     return 0
 
 
-def _workflow_to_dict(path: Path, got: Workflow | Sequence[Problem], root: Path) -> dict[str, Any]:
+def _workflow_to_dict(path: Path, got: "Workflow | Sequence[Problem]", root: Path) -> dict[str, Any]:
     file = _format_path(root, path)
     if isinstance(got, Sequence):
         problems = [{"file": _format_path(root, one.file), "line": one.line, "text": one.text} for one in got]

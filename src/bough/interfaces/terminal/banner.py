@@ -1,7 +1,5 @@
 """The lines shown when a run starts: the goal, the model, the limits and the check."""
 
-from __future__ import annotations
-
 import json
 
 from bough.core import events as e

@@ -1,7 +1,5 @@
 """Renders the evidence for each requirement, for people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ terminal. After a resize, which wraps and moves old rows unpredictably, the scre
 does not disturb the run. At the end, even after an error, the frame is removed and the cursor restored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,8 +1,6 @@
 """A backlog on a terminal, as Markdown and as HTML: the page about its goals and their outcomes, and the display of
 `bough backlog run` (a night), whose lines stay, with each goal in progress and its current activity below them."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator

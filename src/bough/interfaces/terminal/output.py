@@ -4,8 +4,6 @@ Only a terminal gets colours and lines cut to its width, and all text is made ha
 list of spans, so it can be cut to the width before it is coloured.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap
@@ -122,10 +120,10 @@ class Display:
     def announce(self, lines: list[Line], more: bool = False) -> None:
         """Show what a person should know before the run starts. `more`: whether further lines follow."""
 
-    def seen(self, record: Record) -> None:
+    def seen(self, record: "Record") -> None:
         """Process an event from before the run was resumed, which is not news."""
 
-    def recorded(self, record: Record) -> None: ...
+    def recorded(self, record: "Record") -> None: ...
 
     def progress(self, task: str, text: str) -> None: ...
 
@@ -159,7 +157,7 @@ def make_output(stream: TextIO | None = None) -> TerminalOutput:
     return TerminalOutput(stream, terminal, terminal and not os.environ.get("NO_COLOR"), encoding.startswith("utf"))
 
 
-def format_line(record: Record, told: tuple[str, str]) -> list[Span]:
+def format_line(record: "Record", told: tuple[str, str]) -> list[Span]:
     """Format an event as a line: its time, its task, and its description `told`."""
     words, style = told
     where = [] if not record.task or record.task.startswith("@") else [(one_line(record.task), "bold"), (": ", "")]
@@ -174,7 +172,7 @@ MOST, MOST_AT_END = 20, 10
 """The most files that are listed: in general, and in the summary at the end of a run."""
 
 
-def print_changes(page: TerminalOutput, changes: Sequence[FileChange], indent: int = 2) -> None:
+def print_changes(page: TerminalOutput, changes: "Sequence[FileChange]", indent: int = 2) -> None:
     """Print one changed file per line, at most `MOST` of them."""
     for change in changes[:MOST]:
         kind = KINDS.get(change.kind, change.kind)
@@ -204,7 +202,7 @@ def print_report(page: TerminalOutput, report: str) -> None:
             page.paragraph("  ", text=line, indent=2)
 
 
-def print_advice(page: TerminalOutput, steps: list[Suggestion]) -> None:
+def print_advice(page: TerminalOutput, steps: "list[Suggestion]") -> None:
     room = max((len(command) for command, _ in steps), default=0)
     for command, use in steps:
         line = [("  ", ""), (pad(command, room), "bold"), (f"  {use}", "dim")]

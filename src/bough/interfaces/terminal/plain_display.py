@@ -1,8 +1,6 @@
 """Shows a run as one line per notable event, for logs, pipes and terminals that cannot be drawn on; and a task's
 conversation: the agent's messages, answers, tool calls and results."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -1,7 +1,5 @@
 """Renders a plan as a tree, before anything runs: one row per step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from bough.core.acceptance.requirements import Requirement

@@ -1,7 +1,5 @@
 """Renders a run as a tree, one row per task, with as many columns as fit the width."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The status of a run and of one of its tasks, on one page."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Performs what a person does on the page: the operations of bough, and actions that start a separate process."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path

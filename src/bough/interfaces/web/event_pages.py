@@ -1,7 +1,5 @@
 """The events of a run and the changes of its tasks, as JSON for the dashboard."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

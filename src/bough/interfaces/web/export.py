@@ -1,7 +1,5 @@
 """Writes a run to one file: the dashboard's pages, with all responses that they would request."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 from html import escape

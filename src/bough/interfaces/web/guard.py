@@ -7,8 +7,6 @@ The token is not a cookie, because cookies ignore ports: a browser would send it
 page sends the token in a header, from its own storage, which belongs to this host and port alone.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import re

@@ -4,8 +4,6 @@ A run's journal is read once, in pieces, and from then on only for new events, b
 are open. The engine is not involved.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Set

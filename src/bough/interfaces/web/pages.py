@@ -1,7 +1,5 @@
 """Builds the content of each page, as JSON, from the same views and words as in the terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -1,7 +1,5 @@
 """The addresses (routes) of the dashboard's server, and their handlers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """The types of the server's answers. `web/src/types.ts` is generated from them, so that page and server agree."""
 
-from __future__ import annotations
-
 from typing import Any, NotRequired, TypedDict
 
 from bough.core.acceptance.evidence_table import Table
@@ -37,7 +35,7 @@ class PlanStep(TypedDict):
     needs: list[str]
     files: list[str]
     check: str
-    steps: list[PlanStep]
+    steps: "list[PlanStep]"
 
 
 class WaitingShape(TypedDict):

@@ -1,7 +1,5 @@
 """Starting the dashboard's server: where it listens, and with which token."""
 
-from __future__ import annotations
-
 import asyncio
 import html
 import os

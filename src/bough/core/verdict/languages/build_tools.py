@@ -1,7 +1,5 @@
 """Build tools about which bough knows only the command that runs a project's tests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """C, C++ and Objective-C, with CTest, Meson and Automake."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import ClassVar

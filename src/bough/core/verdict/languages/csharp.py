@@ -1,8 +1,6 @@
 """C#, F# and Visual Basic, with `dotnet test`. Added options make it name every test on standard output, project by
 project."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from shlex import quote

@@ -1,7 +1,5 @@
 """Dart."""
 
-from __future__ import annotations
-
 from bough.core.verdict.language import Language
 
 

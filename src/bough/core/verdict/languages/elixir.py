@@ -1,7 +1,5 @@
 """Elixir, with mix."""
 
-from __future__ import annotations
-
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import Runner
 

@@ -1,7 +1,5 @@
 """Go, with `go test`. Its JSON events name every test; without them, the lines that `-v` prints do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote

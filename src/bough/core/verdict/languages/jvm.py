@@ -1,7 +1,5 @@
 """Java, Kotlin, Scala and Groovy, with Maven, Gradle and Ant."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from bough.core.verdict.language import Language

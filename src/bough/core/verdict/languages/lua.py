@@ -1,7 +1,5 @@
 """Lua, with busted."""
 
-from __future__ import annotations
-
 from shlex import quote
 
 from bough.core.verdict.language import AT_LOAD, Language

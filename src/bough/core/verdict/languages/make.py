@@ -1,7 +1,5 @@
 """The runner `make`, which runs the commands of a target in the Makefile."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator

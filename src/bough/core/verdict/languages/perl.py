@@ -1,7 +1,5 @@
 """Perl, with prove."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar

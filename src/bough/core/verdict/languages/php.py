@@ -1,7 +1,5 @@
 """PHP, with PHPUnit, which writes JUnit XML in addition to its usual output."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote

@@ -1,7 +1,5 @@
 """Ruby, with RSpec, which writes its own JSON to a file in addition to its usual output, and Minitest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote

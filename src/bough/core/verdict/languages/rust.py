@@ -1,8 +1,6 @@
 """Rust, with `cargo test` and `cargo nextest`; added options make them continue after a failing test program and name
 all tests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from shlex import quote

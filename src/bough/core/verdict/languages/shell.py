@@ -1,7 +1,5 @@
 """Shell scripts, which may be tests themselves, and any output in the Test Anything Protocol (TAP)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote

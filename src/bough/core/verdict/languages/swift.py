@@ -1,7 +1,5 @@
 """Swift."""
 
-from __future__ import annotations
-
 from bough.core.verdict.language import Language
 
 

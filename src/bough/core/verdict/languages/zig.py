@@ -1,7 +1,5 @@
 """Zig, with `zig test`, which names every test. Tests are in the same files as the code that they test."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from shlex import quote

@@ -4,8 +4,6 @@ The runner of node itself gets a reporter that writes JUnit XML with each test's
 leaves out, and knows a file without a test. It is a `data:` address, which nothing in the workspace can replace.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from shlex import quote

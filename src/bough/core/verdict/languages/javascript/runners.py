@@ -1,8 +1,6 @@
 """The runners jest, vitest and mocha, which report to a file; npm, pnpm, yarn and bun, which run the test script of
 package.json; and what all of them have in common."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote

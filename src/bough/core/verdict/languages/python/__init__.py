@@ -1,7 +1,5 @@
 """Python, with pytest, unittest, tox and nox."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Mapping

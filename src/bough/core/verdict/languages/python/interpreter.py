@@ -1,7 +1,5 @@
 """What Python's test runners share: how they are started, and which files are tests."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,8 +1,6 @@
 """The runner `pytest`, which gets its report options through the environment, so that they also reach it through make,
 tox, nox and scripts; and tox and nox, which create environments and run the project's test runner in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote

@@ -1,8 +1,6 @@
 """The runners that come with Python: `unittest`, which names its tests if it is verbose, and `doctest`, for examples in
 documentation; and Django's own runner, which reports like unittest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
