@@ -350,7 +350,7 @@ START = bytes(SIZE)
 """The link before the first event of a stream."""
 
 Row = tuple[int, str, int, float, str, bytes, bytes | None]
-"""An event's seq, task, version, at, kind, body, and both links."""
+"""An event's seq, task, version, at, kind, body, and its link in the chain of the run's and of the task's events."""
 
 _HEAD = Struct(f">{SIZE}sqqd")
 _BEGINNING = (0, START)

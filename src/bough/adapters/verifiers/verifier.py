@@ -101,7 +101,7 @@ class CheckFinder:
         return sum(is_test_name(path) and not path.startswith("example") for path in own)
 
     async def list_others(self, task: Task, check: Check) -> list[Check]:
-        """List the other candidates for a task's check at its base."""
+        """List the other commands that may be the check, as the files before a task's work name them."""
         found = await self._list(task, task.base, task.id)
         named = [replace(other, environment=check.environment) for other in found if other.command != check.command]
         return named if len(named) < len(found) else []

@@ -194,7 +194,7 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
         for a, b in pairwise([block.start, *cuts, block.end]):
             item, opener = text[a:b].rstrip(), ""
             if a == block.start and b < block.end and not named and _GOES_ON.search(item):
-                item, opener = "", item  # `it should add` + `two numbers`: no model calls that a requirement.
+                item, opener = "", item  # `it should add` demands nothing before its end.
             elif b < block.end and item.endswith((":", "(")):
                 # `blocks (headings, lists), inlines (links)`: the opening of an enumeration belongs to its items.
                 item, _, opener = item.rpartition("), ") if a > block.start else ("", "", item)

@@ -25,7 +25,7 @@ ABSENT = "absent"
 
 
 class WrongReceipt(UsageError):
-    """Somebody else signed a receipt, or another text, or it is about another change than the one that it came with."""
+    """Somebody else signed the receipt, its signature is of another text, or it is about another change."""
 
     exit_status = 3
 

@@ -135,7 +135,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
         ),
         models=replace(task.models, transport_failures=0, retry_at=0.0),
     )
-    if event.spare:  # A spare answer was not asked for again, so it costs no round.
+    if event.spare:  # A spare answer came with an earlier question, so using it is no new round.
         attempt, spare = get_attempt(task), task.ladder.spare[1:]
         task = replace(task, attempt=replace(attempt, rounds=1), ladder=replace(task.ladder, spare=spare))
     else:

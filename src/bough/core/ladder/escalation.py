@@ -82,7 +82,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Answers that such an attempt asks for at once, if the server gives several to one question: the question is most
     of the cost. Each is tried; together they count as one attempt."""
     tactics: tuple[Tactic, ...] = get_args(Tactic)
-    """The allowed forms of these attempts."""
+    """The allowed forms of an attempt at a task whose model uses the text protocol."""
     nudges: int = 12
     """The maximum number of messages that tell a task's agents that they are stuck."""
     few_actions: int = 3

@@ -143,7 +143,7 @@ class WorkerSettings(Section, frozen=True):
     setup: tuple[str, ...] = ()
     """Commands that set their checkouts up."""
     endpoints: tuple[str, ...] = ()
-    """Addresses at which their models are called, with this machine's keys."""
+    """Addresses at which models may be called for a run that this machine works on, with this machine's keys."""
     users: tuple[str, ...] = ("*",)
     """Names of the people whose runs it serves, as their machines give them."""
 

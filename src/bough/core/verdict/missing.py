@@ -140,8 +140,8 @@ _NAMES = (
 
 
 def list_packages(said: str, paths: Collection[str]) -> list[tuple[str, str, str]]:
-    """List what the lines with which a check stopped may miss: a name, the Debian package that may contain it, and the
-    language's own command that installs it. Only the lists of packages show which of them exist."""
+    """Guess what a check lacks, from its last lines: a name, the Debian package that may contain it, and the language's
+    own command that installs it. Whoever tells a person first looks up whether that package exists."""
     suffixes = {path.rpartition(".")[2] for path in paths} if re.search(_ABSENCE, said) else set()
     forms = [(debian, get) for suffix, debian, get in PACKAGES if suffix in suffixes]
     forms += [(each.debian, each.gets) for each in LANGUAGES if each.debian and suffixes & {*each.suffixes}]

@@ -72,7 +72,7 @@ class BuildTool(Runner):
             yield ProjectCommand("GO111MODULE=off go test ./...", f"there is a {tests[0]}, and no go.mod")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Read the last lines of a project's own test program. Line -1 gives a known runner's precedence."""
+        """Read the last lines of a project's own test program. The line number -1 lets a known runner's line win."""
         found: list[ClosingLine] = []
         block: dict[str, int] = {}
         for _, line in [*find_last_lines(lines), (-1, "")]:
