@@ -186,8 +186,7 @@ async def resume(
     choices = Choices(**chosen)
     with _errors_in_python():
         async with open_session(dir, choices=choices) as opened:
-            name = await opened.find(run)
-            return await opened.resume(name, choices, watch or RunObserver())
+            return await opened.resume(await opened.find(run), choices, watch or RunObserver())
 
 
 def run_sync(goal: str | Step | Plan, **options: Unpack[GoalOptions]) -> "Outcome":

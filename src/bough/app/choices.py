@@ -127,8 +127,7 @@ class Choices(Struct, frozen=True):
         if self.agent is None and self.strong_agent is None:
             return dict(configured)
         kept = dict(configured) if self.agent is None else {}
-        strong = self.strong_agent or configured.get("strong")
-        chosen = {"main": self.agent, "strong": strong}
+        chosen = {"main": self.agent, "strong": self.strong_agent or configured.get("strong")}
         return kept | {key: name for key, name in chosen.items() if name}
 
     def outside(self, agents: dict[str, str], goal: Step, models: Mapping[str, str]) -> "OutsideAgents":
@@ -193,8 +192,7 @@ class OutsideAgents(Struct, frozen=True):
 
     @property
     def names(self) -> set[str]:
-        answering = list_answering(self.models.values())
-        return {*self.chosen.values(), *list_named_agents(self.goal), *answering} - {OWN}
+        return {*self.chosen.values(), *list_named_agents(self.goal), *list_answering(self.models.values())} - {OWN}
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:

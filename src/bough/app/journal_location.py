@@ -97,5 +97,4 @@ def _read_lines(name: str) -> list[str]:
 
 
 def _read_remembered() -> dict[str, str]:
-    pairs = (line.partition("\t") for line in _read_lines(FILE))
-    return {root: url for url, _, root in pairs if url and root}
+    return {root: url for url, _, root in (line.partition("\t") for line in _read_lines(FILE)) if url and root}

@@ -103,10 +103,9 @@ class Agents:
     def _build_environment(self, how: AgentSetup) -> dict[str, str]:
         """Build an agent's variables: those of all commands, and those that the person named for it, even secrets. The
         folder of its program comes first on PATH, so that the sandbox shows this folder, too."""
-        named = {name: value for name, value in self._project.env.items() if is_named(name, how.env)}
         env = {
             **make_env(self._project.env, list_secrets(self._project.env), self._project.config.sandbox.env),
-            **named,
+            **{name: value for name, value in self._project.env.items() if is_named(name, how.env)},
         }
         env["PATH"] = list_program_folders(self._project.root, self._project.env)
         if "/" in how.argv[0] and (place := find_program(how.argv[0], self._project.root)):

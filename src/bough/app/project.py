@@ -94,8 +94,7 @@ class Project(Journal, frozen=True):
                     "`bough rewind` lists them."
                 )
             moment = next(record.seq for record in records if record.version == found[to].version)
-            reopened = e.RunReopened(task, to, moment, find_person())
-            await self.store.append(claim, [reopened], run.version)
+            await self.store.append(claim, [e.RunReopened(task, to, moment, find_person())], run.version)
             await self.finish_rewind(name)
             if say.strip():
                 async with self.hold_task(name, task) as (held, now):

@@ -181,5 +181,4 @@ async def gather_knowledge(
     for (name, at), found in zip(places.items(), await asyncio.gather(*asked), strict=True):
         said[name] = said[at.name] = found
     addresses = {key: at.base_url for name, at in places.items() for key in (name, at.name)}
-    memory = find_state_folder(env) / MEMORY
-    return Knowledge(KnownProtocols(memory, settings, said, addresses, began), said)
+    return Knowledge(KnownProtocols(find_state_folder(env) / MEMORY, settings, said, addresses, began), said)

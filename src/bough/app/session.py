@@ -176,8 +176,7 @@ class Session(Delivery, frozen=True):
     def require_models(self, choices: Choices) -> None:
         """Raise an error if no run could start with these choices: no model, or a cost limit without known prices."""
         models, outside, endpoints = self._choose(choices, goal := Step(GOAL, "a goal"), ANYWHERE)
-        limits = choices.limits_for(self.config.budget, goal)
-        check_prices(self, models, endpoints, limits, choices, outside.names)
+        check_prices(self, models, endpoints, choices.limits_for(self.config.budget, goal), choices, outside.names)
 
     def _choose(
         self, choices: Choices, goal: Step, at: StartingPoint
@@ -185,8 +184,7 @@ class Session(Delivery, frozen=True):
         """Choose the models of a new run by tier, its outside agents, and each model's endpoint."""
         agents = choices.agents(self.config.builders.named())
         models = choices.models(at.models or self.config.models, find_substitute_model(goal, agents))
-        endpoints = find_endpoints(self, models, choices, at.endpoints)
-        return models, choices.outside(agents, goal, models), endpoints
+        return models, choices.outside(agents, goal, models), find_endpoints(self, models, choices, at.endpoints)
 
     async def check(
         self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False, scout: bool = False
@@ -301,8 +299,7 @@ class Session(Delivery, frozen=True):
             refuse_second(name, await load_waiting(self, name), "tests", task, none)
         if live:
             for each in asked:
-                answer = e.ChangesAnswered(each.task, allow, say.strip(), find_person())
-                await answer_once(self, name, each, answer)
+                await answer_once(self, name, each, e.ChangesAnswered(each.task, allow, say.strip(), find_person()))
             return [one.test for each in asked for one in each.tests]
         tests: list[str] = []
         async with self.hold(name):

@@ -188,8 +188,7 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
     current state (task, files, last exchange) if that is shorter."""
     attempt = get_attempt(task)
     messages = list(attempt.messages)
-    window = runtime.find_model(task, attempt.tier).window
-    if len(messages) > 1 and window <= task_files.SMALL_WINDOW:
+    if len(messages) > 1 and runtime.find_model(task, attempt.tier).window <= task_files.SMALL_WINDOW:
         values = await collect_brief_values(task, runtime)
         brief = await _render_text_brief(task, runtime, attempt.role, attempt.tier, values, attempt.tactic)
         again = task_files.rebuild_messages(brief, messages)

@@ -142,9 +142,8 @@ async def return_finding(command: c.ReturnFinding, task: Task, runtime: TaskRunt
     template = "test_changes" if left else "finding"
     ruled = context.render_section("What was decided", task.test_changes.decided) if task.test_changes.decided else ""
     values = {"reason": verdict.reason, "tests": context.render_disagreements(left), "decided": ruled}
-    text = context.render(runtime.ports.prompt(template), values)
     yield [
         e.StateChanged(State.TEST_FAILED, verdict.reason),
-        e.FindingReturned(text),
+        e.FindingReturned(context.render(runtime.ports.prompt(template), values)),
         e.StateChanged(State.IN_PROGRESS, "returned to the same agent"),
     ]

@@ -45,13 +45,12 @@ async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -
         yield [e.CommandFinished(False, str(error), finished.exit_status, tree=task.tree, seconds=finished.seconds)]
         return
     shown = keep_ends(text, rules.shown)
-    blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
     yield [
         e.CommandFinished(
             ok=finished.exit_status == 0,
             output=shown,
             exit_status=finished.exit_status,
-            blob=blob,
+            blob=await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else "",
             tree=tree,
             seconds=finished.seconds,
             killed=finished.killed,

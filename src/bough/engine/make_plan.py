@@ -144,8 +144,7 @@ def weigh_split(task: Task, result: ToolResult) -> ToolResult:
     """Check an agent's proposal to split its task. Return the events with its steps, or what is wrong with it."""
     if why_not := _explain_refusal(task):
         return ToolResult(f"The task cannot be split: {why_not}. Continue with it as it is.", ok=False)
-    answer = Answer(calls=(Call("", SPLIT.name, result.proposal),))
-    steps = read_split(task.step, answer, frozenset())
+    steps = read_split(task.step, Answer(calls=(Call("", SPLIT.name, result.proposal),)), frozenset())
     if isinstance(steps, Problems):
         return ToolResult(f"The steps were not accepted:\n{steps}\nFix that, or keep the task whole.", ok=False)
     names = ", ".join(f"`{step.name}`" for step in steps)

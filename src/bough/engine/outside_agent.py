@@ -101,8 +101,7 @@ async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime
         tree = await workspace.snapshot()
     except SnapshotRefused as error:
         return [*begun, *await _put_back_unkeepable([claim], error, task, runtime)]
-    finished = e.ToolFinished(claim.id, True, CLAIMED, tree=tree)
-    return [*begun, finished, e.DoneClaimed(_take_summary(heard))]
+    return [*begun, e.ToolFinished(claim.id, True, CLAIMED, tree=tree), e.DoneClaimed(_take_summary(heard))]
 
 
 async def _collect_results(

@@ -238,12 +238,11 @@ async def _run_tool(
         except SnapshotRefused as error:
             await task_workspace.restore_workspace(workspace, task)
             result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)
-    blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
         call.id,
         result.ok,
         result.output,
-        blob,
+        await ports.store.put_blob(result.whole) if result.whole is not None else "",
         tree,
         seconds=ports.timer() - began,
         fault=result.fault,
@@ -274,8 +273,7 @@ async def _recover(command: c.Recover, task: Task, runtime: TaskRuntime) -> Batc
 
 
 async def _roll_back(command: c.RollBack, task: Task, runtime: TaskRuntime) -> Batches:
-    workspace = await runtime.open(task)
-    await workspace.restore(command.tree)
+    await (await runtime.open(task)).restore(command.tree)
     yield [e.WorkspaceRestored(command.tree, command.why)]
 
 

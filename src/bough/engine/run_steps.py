@@ -151,8 +151,7 @@ class Steps(Struct, eq=False):
             await stream.write([e.TaskHalted(*self.task_runner.ports.stop.halt)])
 
     def _may_begin(self) -> bool:
-        task = self.stream.task
-        return not self.task_runner.ports.stop.requested and task.halt is None
+        return not self.task_runner.ports.stop.requested and self.stream.task.halt is None
 
     def _find_step(self, name: str) -> Step:
         return next(step for step in self.stream.task.plan.steps if step.name == name)

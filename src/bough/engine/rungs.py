@@ -79,8 +79,7 @@ def _build_dead_end(task: Task) -> list[e.NoteKept]:
 
 async def _build_attempt(task: Task, runtime: TaskRuntime, text: str, tier: Tier) -> e.AttemptStarted:
     why = task.ladder.trouble.says if task.ladder.trouble else "the work was stuck"
-    place = context.render_place(task)
-    values = {"context": text, "why": why, "place": place, "rounds": str(task.left.rounds)}
+    values = {"context": text, "why": why, "place": context.render_place(task), "rounds": str(task.left.rounds)}
     role = task.attempt.role if task.attempt else task.step.role
     told = context.render(runtime.ports.prompt("pruned"), values)
     if agent := find_agent(task, runtime, role, tier):
@@ -172,14 +171,13 @@ async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batch
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
     past = [await _describe_past(child, task, runtime) for child in task.children.settled.values()]
-    command = await task_workspace.find_check_command(task, runtime)
     values = prompt_values.build_replan_values(
         task.step,
         task.id,
         _explain_trouble(task, decision),
         past,
         kept=context.list_learned_notes(task),
-        command=command,
+        command=await task_workspace.find_check_command(task, runtime),
     )
     instead = _make_planned_events(task, "another approach", tuple(sorted(bad)))
     read = partial(read_replan, task.step, kept=kept, blocked=blocked, taken=taken)

@@ -217,8 +217,7 @@ class EditorSession:
         """Send the events of the session's runs to the editor again."""
         async with open_session(self.folder) as opened:
             for name in self.load(opened):
-                records = await opened.store.read(name)
-                for record in sorted(records, key=lambda record: record.seq):
+                for record in sorted(await opened.store.read(name), key=lambda record: record.seq):
                     if isinstance(record.event, e.RunStarted):
                         self._steps = {}
                         self.send(made.update_user_message_text(record.event.plan.goal.instructions))

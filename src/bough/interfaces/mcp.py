@@ -94,8 +94,7 @@ class Commands:
         return out.decode(errors="replace")
 
     async def json(self, command: str, *arguments: str) -> dict[str, Any]:
-        said = await self.output(command, "--json", *arguments)
-        return msgspec.json.decode(said, type=dict[str, Any])
+        return msgspec.json.decode(await self.output(command, "--json", *arguments), type=dict[str, Any])
 
     async def run_and_wait(self, context: Context, seconds: float, command: str, *arguments: str) -> dict[str, Any]:
         """Start a command that runs a goal, report its progress, and wait until it ends or `seconds` pass."""

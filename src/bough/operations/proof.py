@@ -81,8 +81,7 @@ async def verify(
     if accept:
         accepted = await opened.accept(run, reason.strip())
         return JudgedRun(run=run, accepted=accepted, said=f"{run} is {accepted}.")
-    choices = Choices(check=check, accept_failing=accept_failing)
-    verdict = (await opened.verify(run, choices, RunObserver())).verdict
+    verdict = (await opened.verify(run, Choices(check=check, accept_failing=accept_failing), RunObserver())).verdict
     end = (await opened.run(run)).end
     proven = verdict.ruling == "passed" if end is None else end.end == "completed"
     lines = [describe_verdict(verdict), f"  {verdict.reason}", *(f"  {line}" for line in list_shortcomings(verdict, 5))]

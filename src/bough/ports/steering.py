@@ -74,8 +74,7 @@ class Inbox(_Watched):
 
     def after(self, seq: int) -> list[Record]:
         """Return the messages after the one with this number."""
-        newer = takewhile(lambda record: record.seq > seq, reversed(self._said))
-        return list(newer)[::-1]
+        return list(takewhile(lambda record: record.seq > seq, reversed(self._said)))[::-1]
 
     async def first(self, find: Callable[[], T | None], here: Awaitable[U]) -> T | U:
         """Return the first answer to a question: what `find` finds among the messages, now or later, or the result of

@@ -101,8 +101,7 @@ class ActivityFile:
                     task: replace(each, line=strike_secrets(self._store, each.line))
                     for task, each in self._written.items()
                 }
-                body = msgspec.json.encode(struck)
-                Place(self._home, name_activity_file(self._run)).write(body, 0o600)
+                Place(self._home, name_activity_file(self._run)).write(msgspec.json.encode(struck), 0o600)
             else:
                 self._remove()
 

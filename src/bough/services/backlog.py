@@ -63,8 +63,7 @@ async def list_proposals(journal: Journal, backlog: Backlog, runs: Sequence[str]
 
 async def list_backlogs(journal: Journal) -> list[str]:
     """Return the names of the project's backlogs, oldest first."""
-    names = await journal.store.names()
-    return [name.removeprefix(BACKLOG) for name in names if name.startswith(BACKLOG)]
+    return [name.removeprefix(BACKLOG) for name in await journal.store.names() if name.startswith(BACKLOG)]
 
 
 async def add_goals(
@@ -121,8 +120,7 @@ def resolve_needs(backlog: Backlog, entry: GoalEntry, added: Mapping[str, GoalEn
 
 async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry: GoalEntry) -> GoalEntry:
     entry = resolve_needs(backlog, check_entry(entry, item.name))
-    known = {each.name: each.entry for each in backlog.items.values() if not each.dropped}
-    check_needs(known, {item.name: entry})
+    check_needs({each.name: each.entry for each in backlog.items.values() if not each.dropped}, {item.name: entry})
     allow_goals(journal, backlog.name, {item.name: entry})
     await journal.store.post(backlog.stream, CONTROL, e.GoalEdited(item.name, entry, find_person()))
     return entry

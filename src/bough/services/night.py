@@ -389,8 +389,7 @@ class NightWorker:
             report = replace(report, branch=branch, commit=commit)
             if self.plan.deliver is not None:
                 address, remark = await self.plan.deliver(session, outcome.run, branch)
-                why = f"{report.why}; {remark}" if remark else report.why
-                report = replace(report, address=address, why=why)
+                report = replace(report, address=address, why=f"{report.why}; {remark}" if remark else report.why)
         except BoughError as error:
             report = replace(report, why=f"{report.why}; {error}")
         return report

@@ -126,12 +126,11 @@ async def _tell_run(journal: Journal, name: str, records: Sequence[e.Record], li
 
 def _describe_run(journal: Journal, view: RunView, kind: str, status: str, why: str) -> Notice:
     steps = list_next_steps(view, status, changed=True)
-    said = f"{view.name}: {STATUS_WORDS.get(status, status)}. {why.rstrip('.')} ({first_sentence(view.goal)})"
     return Notice(
         hook_event_name=kind,
         session_id=view.name,
         cwd=str(journal.root),
-        message=said,
+        message=f"{view.name}: {STATUS_WORDS.get(status, status)}. {why.rstrip('.')} ({first_sentence(view.goal)})",
         status=status,
         cost=view.spend.cost,
         next=steps[0][0] if steps else "",

@@ -249,6 +249,5 @@ def find_effective_settings(folder: Path | str, everything: bool = False) -> Eff
 
 def _render_value(loaded: config.Config, section: str, key: str) -> str:
     within: Any = getattr(loaded, section)
-    value = within[key] if isinstance(within, dict) else getattr(within, key)
-    plain = msgspec.to_builtins(value)
+    plain = msgspec.to_builtins(within[key] if isinstance(within, dict) else getattr(within, key))
     return "" if plain is None else msgspec.json.encode(plain).decode()

@@ -104,10 +104,9 @@ def is_begun_here(journal: Journal, run: Run) -> bool:
 async def list_wants(project: "Project", run: Run, choices: Choices) -> dict[str, str]:
     """List what a run asks for and the person's settings, current options and permissions do not grant here."""
     answers = Permissions(project.env, project.root).of(find_subject(run))
-    opened = describe_opened(replace(run, agents=choices.agents(run.agents)))
     wants = {
         name: value
-        for name, value in opened.items()
+        for name, value in describe_opened(replace(run, agents=choices.agents(run.agents))).items()
         if not _is_given(choices, name, value) and not answers.rule(name, value)
     }
     usual = _describe_usual(project, run) if wants else {}

@@ -88,8 +88,7 @@ def _seal(root: Path, named: str) -> str:
             if not place.is_regular():
                 place.write(secrets.token_bytes(32), 0o600)
             key = place.read(64)
-    sealed = hmac.digest(key, named.encode(), "sha256")
-    return base64.urlsafe_b64encode(sealed[:24]).decode()
+    return base64.urlsafe_b64encode(hmac.digest(key, named.encode(), "sha256")[:24]).decode()
 
 
 def announce_server(root: Path, url: str) -> None:
@@ -125,8 +124,7 @@ async def _find(journal: Journal, run: str, seq: int) -> tuple[Waiting, WaitingV
             asked = next((each for each in seen.open(live=True) if each.seq == seq), None)
     if asked is None:
         raise NotFound("This question no longer exists: its run was removed or rewound. There is nothing to answer.")
-    live = await journal.holder(run) is not None
-    return asked, seen, any(each.seq == seq for each in seen.open(live))
+    return asked, seen, any(each.seq == seq for each in seen.open(await journal.holder(run) is not None))
 
 
 async def read_question(journal: Journal, token: str) -> LinkedQuestion:

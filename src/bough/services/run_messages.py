@@ -126,8 +126,7 @@ async def answer_once(
     journal: Journal, name: str, waiting: Waiting, said: e.PlanRuled | e.CommandRuled | e.ChangesAnswered | e.PersonSaid
 ) -> None:
     """Post an answer. Raises `UsageError` if another answer is earlier in the journal: only the first one counts."""
-    mine = await journal.store.post(name, CONTROL, said)
-    seen = await load_waiting(journal, name, until=mine.seq)
+    seen = await load_waiting(journal, name, until=(await journal.store.post(name, CONTROL, said)).seq)
     if waiting.seq not in [each.seq for each in seen.open(live=True)]:
         late = f"{name} no longer waits for an answer: see `bough status {name}`."
         refuse_second(name, seen, waiting.kind, waiting.task, late, waiting.id)
@@ -168,8 +167,7 @@ async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Wa
 async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: Approval) -> None:
     """Record the person's answer to a plan. The process that works on the run reads it and stops asking."""
     if approval.steps:
-        step = (await journal.task(name, waiting.task)).step
-        validate_plan(Plan(replace(step, steps=approval.steps)))
+        validate_plan(Plan(replace((await journal.task(name, waiting.task)).step, steps=approval.steps)))
     chosen = (approval.says, approval.wish, approval.steps, approval.requirements)
     await answer_once(journal, name, waiting, e.PlanRuled(waiting.task, *chosen, find_person()))
 

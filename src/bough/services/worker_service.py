@@ -46,8 +46,7 @@ _NEEDS_STORE = "Workers need a shared journal: pass --store postgresql://USER@HO
 def make_worker_name(folder: Path | str) -> str:
     """Return a worker name that is the same at every start, and different in every folder and machine, because two
     workers with one name would take each other's tasks."""
-    place = require_folder(folder)
-    return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:6]}"
+    return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(require_folder(folder))).hexdigest()[:6]}"
 
 
 class Serving:

@@ -187,8 +187,7 @@ def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> in
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=top)
     call = _find_openat2()
     if call is not None:
-        resolve = _NO_MAGIC | _BENEATH | (0 if links else _NO_LINKS)
-        return call(top, os.fsencode(name), flags, resolve)
+        return call(top, os.fsencode(name), flags, _NO_MAGIC | _BENEATH | (0 if links else _NO_LINKS))
     if links:
         real = os.path.realpath(os.path.join(root, name))
         if not f"{real}/".startswith(f"{os.path.realpath(root)}/"):

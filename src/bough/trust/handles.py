@@ -168,8 +168,7 @@ def remove_below(top: bytes, path: bytes) -> None:
 def remove_in(parent: int, name: bytes) -> None:
     """Remove a file, a link (never its target) or a whole folder from a folder, if it exists."""
     try:
-        found = os.lstat(name, dir_fd=parent)
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
             return _retry_with_access(parent, partial(os.unlink, name, dir_fd=parent))
         _empty_folder(parent, name)
         _retry_with_access(parent, partial(os.rmdir, name, dir_fd=parent))

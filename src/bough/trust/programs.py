@@ -101,8 +101,7 @@ def resolve_command(argv: Sequence[str], project: Path | None, env: Mapping[str,
     if (program := find_program(argv[0], project, env)) is None:
         raise NoProgram(2, "is not on your PATH (programs in the project do not count: write their path)", argv[0])
     # With `-P`, `python -m NAME` does not import a `NAME.py` from the checkout, which is the current folder.
-    safe = ["-P"] if _INTERPRETER.fullmatch(argv[0]) else []
-    return [program, *safe, *argv[1:]]
+    return [program, *(["-P"] if _INTERPRETER.fullmatch(argv[0]) else []), *argv[1:]]
 
 
 def make_shell_argv(command: str) -> list[str]:
@@ -112,8 +111,7 @@ def make_shell_argv(command: str) -> list[str]:
 
 def make_environment(**own: str) -> dict[str, str]:
     """Return the person's variables that programs may see, and those given here."""
-    kept = {name: value for name, value in os.environ.items() if name in _NAMES or name.startswith(_PREFIXES)}
-    return kept | own
+    return {name: value for name, value in os.environ.items() if name in _NAMES or name.startswith(_PREFIXES)} | own
 
 
 def make_tracker_environment(program: str, **own: str) -> dict[str, str]:

@@ -99,8 +99,7 @@ class Charts:
             case e.ProbesFinished():
                 lane.end("check", at)
             case e.ChildHeld(step=step, other=other):
-                held = self.lanes[child_path(record.task, step)]
-                held.open.setdefault("held", (at, WAITING, f"waits for {other}"))
+                self.lanes[child_path(record.task, step)].open.setdefault("held", (at, WAITING, f"waits for {other}"))
             case e.ChildStarted(step=step, task=task):
                 self.lanes[child_path(record.task, step)].end("held", at)
                 lane.steps[step] = child_path(record.task, task)

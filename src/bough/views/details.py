@@ -32,5 +32,4 @@ def _describe_point(task: Task) -> str:
     replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
     if replied is None:
         return "before its first round"
-    calls = ", ".join(one_line(describe_call(call)) for call in replied.calls)
-    return calls or f"says: {first_line(replied.text)}"
+    return ", ".join(one_line(describe_call(call)) for call in replied.calls) or f"says: {first_line(replied.text)}"

@@ -2,11 +2,12 @@
 `task_events.py` those of tasks. An `EventFormatter` follows a run's events, because a line may need earlier events: a
 finished call carries only its id, and rounds must be counted."""
 
+from typing import Any
+
 from bough.core import events as e
 from bough.core.tree.task_state import State
-from bough.views import task_events
-from bough.views.formatting import first_line, format_duration, format_money, headline, pluralize
-from bough.views.task_events import TaskMemory, shorten_call, tell_round
+from bough.views.formatting import first_line, format_duration, format_money, given, headline, pluralize
+from bough.views.task_events import TASK_LINES, TaskMemory, Tell, shorten_call, tell_round
 from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS, Told, choose_style, describe_recheck, describe_verdict
 
 NEWS = frozenset[type](
@@ -23,103 +24,33 @@ NEWS = frozenset[type](
 """The types of events that a live viewer shows because they are turning points."""
 
 
-def tell_run(event: e.AnyEvent) -> Told | None:
-    match event:
-        case e.RunStarted():
-            return f"run started: {headline(event.plan.goal.instructions)}", ""
-        case e.RunResumed():
-            return f"run resumed with {event.models.get('main', '?')}", ""
-        case e.RunHalted():
-            return f"run halted ({STATUS_WORDS[event.reason]}): {event.message}", "yellow"
-        case e.RunFinished():
-            if event.summary.startswith("accepted by "):
-                return f"run ended: {event.summary}", "yellow"
-            return f"run ended: {STATUS_WORDS[event.end]}: {event.summary}", STATUS_STYLES.get(event.end, "yellow")
-        case e.RunReopened():
-            return f"{event.by or 'a person'} rewound {event.task} to the end of round {event.round}", "yellow"
-        case e.BaseStarted():
-            return f"checking the base: {event.command}", ""
-        case e.BaseChecked():
-            return f"before the work: {describe_base(event)}", "red" if event.lacking else ""
-        case e.CheckScouted():
-            return f"scout: {describe_scouting(event)}", ""
-        case e.Judged():
-            return f"verified again: {describe_verdict(event.verdict)}", choose_style(event.verdict)
-        case e.Applied():
-            return f"applied to the project{_name(event.by)}: {pluralize(len(event.files), 'file')}", "green"
-        case e.Undone():
-            return f"undone in your files{_name(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
-        case e.HookFailed():
-            return f"your hook for {event.hook} {event.why}", "yellow"
-        case e.Rechecked():
-            return f"checked again: {describe_recheck(event)}", "green" if event.standing == "proven" else "red"
-        case e.PartTried():
-            return f"took a part out: {(*event.asked, *event.others, 'nothing')[0]} notices", "dim"
-        case e.NeedlessFound():
-            counts = f"{len(event.needless)} of them nothing needs, {len(event.undecided)} undecided"
-            return f"took parts of the change out in {event.checks} checks: {counts}", ""
-        case e.Accepted():
-            return f"accepted without proof{_name(event.by)}{f': {event.why}' if event.why else ''}", "yellow"
-        case _:
-            return None
-
-
-def tell_person(event: e.AnyEvent) -> Told | None:
-    """Describe people's requests, messages and answers, and bough's questions to them."""
-    match event:
-        case e.StopRequested():
-            when = "now" if event.now else "after the current effect"
-            return f"{event.by or 'a person'} asked the run to stop {when}", "yellow"
-        case e.PauseRequested():
-            return f"{event.by or 'a person'} asked the run to pause", "yellow"
-        case e.PersonSaid():
-            to = f" to {event.task}" if event.task else ""
-            return f"{event.by or 'a person'} says{to}: {event.text}", "yellow"
-        case e.MessageReceived():
-            return f"message from {event.by or 'a person'}: {event.text}", "yellow"
-        case e.MessageRead():
-            return _tell_message_read(event)
-        case e.RequirementRestored():
-            return f"requirement {event.number} counts again{_name(event.by)}", "yellow"
-        case e.RequirementsDropped():
-            numbers = ", ".join(map(str, event.numbers))
-            return f"requirement{'s' if len(event.numbers) > 1 else ''} {numbers} dropped{_name(event.by)}", "yellow"
-        case e.QuestionAsked():
-            return f"asks you: {first_line(event.question)}", "yellow"
-        case e.PersonAnswered():
-            who = event.by or "the person"
-            return f"{who} answers: {event.text}" if event.text else "nobody answered the question", ""
-        case e.PlanRuled():
-            return f"{event.task}: {_describe_answer(event, event.by or 'a person')}", ""
-        case e.PlanAnswered():
-            return _describe_answer(event, event.by or "the person"), ""
-        case e.CommandHeld():
-            whose = f" of {event.task}" if event.task else ""
-            return f"a command{whose} is waiting for your approval: {first_line(event.line)}", "yellow"
-        case e.CommandRuled():
-            if event.allow:
-                return f"{event.by or 'a person'} allowed the command", ""
-            return f"{event.by} denied the command" if event.by else "nobody approved the command in time", "yellow"
-        case e.ChangesAnswered():
-            said = f": {first_line(event.say)}" if event.say else ""
-            ruling = "allows" if event.allow else "denies"
-            return f"{event.by or 'a person'} {ruling} {event.task} its test changes{said}", ""
-        case _:
-            return None
+def _by(it: Any) -> str:
+    return it.by or "a person"
 
 
 def _name(person: str) -> str:
-    return f" by {person}" if person else ""
+    return given(" by {}", person)
+
+
+def _tell_finished(event: e.RunFinished) -> Told:
+    if event.summary.startswith("accepted by "):
+        return f"run ended: {event.summary}", "yellow"
+    return f"run ended: {STATUS_WORDS[event.end]}: {event.summary}", STATUS_STYLES.get(event.end, "yellow")
 
 
 def _tell_message_read(event: e.MessageRead) -> Told:
     if not event.requirements:
         return "the message demands nothing: it is passed on", "dim"
     added = "; ".join(first_line(str(one)) for one in event.requirements)
-    instead = ", ".join(map(str, sorted(event.replaces)))
-    replaced = f", replacing {instead}" if instead else ""
-    owner = f" (for {event.owner})" if event.owner else ""
+    replaced = given(", replacing {}", ", ".join(map(str, sorted(event.replaces))))
+    owner = given(" (for {})", event.owner)
     return f"your message adds {pluralize(len(event.requirements), 'requirement')}{replaced}{owner}: {added}", "yellow"
+
+
+def _tell_ruled(event: e.CommandRuled) -> Told:
+    if event.allow:
+        return f"{_by(event)} allowed the command", ""
+    return given("{} denied the command", event.by, "nobody approved the command in time"), "yellow"
 
 
 def _describe_answer(event: e.PlanRuled | e.PlanAnswered, person: str) -> str:
@@ -165,11 +96,57 @@ def describe_base(event: e.BaseChecked) -> str:
     return f"{beside}fails with exit status {event.exit_status} ({took})"
 
 
-FAMILIES = (
-    *(task_events.tell_task, task_events.tell_check, task_events.tell_step),
-    *(task_events.tell_examination, task_events.tell_plan, tell_person, tell_run),
-)
-"""The functions that describe the other families of events, the most frequent family first."""
+RUN_LINES: dict[type, Tell] = {
+    e.RunStarted: lambda it: f"run started: {headline(it.plan.goal.instructions)}",
+    e.RunResumed: lambda it: f"run resumed with {it.models.get('main', '?')}",
+    e.RunHalted: lambda it: (f"run halted ({STATUS_WORDS[it.reason]}): {it.message}", "yellow"),
+    e.RunFinished: _tell_finished,
+    e.RunReopened: lambda it: (f"{_by(it)} rewound {it.task} to the end of round {it.round}", "yellow"),
+    e.BaseStarted: lambda it: f"checking the base: {it.command}",
+    e.BaseChecked: lambda it: (f"before the work: {describe_base(it)}", "red" if it.lacking else ""),
+    e.CheckScouted: lambda it: f"scout: {describe_scouting(it)}",
+    e.Judged: lambda it: (f"verified again: {describe_verdict(it.verdict)}", choose_style(it.verdict)),
+    e.Applied: lambda it: (f"applied to the project{_name(it.by)}: {pluralize(len(it.files), 'file')}", "green"),
+    e.Undone: lambda it: (f"undone in your files{_name(it.by)}: {pluralize(len(it.files), 'file')}", "yellow"),
+    e.HookFailed: lambda it: (f"your hook for {it.hook} {it.why}", "yellow"),
+    e.Rechecked: lambda it: (f"checked again: {describe_recheck(it)}", "green" if it.standing == "proven" else "red"),
+    e.PartTried: lambda it: (f"took a part out: {(*it.asked, *it.others, 'nothing')[0]} notices", "dim"),
+    e.NeedlessFound: lambda it: (
+        f"took parts of the change out in {it.checks} checks: {len(it.needless)} of them nothing needs, "
+        f"{len(it.undecided)} undecided"
+    ),
+    e.Accepted: lambda it: (f"accepted without proof{_name(it.by)}{given(': {}', it.why)}", "yellow"),
+    # what people ask for, say and answer, and what bough asks them
+    e.StopRequested: lambda it: (
+        f"{_by(it)} asked the run to stop {'now' if it.now else 'after the current effect'}",
+        "yellow",
+    ),
+    e.PauseRequested: lambda it: (f"{_by(it)} asked the run to pause", "yellow"),
+    e.PersonSaid: lambda it: (f"{_by(it)} says{given(' to {}', it.task)}: {it.text}", "yellow"),
+    e.MessageReceived: lambda it: (f"message from {_by(it)}: {it.text}", "yellow"),
+    e.MessageRead: _tell_message_read,
+    e.RequirementRestored: lambda it: (f"requirement {it.number} counts again{_name(it.by)}", "yellow"),
+    e.RequirementsDropped: lambda it: (
+        f"requirement{'s' if len(it.numbers) > 1 else ''} {', '.join(map(str, it.numbers))} dropped{_name(it.by)}",
+        "yellow",
+    ),
+    e.QuestionAsked: lambda it: (f"asks you: {first_line(it.question)}", "yellow"),
+    e.PersonAnswered: lambda it: (
+        f"{it.by or 'the person'} answers: {it.text}" if it.text else "nobody answered the question"
+    ),
+    e.PlanRuled: lambda it: f"{it.task}: {_describe_answer(it, _by(it))}",
+    e.PlanAnswered: lambda it: _describe_answer(it, it.by or "the person"),
+    e.CommandHeld: lambda it: (
+        f"a command{given(' of {}', it.task)} is waiting for your approval: {first_line(it.line)}",
+        "yellow",
+    ),
+    e.CommandRuled: _tell_ruled,
+    e.ChangesAnswered: lambda it: (
+        f"{_by(it)} {'allows' if it.allow else 'denies'} {it.task} its test changes{given(': {}', first_line(it.say))}"
+    ),
+}
+LINES = RUN_LINES | TASK_LINES
+"""How each event is described, unless its line needs the memory of earlier ones (`tell_round`)."""
 
 
 class EventFormatter:
@@ -178,12 +155,11 @@ class EventFormatter:
 
     def tell(self, record: e.Record) -> Told:
         """Describe this event. Pass events in order: later ones may need earlier ones."""
-        if (told := tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))) is not None:
-            return told
-        for tell in FAMILIES:
-            if (told := tell(record.event)) is not None:
-                return told
-        raise LookupError(f"There are no words for {type(record.event).__name__}.")
+        if tell := LINES.get(type(record.event)):
+            return (told, "") if isinstance(told := tell(record.event), str) else told
+        if (told := tell_round(record.event, self._tasks.setdefault(record.task, TaskMemory()))) is None:
+            raise LookupError(f"There are no words for {type(record.event).__name__}.")
+        return told
 
     def round(self, task: str) -> int:
         """Return the number of the task's current round."""

@@ -61,6 +61,11 @@ def last_line(text: str) -> str:
     return next((one_line(line) for line in reversed(text.splitlines()) if line.strip()), "")
 
 
+def given(template: str, text: str, otherwise: str = "") -> str:
+    """Put a text into the template's braces; return `otherwise` if it is empty."""
+    return template.format(text) if text else otherwise
+
+
 def escape_json(encoded: bytes) -> str:
     """Return JSON that is safe to print: characters that a terminal may interpret are escaped. They occur only in
     strings, so the JSON stays equivalent."""

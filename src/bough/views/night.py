@@ -268,8 +268,7 @@ def describe_goal(goal: GoalLine) -> str:
     if goal.question:
         parts.append(f"asks: {goal.question}")
     if goal.seconds:
-        tokens = f"{format_count(goal.spend.tokens)} tokens"
-        cost = tokens if _is_unpriced(goal.spend) else format_cost(goal.spend)
+        cost = f"{format_count(goal.spend.tokens)} tokens" if _is_unpriced(goal.spend) else format_cost(goal.spend)
         parts.append(f"{cost}, {format_duration(goal.seconds)}")
     return one_line(" · ".join(part for part in parts if part))
 

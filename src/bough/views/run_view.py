@@ -50,8 +50,7 @@ class RunView(Struct):
 
     def elapsed(self, now: float | None = None) -> float:
         """Return the seconds of work until `now` (or until the last event), without pauses."""
-        at = self.last_at if now is None else now
-        return self.worked + (max(0.0, at - self.since) if self.since else 0.0)
+        return self.worked + (max(0.0, (self.last_at if now is None else now) - self.since) if self.since else 0.0)
 
     @property
     def question(self) -> str:

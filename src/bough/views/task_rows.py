@@ -74,8 +74,7 @@ def describe_trouble(task: TaskView) -> str:
     """Say how bough reacts to an unfinished task that is stuck, and why it is stuck; empty: it is not."""
     if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
         return ""
-    why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
-    return f"bough {RUNGS[task.rung]}: {why}"
+    return f"bough {RUNGS[task.rung]}: {PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)}"
 
 
 def describe_standing(task: TaskView) -> str:

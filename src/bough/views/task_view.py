@@ -244,8 +244,7 @@ def see_rarer(task: TaskView, record: e.Record) -> None:
 
 def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered, role: str) -> None:
     _count_tokens(task, event.usage)
-    tokens = event.usage.input + event.usage.output
-    task.tokens_by_role[role] = task.tokens_by_role.get(role, 0) + tokens
+    task.tokens_by_role[role] = task.tokens_by_role.get(role, 0) + event.usage.input + event.usage.output
     task._spent["seconds"] += event.seconds
     if event.cost is None:
         task._spent["unpriced"] += 1
@@ -296,8 +295,7 @@ def _remember(task: TaskView, version: int) -> None:
 def _describe_running(running: list[Call]) -> str:
     if not running:
         return ""
-    more = f" (and {len(running) - 1} more)" if len(running) > 1 else ""
-    return describe_call(running[0]) + more
+    return describe_call(running[0]) + (f" (and {len(running) - 1} more)" if len(running) > 1 else "")
 
 
 TELLING = ("command", "path", "pattern", "query", "summary", "text")

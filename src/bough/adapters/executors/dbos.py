@@ -348,8 +348,7 @@ class DbosExecutor:
                 continue
             waiting.failures = waiting.failures + 1 if waiting.task.version == waiting.moved else 1
             said = str(now.error or now.output or "") if now is not None else "its workflow is gone"
-            name = said.partition(": ")[0]
-            elsewhere = waiting.failures < 2 or await self._set_aside(waiting, name, said)
+            elsewhere = waiting.failures < 2 or await self._set_aside(waiting, said.partition(": ")[0], said)
             if waiting.failures > TRIES or not elsewhere:
                 waiting.result.set_exception(WorkspaceError(f"{waiting.task.id} fails on its workers: {said}"))
                 continue

@@ -188,12 +188,11 @@ class Janitor(Struct, eq=False):
             id = f"{name}{LIFE}{life}"
             last, since = self._seen.get(id, (-1, now))
             self._seen[id] = (beat, since if beat == last else now)
-            if beat == last and now - since > lease:
-                # Compare the heartbeat that was seen: a worker that sent another since then stays.
-                changed = "DELETE FROM workers WHERE worker = %s AND life = %s AND beat = %s"
-                if db.changed(changed, name, life, beat):
-                    db.run("DELETE FROM claims WHERE worker = %s", id)
-                    continue
+            # Compare the heartbeat that was seen: a worker that sent another since then stays.
+            query = "DELETE FROM workers WHERE worker = %s AND life = %s AND beat = %s"
+            if beat == last and now - since > lease and db.changed(query, name, life, beat):
+                db.run("DELETE FROM claims WHERE worker = %s", id)
+                continue
             there.add(id)
         self._seen = {id: seen for id, seen in self._seen.items() if id in there}
         return there

@@ -131,8 +131,7 @@ async def over_pipes(pipes: Pipes) -> AsyncIterator[Any]:
     async def speak() -> None:
         async with from_session:
             async for message in from_session:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await pipes.write_line(text.encode())
+                await pipes.write_line(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async with anyio.create_task_group() as group:
         group.start_soon(listen)
@@ -152,9 +151,8 @@ async def over_http(server: ToolServer, env: Mapping[str, str]) -> AsyncIterator
     async with AsyncExitStack() as stack:
         auth = None
         if (oauth := server.oauth) is not None:
-            secret = env.get(oauth.secret_env, "")
             auth = ClientCredentialsOAuthProvider(
-                url, _Memory(), oauth.client_id, secret, scope=oauth.scope, issuer=oauth.issuer
+                url, _Memory(), oauth.client_id, env.get(oauth.secret_env, ""), scope=oauth.scope, issuer=oauth.issuer
             )
         client = await stack.enter_async_context(create_mcp_http_client(headers, auth=auth))
         yield await stack.enter_async_context(streamable_http_client(url, http_client=client))

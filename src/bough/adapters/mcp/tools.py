@@ -153,8 +153,7 @@ class McpTools:
             result = await connection.call(tool, arguments)
         except ServerLost as error:
             await self._end(server, workspace)
-            may_start = self._may_start(server, workspace)
-            again = "It restarts with the next call." if may_start else "Do without it."
+            again = "It restarts with the next call." if self._may_start(server, workspace) else "Do without it."
             return ToolResult(repair_surrogates(f"The MCP server {server} gave no answer: {error} {again}"), ok=False)
         except MCPError as error:
             return ToolResult(repair_surrogates(f"The MCP server {server} refuses the call: {error}"), ok=False)

@@ -56,8 +56,7 @@ async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capab
                 asked = msgspec.json.encode({"model": at.model})
                 shown = await _request_json(client, at, "POST", f"{root}/api/show", asked)
                 if "capabilities" in shown or "model_info" in shown:
-                    running = await _request_json(client, at, "GET", f"{root}/api/ps")
-                    return _parse_ollama(shown, running, at.model)
+                    return _parse_ollama(shown, await _request_json(client, at, "GET", f"{root}/api/ps"), at.model)
             found = _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
             if found != Capabilities():
                 return found

@@ -106,5 +106,4 @@ class Pace(Struct):
     def _pause(self, now: float, retry_after: float | None, times: int) -> None:
         if retry_after is None:
             retry_after = min(self.first * 2.0 ** max(times - 1, 0), self.longest)
-        pause = min(retry_after, PATIENCE)
-        self.until = max(self.until, now + pause * (1.0 + SPREAD * self.chance()))
+        self.until = max(self.until, now + min(retry_after, PATIENCE) * (1.0 + SPREAD * self.chance()))

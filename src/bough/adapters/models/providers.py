@@ -141,8 +141,7 @@ def make_model(
 
 
 def _load_dialect(known: Provider) -> type[HttpModel]:
-    module = import_module(f"bough.adapters.models.{known.dialect}")
-    found: type[HttpModel] = getattr(module, DIALECTS[known.dialect])
+    found: type[HttpModel] = getattr(import_module(f"bough.adapters.models.{known.dialect}"), DIALECTS[known.dialect])
     return found
 
 

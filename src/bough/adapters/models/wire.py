@@ -116,11 +116,10 @@ class BaseReader(ABC):
         return bool(self._stop)
 
     def _answer(self, text: str, calls: tuple[Call, ...], extra: str, refused: str = "") -> Answer:
-        stop = self.stops.get(self._stop, "calls" if calls else "end")
         return Answer(
             text=repair_surrogates(text or refused),
             calls=repair_calls(calls),
-            stop="refusal" if refused and not calls else stop,
+            stop="refusal" if refused and not calls else self.stops.get(self._stop, "calls" if calls else "end"),
             usage=self._usage,
             model=repair_surrogates(self._model) or self._name.partition(":")[2],
             extra=extra,

@@ -113,8 +113,7 @@ def _handle_path(handle: int) -> str:
 
 
 def _bind(target: str, source: int, writable: bool) -> None:
-    folder = stat.S_ISDIR(os.fstat(source).st_mode)
-    _mount_at(target, _handle_path(source), "", MS_BIND | MS_REC, folder=folder)
+    _mount_at(target, _handle_path(source), "", MS_BIND | MS_REC, folder=stat.S_ISDIR(os.fstat(source).st_mode))
     # Use the path, since the handle refers to what the mount now covers.
     kernel.set_mount(NEW + target, AT_RECURSIVE, ATTR_NOSUID | ATTR_NODEV | (0 if writable else ATTR_RDONLY))
 

@@ -349,8 +349,7 @@ def probe() -> str:
     request = {"argv": [""], "env": {}, "cwd": "/", "writable": [], "abi": kernel.landlock_abi()}
     null = os.open(os.devnull, os.O_WRONLY)
     try:
-        keeper = Keeper(own)
-        keeper.start({**request, "families": []}, null)
+        Keeper(own).start({**request, "families": []}, null)
     except StartFailed as failed:
         # The program's name is empty, so starting it must fail; if only that fails, everything else works.
         return "" if failed.report["failed"] == "exec" else str(failed.report["why"])

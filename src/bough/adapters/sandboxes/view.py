@@ -130,14 +130,12 @@ class FileSystemView:
             if resolver != "/etc/resolv.conf" and isfile(resolver):
                 lines.append(_make_line("read", resolver))
         # Of two mounts with the same target, the later one counts.
-        last = {line[1]: line for line in lines}
-        ordered = sorted(last.values(), key=lambda line: line[1].split("/"))
+        ordered = sorted({line[1]: line for line in lines}.values(), key=lambda line: line[1].split("/"))
         return list(_drop_repeated(ordered)), [root, scratch, *places, *self.writable, "/dev"]
 
     def _is_away(self, place: str) -> bool:
         """Whether a command would not see a path unless it is mounted."""
-        top = place.split("/")[1]
-        return top not in _SYSTEM or any(place.startswith(f"{folder}/") for folder in self._empty)
+        return place.split("/")[1] not in _SYSTEM or any(place.startswith(f"{folder}/") for folder in self._empty)
 
     def _may_be_lent(self, place: str) -> bool:
         """Whether a command may see a folder that the workspace borrows: a folder of the project, or one that does not

@@ -116,8 +116,7 @@ class PostgresStore(SqlStore[Transaction]):
             raise
 
     def _prepare(self, db: Transaction, create: bool) -> None:
-        there = db.one("SELECT to_regclass('meta') IS NOT NULL")
-        if there != (True,):
+        if db.one("SELECT to_regclass('meta') IS NOT NULL") != (True,):
             if not create:
                 raise NotFound(f"There are no runs in {self.path} yet: start one with `bough run GOAL --store …`.")
             # CREATE … IF NOT EXISTS is not safe in parallel: two processes that begin together both find nothing, and
@@ -175,8 +174,7 @@ class PostgresStore(SqlStore[Transaction]):
         return super()._take(db, run, task, worker, token, silent)
 
     def _add_claim(self, db: Transaction, run: str, task: str, worker: str, token: str) -> None:
-        query = "INSERT INTO claims (run, task, worker, token) VALUES (%s, %s, %s, %s)"
-        db.run(query, run, task, worker, token)
+        db.run("INSERT INTO claims (run, task, worker, token) VALUES (%s, %s, %s, %s)", run, task, worker, token)
 
     async def renew(self, worker: str, lease: float) -> None:
         await self.transact(lambda db: renew_claims(db, worker, self.left))

@@ -67,8 +67,7 @@ def read(arguments: Read, bench: Bench) -> ToolResult:
         if room < 0 and page:
             break
         page.append(numbered)
-    last = first + len(page)
-    return ToolResult("\n".join([*page, _describe_position(arguments, lines, last, unfinished)]))
+    return ToolResult("\n".join([*page, _describe_position(arguments, lines, first + len(page), unfinished)]))
 
 
 def _describe_position(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:

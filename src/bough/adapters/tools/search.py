@@ -89,8 +89,7 @@ async def search(ripgrep: str | None, arguments: Search, bench: Bench) -> ToolRe
     if matches > arguments.limit:
         count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
     listed, cut = cut_middle("\n".join(lines), bench.rules.shown - 200)
-    whole = "\n".join(lines).encode() if cut else None
-    return ToolResult(f"{listed}\n({count})", whole=whole)
+    return ToolResult(f"{listed}\n({count})", whole="\n".join(lines).encode() if cut else None)
 
 
 def _select_matches(output: str, limit: int) -> tuple[list[str], int]:

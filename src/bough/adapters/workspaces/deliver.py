@@ -117,8 +117,7 @@ def _measure(body: bytes) -> bytes:
 
 
 def _quote(path: str) -> bytes:
-    escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'"%b"' % escaped
+    return b'"%b"' % os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
 
 
 def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes | None]:
@@ -139,8 +138,7 @@ def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes 
 
 
 def _read_text_at(root: Path, path: str, at: str) -> bytes | None:
-    words = (*HARMLESS, "cat-file", "blob", f"{at}:{path}")
-    asked = run_git(root, words, str(root), make_environment())
+    asked = run_git(root, (*HARMLESS, "cat-file", "blob", f"{at}:{path}"), str(root), make_environment())
     return asked.stdout if asked.returncode == 0 else None
 
 
@@ -152,8 +150,7 @@ def _run_git(
     hooks: bool = False,
 ) -> str:
     around = dict(os.environ) if hooks else make_environment()
-    words = args if hooks else (*HARMLESS, *args)
-    done = run_git(root, words, str(root), around, feed, endless=True)
+    done = run_git(root, args if hooks else (*HARMLESS, *args), str(root), around, feed, endless=True)
     if done.returncode not in fine:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)

@@ -218,8 +218,7 @@ class GitWorkspaces(GitTrees):
         mounts += self._list_mounts(
             [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
         )
-        place = repository.branch(run, task)
-        own = (repository, place, scanner, Tracked(base=base), known, owners, furnish, remake)
+        own = (repository, repository.branch(run, task), scanner, Tracked(base=base), known, owners, furnish, remake)
         return GitWorkspace(checkout, start, scratch, mounts, *own, wanted.tree, env)
 
     def _list_mounts(self, links: list[bytes]) -> list[Mount]:

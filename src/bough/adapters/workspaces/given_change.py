@@ -132,8 +132,7 @@ class PersonCommits:
         if began == head:
             raise UsageError(f"{what} is empty: {head[:10]} is part of what it is compared with ({base[:10]}).")
         wanted = ("log", "--reverse", "--no-merges", f"-n{MESSAGES}", "--format=%B%x00", f"{began}..{head}")
-        listed = self.ask(*wanted).split("\0")
-        messages = tuple(text for one in listed if (text := _TRAILER.sub("", one).strip()))
+        messages = tuple(text for one in self.ask(*wanted).split("\0") if (text := _TRAILER.sub("", one).strip()))
         count = f" ({len(messages)} commits)" if len(messages) > 1 else ""
         return GivenChange(f"{what}{count}", began, head, messages=messages)
 

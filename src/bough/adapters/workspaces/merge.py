@@ -102,9 +102,8 @@ class _Joining(Struct, eq=False):
     def join(self, found: list[PathConflict]) -> Merged:
         left = [each for each in map(self._rename_sides, found) if not self._settle(each)]
         marked = self.repository.alter(self.tree, self.put, self.batch) if self.put else self.tree
-        tree = self.repository.alter(marked, self.both, self.batch) if self.both else marked
         return Merged(
-            tree,
+            self.repository.alter(marked, self.both, self.batch) if self.both else marked,
             tuple(format_path(each.path) for each in left),
             tuple(each.says for each in left),
             tuple(map(format_path, self.both)),

@@ -95,8 +95,7 @@ class ProvisionedWorkspaces(Struct, eq=False):
         own = {"PORT": str(port), "DATA": str(data)}
         if service.before:
             await self._run_once(beside, service.before, f"[services.{name}] before", own, service.timeout)
-        argv = make_shell_argv(service.run)
-        running = await self._sandbox.serve(argv, workspace=beside, limit=LIMIT, env=own)
+        running = await self._sandbox.serve(make_shell_argv(service.run), workspace=beside, limit=LIMIT, env=own)
         workspace.services.append(running)
         end = time.monotonic() + service.timeout
         while True:

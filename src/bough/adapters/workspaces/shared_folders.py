@@ -124,5 +124,4 @@ def _leads_out(folder: bytes) -> bool:
 def _leads_outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
     """Whether a package is a relative link out of `node_modules`, such as `../packages/web`; from inside a scope, it
     goes up one level more."""
-    up = b"../" * (1 + name.count(b"/"))
-    return entry.is_symlink() and os.readlink(entry.path).startswith(up)
+    return entry.is_symlink() and os.readlink(entry.path).startswith(b"../" * (1 + name.count(b"/")))

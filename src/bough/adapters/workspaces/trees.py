@@ -111,8 +111,7 @@ class GitTrees:
     @in_thread("read files")
     def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Return the mode and content of each of these files that the tree has."""
-        read = self._prepared(tree).read(tree, paths)
-        return {path: (file.mode.decode(), body) for path, file, body in read}
+        return {path: (file.mode.decode(), body) for path, file, body in self._prepared(tree).read(tree, paths)}
 
     @in_thread("compare")
     def diff(self, base: str, tree: str, stat: bool = False) -> str:

@@ -300,8 +300,7 @@ def _choose(backlog: Backlog, ready: list[BacklogItem], here: NightSituation) ->
     busy = find_busy_files([item.entry.step(item.name) for item in running], here.touched)
     # Begun goals first: their work is worth more than a fresh start.
     order = sorted(ready, key=lambda item: (item.taken is None, -item.entry.priority))
-    free = (item for item in order if find_blocking_step(item.entry.step(item.name), busy) is None)
-    return next(free, order[0])
+    return next((item for item in order if find_blocking_step(item.entry.step(item.name), busy) is None), order[0])
 
 
 def _describe_end(standings: Iterable[GoalStanding]) -> str:

@@ -77,8 +77,7 @@ def _make_entry(title: str, details: list[str], source: str) -> Named:
             kept.append(line)
     indent = min((len(line) - len(line.lstrip()) for line in kept if line.strip()), default=0)
     body = "\n".join(line[indent:].rstrip() for line in kept).strip()
-    goal = f"{title.strip()}\n\n{body}" if body else title.strip()
-    return _convert({**said, "goal": goal}, source)
+    return _convert({**said, "goal": f"{title.strip()}\n\n{body}" if body else title.strip()}, source)
 
 
 def read_documents(text: str, file: str) -> list[Any]:

@@ -26,8 +26,7 @@ USEFUL = 6
 
 def compute_free(limits: Limits, spend: Spend, reserved: Sequence[Limits] = ()) -> Limits:
     """Compute what is neither spent nor reserved for running children: all that the task itself may use meanwhile."""
-    taken = reduce(add_limits, reserved, Limits(0, 0, 0.0, 0.0))
-    return subtract_limits(compute_remaining(spend, limits), taken)
+    return subtract_limits(compute_remaining(spend, limits), reduce(add_limits, reserved, Limits(0, 0, 0.0, 0.0)))
 
 
 def compute_grant(

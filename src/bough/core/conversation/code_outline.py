@@ -188,8 +188,7 @@ def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tu
             documents = True  # Only comments or layout differ.
         if language is NEUTRAL and not is_document(path):
             version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
-    interface = _declare(before) != _declare(after)
-    return Difference(code=code, documents=documents, interface=interface, version=version)
+    return Difference(code=code, documents=documents, interface=_declare(before) != _declare(after), version=version)
 
 
 def _declare(texts: Mapping[str, str]) -> set[str]:

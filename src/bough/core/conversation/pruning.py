@@ -147,10 +147,9 @@ def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_f
     # No text can contain its own hash, so no text can imitate the line that closes it.
     fence = f"===== {hash_text(part + so_far):012x} ====="
     before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
-    which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
     return {
         "part": part,
-        "which": which,
+        "which": "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation",
         "so_far": before,
         "fence": fence,
         "words": str(words),

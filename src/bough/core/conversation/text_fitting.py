@@ -33,8 +33,7 @@ def shorten_middle(text: str, most: int) -> str:
     if (end := head.rfind("\n", len(head) * 3 // 4)) >= 0:
         head = head[: end + 1]
     tail = take_tail(text, room - count_bytes(head))
-    begin = tail.find("\n", 0, len(tail) // 4)
-    tail = tail[begin + 1 :]
+    tail = tail[tail.find("\n", 0, len(tail) // 4) + 1 :]
     gone = len(text) - len(head) - len(tail)
     return f"{head.rstrip()}\n[… {gone:,} characters left out …]\n{tail}"
 
@@ -79,8 +78,7 @@ def render_bullets(items: Iterable[str]) -> str:
 
 def fence_text(text: str, language: str = "") -> str:
     """Render a text as a Markdown code block whose marks the text cannot close."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
+    fence = "`" * (max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 

@@ -20,8 +20,7 @@ from bough.core.tree.task_state import State, check_transition
 def _apply_planned(task: Task, event: e.Planned) -> Task:
     """Set the plan's new smaller steps. Completed steps stay as they are, whatever the plan says."""
     settled, plan = task.children.settled, task.plan
-    done = {name for name, child in settled.items() if child.state is State.COMPLETED}
-    dropped = set(event.dropped) - done
+    dropped = set(event.dropped) - {name for name, child in settled.items() if child.state is State.COMPLETED}
     kept = (step for step in plan.steps if step.name not in dropped)
     return change(
         clear_trouble(task),

@@ -23,8 +23,7 @@ from bough.core.tree.task_state import State, check_transition
 def _apply_message_received(task: Task, event: e.MessageReceived) -> Task:
     """Add a person's message to the notes for later agents; the current agent gets it directly."""
     if event.requirements:
-        known = add_requirements(task.asked, event.requirements, {})
-        task = change(task, inherited={"requirements": known})
+        task = change(task, inherited={"requirements": add_requirements(task.asked, event.requirements, {})})
     unheard = (*task.talk.unheard, event.text) if task.attempt is not None else task.talk.unheard
     return change(_note_said(task, event.text), talk={"heard": event.said, "unheard": unheard})
 

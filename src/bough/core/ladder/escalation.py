@@ -30,9 +30,8 @@ def choose_tactic(allowed: tuple[Tactic, ...], tried: Mapping[str, int], *, alon
     """Choose the most promising tactic. `tried`: how often each was tried on this task, which makes it less promising.
     `alone`: whether the task is one file; `failed`: whether an earlier attempt failed."""
     defaults = MEASURED if alone else SEVERAL
-    usable = [tactic for tactic in defaults if tactic in allowed and (failed or tactic not in LATER)]
     return max(
-        usable,
+        [tactic for tactic in defaults if tactic in allowed and (failed or tactic not in LATER)],
         key=lambda tactic: defaults[tactic] / (1 + tried.get(tactic, 0)),
         default="repair" if failed else "whole",
     )

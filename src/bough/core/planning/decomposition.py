@@ -288,8 +288,7 @@ def read_replan(
 
 def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset[str]) -> Step:
     """Build ONE step for what the parent's check still reports, without a model. `template`: the prompt `focus`."""
-    item = StepDraft(name=f"fix-{parent.name}"[:40])
-    (name,), _ = assign_names([item], taken)
+    (name,), _ = assign_names([StepDraft(name=f"fix-{parent.name}"[:40])], taken)
     values = {"instructions": parent.instructions, "criteria": render_bullets(parent.criteria), "failure": failure}
     return derive_step(
         parent,

@@ -262,8 +262,7 @@ def _words(text: str) -> set[str]:
     """Return the words of a text or a path; `snake_case` and `CamelCase` count whole and in parts."""
     found = set()
     for word in re.findall(r"\w+", text):
-        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", word)
-        found |= {word.lower(), *(part.lower() for part in parts)}
+        found |= {word.lower(), *(part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", word))}
     return {word for word in found if len(word) > 2 and word not in _COMMON and not word.isdecimal()}
 
 

@@ -39,8 +39,7 @@ ALIKE = 0.85
 
 def extract_words(text: str) -> frozenset[str]:
     """Extract the words of a text for comparison: in lower case, names split into parts, stemmed, no stop words."""
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text[:20_000])
-    found = re.findall(r"[^\W_]+", apart.lower())
+    found = re.findall(r"[^\W_]+", re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text[:20_000]).lower())
     return frozenset(_stem(word) for word in found if word not in _STOP)
 
 

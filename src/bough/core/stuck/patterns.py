@@ -118,7 +118,6 @@ def _remember(
     failed = (RoundKey(now, one.error) for one in marks if one.error and one.says >= m.SPECIFIC and memory.trees)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
-    reading = (*memory.reading, RoundKey(now, shapes.pop())) if paging else ()
     return replace(
         memory,
         marks=keep_last(_keep_since((*memory.marks, *marks), now - rules.window), rules.window * 4),
@@ -126,7 +125,7 @@ def _remember(
         idle=keep_last(idle, rules.idle),
         failed=keep_last(_keep_since((*memory.failed, *failed), now - rules.error_window), rules.error_window),
         trees=keep_last(memory.trees, rules.window),
-        reading=keep_last(reading, rules.looks),
+        reading=keep_last((*memory.reading, RoundKey(now, shapes.pop())) if paging else (), rules.looks),
         known=keep_last((*memory.known, *results), KNOWN),
     )
 
@@ -140,8 +139,7 @@ def _list_repeated(
         return ()
     kind, lag = max(again, key=lambda each: each[1])
     # Exactly the same calls with the same error need one round less to count than similar ones.
-    before = [one.call for one in memory.marks if one.round == memory.round - 1]
-    verbatim = [one.call for one in marks] == before
+    verbatim = [one.call for one in marks] == [one.call for one in memory.marks if one.round == memory.round - 1]
     return keep_last((*memory.repeated, RepeatedRound(memory.round, lag, kind, verbatim)), rules.window)
 
 

@@ -136,8 +136,7 @@ def read_calls(text: str, known: CandidateFiles, stop: Stop = "end") -> Reading:
         found = _read_bare_code(text, known)
     kept, aside = _drop_tests(found, known)
     last = next((call for call in kept if call.name == "done"), None)
-    prose = " ".join(re.sub(r"(?s)(```|~~~).*?(\1|\Z)", " ", text).split())
-    summary = prose[:_SUMMARY] or "The files are written."
+    summary = " ".join(re.sub(r"(?s)(```|~~~).*?(\1|\Z)", " ", text).split())[:_SUMMARY] or "The files are written."
     said = None if last is not None or done is None else (done[1] or "").strip() or summary
     return Reading(tuple(kept), said, more, aside)
 

@@ -193,8 +193,7 @@ def extract_errors(text: str) -> str:
     """Extract the error lines; the last lines if there are none."""
     lines = [line for line in text.strip().split("\n") if line.strip()]
     marked = [line for line in lines if _MARKED.match(line)]
-    kept = marked or [line for line in lines if _TELLING.search(line)] or lines[-LINES:]
-    return "\n".join(dict.fromkeys(kept))
+    return "\n".join(dict.fromkeys(marked or [line for line in lines if _TELLING.search(line)] or lines[-LINES:]))
 
 
 def find_target(known: CandidateFiles) -> str:

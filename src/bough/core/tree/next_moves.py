@@ -66,15 +66,13 @@ def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHel
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
-    waiting = _iter_waiting(task, task.plan.steps)
-    ready = (step for step in waiting if _has_needs_met(task, step))
+    ready = (step for step in _iter_waiting(task, task.plan.steps) if _has_needs_met(task, step))
     found = (
         ChildHeld(step.name, *blocked)
         for step in ready
         if (blocked := file_overlap.find_blocking_step(step, files)) is not None
     )
-    held = islice(found, AHEAD)
-    return [each for each in held if task.children.held.get(each.step) != each]
+    return [each for each in islice(found, AHEAD) if task.children.held.get(each.step) != each]
 
 
 def _list_running(task: Task) -> list[Step]:

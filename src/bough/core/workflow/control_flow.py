@@ -98,8 +98,7 @@ def choose_next_state(machine: Machine, ended: ChildSettled, count: int) -> Next
     it also fails at the limit of transitions, so that an endless loop does not count as success.
     """
     state, success = ended.child, ended.state is State.COMPLETED
-    found = next((each for each in machine.states if each.name == state), Exits(state))
-    for transition in found.transitions:
+    for transition in next((each for each in machine.states if each.name == state), Exits(state)).transitions:
         if transition.on is not None and not is_met(transition.on, {BEFORE: ended, state: ended}):
             continue
         why = f"{state} → {transition.to}" + (f", on {render_condition(transition.on)}" if transition.on else "")

@@ -50,8 +50,7 @@ def load(
     goal = _build_step(node)
     raise_for(problems, file)
     name = node.name or slug(file.rpartition("/")[2].removesuffix(".toml"))
-    description = goal.instructions if goal.steps else goal.title
-    return Workflow(name, description, tuple(node.specs.values()), p.Plan(goal))
+    return Workflow(name, goal.instructions if goal.steps else goal.title, tuple(node.specs.values()), p.Plan(goal))
 
 
 def _build_step(node: Node) -> p.Step:
@@ -175,8 +174,7 @@ def _look_up(node: Node, key: str, piece: places.Input | places.ResultPlace, res
         needle = f"{{{piece.name}}}"
         if piece.name not in values:
             known = suggest_nearest(piece.name, values) if values else "declare it under [inputs]."
-            text = f"There is no input `{piece.name}`: {known} Write `{{{{` for a literal brace."
-            node.wrong(key, text, needle)
+            node.wrong(key, f"There is no input `{piece.name}`: {known} Write `{{{{` for a literal brace.", needle)
         value = values.get(piece.name, ("",))
         if not results and any(isinstance(part, places.ResultPlace) for part in value):
             node.wrong(key, f"`{needle}` holds a step's result, which `{key}` cannot use.", needle)
@@ -198,13 +196,11 @@ def _read_inputs(node: Node, included: Node) -> dict[str, places.Parts]:
     at = ("action", "inputs")
     for name in said:
         if name not in specs:
-            text = f"{file} has no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}"
-            node.report((*at, name), text)
+            node.report((*at, name), f"{file} has no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}")
     values: dict[str, places.Parts] = {}
     for name, spec in specs.items():
         if name in said:
-            given = replace(node, at=(*node.at, *at), said=said, included=None)
-            values[name] = _pass_input(given, spec, said[name])
+            values[name] = _pass_input(replace(node, at=(*node.at, *at), said=said, included=None), spec, said[name])
         elif spec.default is not None:
             values[name] = (spec.default,)
         else:

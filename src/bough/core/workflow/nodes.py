@@ -68,8 +68,7 @@ class Node(Struct, eq=False):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a key's value from this node, or else from the included workflow."""
-        inside = default if self.included is None else self.included.get(key, default)
-        return self.table.get(key, inside)
+        return self.table.get(key, default if self.included is None else self.included.get(key, default))
 
     @property
     def again(self) -> bool:

@@ -26,9 +26,8 @@ def write_workflow(plan: Plan) -> str:
     """Write the plan as the text of a workflow file; raise `UsageError` if a file cannot express the plan."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
-    title = slug(goal.title or shorten_line(goal.instructions, 60))
     lines = [
-        f"name = {_render_text(title)}",
+        f"name = {_render_text(slug(goal.title or shorten_line(goal.instructions, 60)))}",
         *_write_lines(_collect_keys(goal, known, ()) | _collect_machine(goal.machine)),
     ]
     text = "\n".join([*lines, *_write_steps(goal, "", known, ())]) + "\n"

@@ -186,8 +186,7 @@ async def import_(
         raise click.UsageError("nobody can be asked here: pass --yes to import without asking")
     if not yes and not _confirm_issues(issues):
         return
-    entries = [(issue.name, issue.entry) for issue in issues]
-    await _add(folder, name, entries, as_json, keep_going=True)
+    await _add(folder, name, [(issue.name, issue.entry) for issue in issues], as_json, keep_going=True)
 
 
 def _confirm_issues(issues: "Sequence[Issue]") -> bool:

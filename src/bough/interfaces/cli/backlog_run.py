@@ -168,8 +168,7 @@ async def watch_night(opened: "app.Session", plan: "NightPlan", choices: "app.Ch
         if not as_json:
             display.tell(_tell(Backlog(plan.name), record))
 
-    recorded = print_json_line if as_json else display.recorded
-    watch = NightObserver(stop, listed, recorded, merged, display.doing)
+    watch = NightObserver(stop, listed, print_json_line if as_json else display.recorded, merged, display.doing)
     stop.watch(lambda: None if as_json else display.tell([("Stopping: the same command continues.", "")]))
     enable_gc()
     try:

@@ -112,8 +112,7 @@ class Person:
     async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         """Return the person's answer to a plan; None if they want to stop."""
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
-        criteria = self._goal.criteria or asked
-        plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
+        plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=self._goal.criteria or asked))
         async with self._aside():
             print_plan(make_output(), plan, self.requirements)
             click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")

@@ -232,8 +232,7 @@ async def _run(
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = step if isinstance(step, Step) else None
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
-        outcome = await run_to_end(display, work, asked, asks)
-        return await finish_run(opened, outcome, apply=apply, as_json=as_json)
+        return await finish_run(opened, await run_to_end(display, work, asked, asks), apply=apply, as_json=as_json)
 
 
 class Dashboard:
@@ -254,8 +253,7 @@ class Dashboard:
         from bough.core.errors import UsageError
         from bough.trust.programs import start_own
 
-        words = ("serve", "--dir", str(root), "--json", "--until", str(os.getpid()))
-        self._process = start_own(root, *words)
+        self._process = start_own(root, "serve", "--dir", str(root), "--json", "--until", str(os.getpid()))
         assert self._process.stdout is not None and self._process.stderr is not None
         said = self._process.stdout.readline()
         if not said:
@@ -298,8 +296,7 @@ async def resume(run: str | None, folder: Path, apply: bool, as_json: bool, **ch
 
     display, choices = make_display(as_json), app.Choices(**chosen)
     async with app.open_session(folder, choices=choices) as opened:
-        name = await opened.find(run)
-        return await resume_run(opened, name, display, choices, apply, as_json)
+        return await resume_run(opened, await opened.find(run), display, choices, apply, as_json)
 
 
 async def resume_run(
@@ -332,5 +329,4 @@ async def resume_run(
     if wants and (said := ask_permission(opened.root, name, wants)) is not None:
         allow_run(opened, stored, wants, said)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
-    outcome = await run_to_end(display, work, asks=asks)
-    return await finish_run(opened, outcome, apply=apply, as_json=as_json)
+    return await finish_run(opened, await run_to_end(display, work, asks=asks), apply=apply, as_json=as_json)

@@ -48,11 +48,10 @@ def render_banner(record: e.Record, sandbox: str, examines: bool = False) -> lis
             return []
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
     models = main if strong in ("", main) else f"{main}; {strong} for the last repair"
-    others = ", ".join(name for key, name in event.models.items() if key.startswith("main+"))
     facts |= {
         "agent": _describe_agents(event.agents),
         "model": title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models,
-        "fallback": others,
+        "fallback": ", ".join(name for key, name in event.models.items() if key.startswith("main+")),
         "budget": format_limits(
             event.limits, grows=getattr(event, "grows", False) and not getattr(event, "examines", "")
         ),

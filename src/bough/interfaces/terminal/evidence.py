@@ -76,8 +76,7 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
     if row.requirement.source:
         yield f"asked by {row.requirement.source}", "dim"
     if row.shown is not None:
-        said = SHOWN[row.shown.how].format(name_some(row.shown.by))
-        yield said, "green" if row.standing == "proven" else "dim"
+        yield SHOWN[row.shown.how].format(name_some(row.shown.by)), "green" if row.standing == "proven" else "dim"
     if row.read:
         yield f"read: {', '.join(row.read)}", ""
     for proof in row.proofs:

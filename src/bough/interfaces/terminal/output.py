@@ -80,8 +80,7 @@ class TerminalOutput(Struct, frozen=True):
 
     def line(self, *spans: Span | str) -> None:
         """Write one line."""
-        line = [(span, "") if isinstance(span, str) else span for span in spans]
-        self.write(self.painted(line, self.width) + "\n")
+        self.write(self.painted([(span, "") if isinstance(span, str) else span for span in spans], self.width) + "\n")
 
     def lines(self, lines: Iterable[Line]) -> None:
         for line in lines:

@@ -37,8 +37,7 @@ def _render_ending(step: Step, room: int) -> Row:
     if not about or not proof:
         return [(about, "dim"), (proof, "green")]
     if count_cells(about) + count_cells(proof) + 2 > room:
-        kept = max(room - count_cells(proof) - 2, room * 3 // 5, 0)
-        about = cut(about, kept)
+        about = cut(about, max(room - count_cells(proof) - 2, room * 3 // 5, 0))
     return [(about, "dim"), ("  ", ""), (proof, "green")]
 
 
@@ -101,8 +100,7 @@ def _render_way(step: Step) -> Iterator[Span]:
         yield f"{step.model} model", ""
     if step.on_error != "fail":
         retried = f"retried at most {step.max_retries} times" if step.max_retries > 1 else "retried once"
-        said = {"retry": retried, "skip": "may fail", "escalate": "escalates when it fails"}
-        yield said.get(step.on_error, ""), ""
+        yield {"retry": retried, "skip": "may fail", "escalate": "escalates when it fails"}.get(step.on_error, ""), ""
 
 
 def _describe_proof(step: Step) -> str:

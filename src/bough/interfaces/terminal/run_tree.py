@@ -77,8 +77,7 @@ def render_table(drawn: Sequence[TaskRow], width: int) -> list[list[Span]]:
     widths = _fit_columns(rows, [*rows[0]][::-1], width - min(names, NARROW), {"": 24})
     room = max(min(names, width - sum(widths.values()) - GAP * len(widths)), 0)
     heads = {heading: (heading, "dim") for heading in widths}
-    lines = [_render_line([("  task"[: room or 6], "dim")], room, heads, widths)]
-    return lines + [
+    return [_render_line([("  task"[: room or 6], "dim")], room, heads, widths)] + [
         _render_line(render_name(row, room), room, cells, widths) for row, cells in zip(drawn, rows, strict=True)
     ]
 

@@ -85,8 +85,7 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
     why = f": {one_line(task.why)}" if task.why else ""
     _print_fact(page, "state", (f"{ICONS[task.state]} {describe_state(task.state)}", style), why)
     if task.halted:
-        words = f"{describe_status(task.halted)}: {message}"
-        page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
+        page.paragraph((pad("halted", LABEL), "dim"), text=f"{describe_status(task.halted)}: {message}", indent=LABEL)
     if task.attempt:
         repairs = f", repair {task.repairs}" if task.repairs else ""
         role = f" ({ROLES.get(task.role, task.role)}{repairs})" if task.role else ""

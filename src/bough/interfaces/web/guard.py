@@ -68,8 +68,7 @@ class Guard:
             # An attacker may point a name of theirs here (DNS rebinding): their page would have the same origin.
             return PlainTextResponse("This server does not answer to that host name.\n", 421)
         if scope["method"] not in ("GET", "HEAD"):
-            origin = headers.get("origin")
-            if scope["method"] != "POST" or origin != f"{scope['scheme']}://{host}":
+            if scope["method"] != "POST" or headers.get("origin") != f"{scope['scheme']}://{host}":
                 return PlainTextResponse("Only the dashboard itself may post here.\n", 403)
         elif headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and scope["path"] not in PAGES:
             return PlainTextResponse("Only the dashboard itself may read this.\n", 403)

@@ -130,8 +130,7 @@ class LiveRun:
         if path != GOAL:
             (self._settled.add if settled else self._settled.discard)(path)
             # Settled tasks bring `progress` to 0.97 at most, because the goal's own check still follows.
-            share = len(self._settled) / max(1, len(self.view.tasks) - 1)
-            self.progress = max(self.progress, 0.97 * min(1.0, share))
+            self.progress = max(self.progress, 0.97 * min(1.0, len(self._settled) / max(1, len(self.view.tasks) - 1)))
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task

@@ -88,8 +88,7 @@ async def add_runs(page: shapes.ProjectShape, lives: LiveRuns, start: int, limit
     torn = {goal.run for night in nights for goal in night.goals if goal.conflicts}
     shown = names[start : start + limit]
     older = await lives.find_wanted([name for name in names if name not in shown], torn)
-    found = await lives.load([*shown, *older])
-    page["total"], page["runs"] = len(names), [build_summary(run) for run in found]
+    page["total"], page["runs"] = len(names), [build_summary(run) for run in await lives.load([*shown, *older])]
     page["nights"] = [build_night(night) for night in nights]
 
 
@@ -178,12 +177,11 @@ def _describe_doing(run: LiveRun) -> shapes.Doing | None:
         return None
     path = max(busy, key=lambda path: busy[path][1])
     title = first_sentence(run.view.tasks[path].title) if path != GOAL and path in run.view.tasks else ""
-    line = run.activity[path].line if path in run.activity else ""
     return {
         "task": Raw(path),
         "title": title,
         "doing": one_line(busy[path][0]),
-        "line": one_line(line),
+        "line": one_line(run.activity[path].line if path in run.activity else ""),
         "at": busy[path][1],
         "others": len(busy) - 1,
     }
@@ -272,7 +270,6 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
     now = time.time() if run.holder else view.last_at
     lanes = [row.task.path for row in run.rows if row.task.started_at or row.task.path in made.lanes]
     branches, points = made.burn()
-    drawn = made.timeline(lanes[start : start + LANES], view.started_at, now, pixels)
     return {
         "seq": run.seq,
         "from": view.started_at,
@@ -280,7 +277,7 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> shapes.Charts:
         "work": list(WORK),
         "lanes": [
             {"path": Raw(path), "name": path.rpartition("/")[2], "depth": levels(path), "spans": spans}
-            for path, spans in drawn
+            for path, spans in made.timeline(lanes[start : start + LANES], view.started_at, now, pixels)
         ],
         "total": len(lanes),
         "branches": branches,

@@ -134,8 +134,7 @@ async def build_diff(asked: Query) -> shapes.DiffPart:
     params, house = asked.request.query_params, asked.request.app.state.house
     async with open_session(asked.root) as opened:
         found = await opened.task(asked.live.view.name, asked.task)
-        beside = params.get("beside") == "1"
-        rows = await house.diff(opened, found.base, found.tree, params.get("file", ""), beside)
+        rows = await house.diff(opened, found.base, found.tree, params.get("file", ""), params.get("beside") == "1")
     return event_pages.build_part(rows, asked.number("from", 0))
 
 
@@ -196,8 +195,7 @@ async def get_runs(request: Request) -> Response:
 async def get_blob(request: Request) -> Response:
     lives = await request.app.state.house.lives(request.path_params["project"])
     body = await lives.journal.store.get_blob(request.path_params["name"])
-    text = body[:LARGEST].decode("utf-8", "replace")
-    return make_response({"text": text, "left_out": max(0, len(body) - LARGEST)})
+    return make_response({"text": body[:LARGEST].decode("utf-8", "replace"), "left_out": max(0, len(body) - LARGEST)})
 
 
 async def get_choices(request: Request) -> Response:
@@ -329,7 +327,6 @@ def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside:
         finally:
             await house.close()
 
-    run_routes = [Route(f"/api/{{project}}/runs/{{run}}{end}", show_run(build)) for end, build in OF_RUN.items()]
     app = Starlette(
         routes=[
             *(Route(path, get_static) for path in FILES),
@@ -342,7 +339,7 @@ def make_app(roots: list[Path], token: str, hosts: tuple[str, ...] = (), beside:
             Route("/api/{project}/stats", get_stats),
             Route("/api/{project}/backlogs/{list}/{goal}", get_goal),
             Route("/api/{project}/blobs/{name}", get_blob),
-            *run_routes,
+            *[Route(f"/api/{{project}}/runs/{{run}}{end}", show_run(build)) for end, build in OF_RUN.items()],
             Route("/api/{project}/runs/{run}/do/{action}", post_action, methods=["POST"]),
         ],
         middleware=[

@@ -93,14 +93,12 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
     if browse:
         # Open a file that only its owner can read and that redirects to the address: everyone on the machine can see
         # the command line of a browser, so the token must not be in it.
-        lead = f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n'
-        page = write_private_page(lead)
+        page = write_private_page(f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n')
         if page is None or not open_page(page, project=address.roots[0]):
             click.echo("bough: No browser was found: open the address yourself.", err=True)
     for root in address.roots if until is None else ():  # Links to questions must outlive a run.
         announce_server(root, f"http://{address.reached_at}:{address.port}")
-    hosts = (address.host, socket.gethostname())
-    app = make_app(address.roots, address.token, hosts, beside=until)
+    app = make_app(address.roots, address.token, (address.host, socket.gethostname()), beside=until)
     settings = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, ws="none"
     )
